@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records: one struct, one encoder and one decoder for each entry of rec.def.
+ *
+ *   struct dnp_rec_sample          the fields as uint64_t, int64_t or struct dnp_str
+ *   dnp_put_sample(out, cap, rec)  encodes; returns bytes written, 0: does not fit (nothing written)
+ *   dnp_get_sample(body, n, rec)   decodes a body; strings borrow from `body`; 0 or -EBADMSG
+ *
+ * Encoders and decoders call nothing outside this file, and are safe in signal handlers and threads.
+ */
+#ifndef DNP_FORMAT_REC_H
+#define DNP_FORMAT_REC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum dnp_thread_flags {
+	DNP_THREAD_MANAGED = 1, /* has run managed code */
+	DNP_THREAD_OWN = 2,     /* the profiler's */
+	DNP_THREAD_LATE = 4,    /* it ran before sampling of it began */
+};
+
+enum dnp_module_kind {
+	DNP_MODULE_OTHER = 0,   /* no file: stubs, anonymous code */
+	DNP_MODULE_NATIVE = 1,
+	DNP_MODULE_MANAGED = 2,
+	DNP_MODULE_KERNEL = 3,
+};
+
+enum dnp_frame_kind {
+	DNP_FRAME_OTHER = 0,   /* not known, a stub, unloaded code: named for what it is */
+	DNP_FRAME_NATIVE = 1,
+	DNP_FRAME_MANAGED = 2, /* compiled at run time */
+	DNP_FRAME_R2R = 3,     /* managed, compiled ahead of time (ReadyToRun) */
+	DNP_FRAME_DYNAMIC = 4, /* managed, a dynamic method or IL stub */
+	DNP_FRAME_KERNEL = 5,
+};
+
+enum dnp_frame_flags {
+	DNP_FRAME_GC = 1,  /* the runtime at work on a collection */
+	DNP_FRAME_JIT = 2, /* the runtime at work compiling */
+};
+
+enum dnp_sample_flags {
+	DNP_SAMPLE_TRUNCATED = 1,  /* the stack was cut at the greatest depth; the root is missing */
+	DNP_SAMPLE_INCOMPLETE = 2, /* the walk ended before the thread's start */
+};
+
+enum dnp_loss_reason {
+	DNP_LOSS_RING = 1,   /* the thread's ring was full */
+	DNP_LOSS_LATE = 2,   /* the thread ran before its sampling began */
+	DNP_LOSS_NESTED = 3, /* a sample came while one was taken */
+	DNP_LOSS_STACK = 4,  /* the thread ran on a stack that is not its own */
+	DNP_LOSS_MEMORY = 5, /* no memory for the thread's record */
+	DNP_LOSS_WRITE = 6,  /* the recording could not be written */
+};
+
+enum dnp_end_reason {
+	DNP_END_EXIT = 1,    /* the runtime shut down */
+	DNP_END_STOP = 2,    /* asked to stop */
+	DNP_END_LAUNCHER = 3, /* the command line went away */
+	DNP_END_DISK = 4,    /* writing failed */
+};
+
+/* enum dnp_rec: DNP_REC_process … */
+enum dnp_rec {
+#define DNP_RECORD(id, name, doc) DNP_REC_##name = (id),
+#define U(field, doc)
+#define I(field, doc)
+#define S(field, doc)
+#define DNP_RECORD_END(name)
+#include "format/rec.def"
+};
+
+#define DNP_RECORD(id, name, doc) struct dnp_rec_##name {
+#define U(field, doc)             uint64_t field;
+#define I(field, doc)             int64_t field;
+#define S(field, doc)             struct dnp_str field;
+#define DNP_RECORD_END(name)                                                                       \
+	}                                                                                          \
+	;
+#include "format/rec.def"
+
+#define DNP_RECORD(id, name, doc)                                                                  \
+	size_t dnp_put_##name(uint8_t *out, size_t capacity, const struct dnp_rec_##name *rec);    \
+	int dnp_get_##name(const uint8_t *body, size_t n, struct dnp_rec_##name *rec);
+#define U(field, doc)
+#define I(field, doc)
+#define S(field, doc)
+#define DNP_RECORD_END(name)
+#include "format/rec.def"
+
+/*
+ * The next record of a payload: its id and body. *at advances past it.
+ * 1: there is one. 0: the end. -EBADMSG: the payload is damaged from *at on.
+ */
+int dnp_rec_next(const uint8_t *payload, size_t n, size_t *at, uint64_t *id, struct dnp_str *body);
+
+/* The text of the schema chunk: a line per record and field. Static. */
+extern const char dnp_rec_schema[];
+
+#endif

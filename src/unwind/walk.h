@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One stack, whatever is on it: managed code (compiled at run time or ahead of time), stubs, native
+ * code and signal frames in their true order, from an instruction to the thread's start.
+ *
+ * A step's rule is a pure function of the program counter ("where is the frame's canonical address,
+ * where is RBP saved"), found in the code map (managed) or in call frame information (native) and
+ * kept in a small shared cache. Only pc, sp, bp (and what the rules need besides) are tracked.
+ */
+#ifndef DNP_UNWIND_WALK_H
+#define DNP_UNWIND_WALK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+
+/* Registers of one frame, x86-64. */
+struct dnp_regs {
+	uintptr_t pc, sp, bp, bx, r12;
+};
+
+/* A frame as walked: the address in the low 56 bits, its kind above. */
+typedef uint64_t dnp_frame_word;
+
+enum dnp_walk_kind {
+	DNP_WALK_UNKNOWN = 0, /* no code known there */
+	DNP_WALK_JIT = 1,
+	DNP_WALK_R2R = 2,
+	DNP_WALK_DYNAMIC = 3,
+	DNP_WALK_NATIVE = 4,
+	DNP_WALK_STUB = 5,  /* a stub of the runtime, stepped over by rule */
+	DNP_WALK_KERNEL = 6, /* never by the walker: put on top by the sampler */
+};
+
+#define DNP_FRAME_SHIFT      56
+#define DNP_FRAME_KIND(word) ((enum dnp_walk_kind)((word) >> DNP_FRAME_SHIFT & 0x7))
+#define DNP_FRAME_EXACT      (UINT64_C(1) << 63) /* the address is an instruction, not a return address */
+#define DNP_FRAME_ADDR(word) ((uintptr_t)((word) & ((UINT64_C(1) << DNP_FRAME_SHIFT) - 1)))
+
+enum dnp_walk_stop {
+	DNP_STOP_END = 0,    /* reached the thread's start */
+	DNP_STOP_DEPTH,      /* the caller's array is full */
+	DNP_STOP_BAD_STACK,  /* a canonical address outside of the stack or not above the last one */
+	DNP_STOP_NO_RULE,    /* code without unwind information */
+	DNP_STOP_UNKNOWN,    /* an address in no code that is known */
+	DNP_STOP_COUNT
+};
+
+struct dnp_stack_range {
+	uintptr_t low, high; /* all reads stay inside */
+};
+
+/*
+ * Walks from *regs (taken at an exact instruction, as in a signal handler) and stores up to `max`
+ * frames, leaf first. Returns their number; *stop says why it ended. Reads code bytes only of code
+ * that is known, and the stack only inside `range`. Async-signal-safe, any thread, no locks.
+ */
+SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stack_range range,
+	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop);
+
+#endif
