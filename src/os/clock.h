@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The one clock of a recording, and the CPU clocks of threads. Safe in signal handlers. */
+#ifndef DNP_OS_CLOCK_H
+#define DNP_OS_CLOCK_H
+
+#include <stdint.h>
+
+#include "base/clean.h"
+
+/* Nanoseconds of CLOCK_MONOTONIC (the performance counter on Windows). */
+SIGSAFE uint64_t dnp_now_ns(void);
+
+/* Nanoseconds since 1970. */
+uint64_t dnp_unix_ns(void);
+
+/* CPU time of a thread of this process, 0 when there is no such thread. tid 0: the caller. */
+SIGSAFE uint64_t dnp_thread_cpu_ns(int tid);
+
+/* Sleeps that long or until the absolute CLOCK_MONOTONIC time has passed. */
+void dnp_sleep_until_ns(uint64_t deadline_ns);
+
+#endif

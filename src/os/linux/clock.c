@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/clock.h"
+
+#include <errno.h>
+#include <time.h>
+
+static uint64_t to_ns(struct timespec t)
+{
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+static SIGSAFE uint64_t read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	return clock_gettime(clock, &t) ? 0 : to_ns(t);
+}
+
+SIGSAFE uint64_t dnp_now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t dnp_unix_ns(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
+SIGSAFE uint64_t dnp_thread_cpu_ns(int tid)
+{
+	/* Linux: the CPU clock of any thread of the process is named by its id
+	 * (clock_getcpuclockid). */
+	return read_clock(tid ? (clockid_t)((~(unsigned)tid << 3) | 6) : CLOCK_THREAD_CPUTIME_ID);
+}
+
+void dnp_sleep_until_ns(uint64_t deadline_ns)
+{
+	struct timespec t = {
+		.tv_sec = (time_t)(deadline_ns / UINT64_C(1000000000)),
+		.tv_nsec = (long)(deadline_ns % UINT64_C(1000000000)),
+	};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeps the agent loadable wherever the runtime itself is (glibc 2.27): binds functions that newer
+ * glibc gave a new version, without changing them, to the version that old ones have as well.
+ * Included by every target-side source on the command line; tools/check-exports guards the result.
+ */
+#ifndef DNP_OS_LINUX_GLIBC_H
+#define DNP_OS_LINUX_GLIBC_H
+
+#ifdef __x86_64__
+#define DNP_GLIBC_BASE "GLIBC_2.2.5"
+#else
+#define DNP_GLIBC_BASE "GLIBC_2.17"
+#endif
+#define DNP_SYMVER(f) __asm__(".symver " #f "," #f "@" DNP_GLIBC_BASE)
+
+DNP_SYMVER(pthread_create);
+DNP_SYMVER(pthread_join);
+DNP_SYMVER(pthread_attr_setstacksize);
+DNP_SYMVER(dlsym);
+DNP_SYMVER(dlopen);
+DNP_SYMVER(dlclose);
+#ifdef __x86_64__
+__asm__(".symver pthread_getattr_np,pthread_getattr_np@GLIBC_2.2.5");
+#endif
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/sampler.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGE_BYTES 4096u
+#define RING_BYTES PAGE_BYTES /* data behind the control page; holds one sample at a time */
+
+/*
+ * perf tells its handler a descriptor, no pointer: the owner of each. Above FD_LOW, so that
+ * programs that use select() or count their descriptors from 0 do not meet ours.
+ */
+#define FD_LOW  1024
+#define FD_HIGH 65536
+static _Atomic(void *) fd_owner[FD_HIGH];
+
+static int perf_open(int tid, uint64_t period_ns, int kernel)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period_ns,
+		.sample_type = kernel ? PERF_SAMPLE_CALLCHAIN : PERF_SAMPLE_IP,
+		.disabled = 1,
+		.exclude_hv = 1,
+		.exclude_callchain_user = 1,
+		.wakeup_events = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Moves fd above FD_LOW. With no room there, it stays where it is. */
+static int move_up(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, FD_LOW);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+enum dnp_sampler_source dnp_sampler_probe(
+	enum dnp_sampler_source wanted, int *kernel, struct dnp_err *err)
+{
+	int fd;
+
+	*kernel = 0;
+	if (wanted == DNP_SAMPLER_TIMER)
+		return DNP_SAMPLER_TIMER;
+	fd = perf_open(0, 1000000, 1);
+	if (fd >= 0) {
+		close(fd);
+		*kernel = 1;
+		return DNP_SAMPLER_PERF;
+	}
+	/*
+	 * Without the right to count in the kernel, perf leaves out the CPU time that a thread
+	 * spends there; the timer counts all of it. So it is the better source then.
+	 */
+	dnp_err(err, -errno,
+		"perf events of the kernel are not allowed here: %s; samples come from a timer "
+		"that the "
+		"kernel's tick bounds (kernel.perf_event_paranoid=1 or CAP_PERFMON allows them)",
+		strerror(errno));
+	return wanted == DNP_SAMPLER_PERF ? DNP_SAMPLER_AUTO : DNP_SAMPLER_TIMER;
+}
+
+static int perf_start(
+	struct dnp_sampler *sampler, int kernel, int tid, int signo, uint64_t first_ns, void *owner)
+{
+	struct f_owner_ex target = {F_OWNER_TID, tid};
+	int fd = perf_open(tid, first_ns, kernel);
+
+	if (fd < 0)
+		return -errno;
+	fd = move_up(fd);
+	if (fd >= FD_HIGH) {
+		close(fd);
+		return -EMFILE;
+	}
+	sampler->fd = fd;
+	sampler->source = DNP_SAMPLER_PERF;
+	if (kernel) {
+		void *ring = mmap(
+			NULL, PAGE_BYTES + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+		sampler->ring = ring == MAP_FAILED ? NULL : ring;
+	}
+	atomic_store_explicit(&sampler->phase, 1, memory_order_relaxed);
+	atomic_store_explicit(&fd_owner[fd], owner, memory_order_release);
+	if (fcntl(fd, F_SETFL, O_ASYNC) || fcntl(fd, F_SETSIG, signo) ||
+		fcntl(fd, F_SETOWN_EX, &target) || ioctl(fd, PERF_EVENT_IOC_REFRESH, 1)) {
+		int failed = -errno;
+
+		dnp_sampler_stop(sampler);
+		return failed;
+	}
+	return 0;
+}
+
+static int timer_start(
+	struct dnp_sampler *sampler, int tid, int signo, uint64_t first_ns, void *owner)
+{
+	struct sigevent event = {
+		.sigev_signo = signo,
+		.sigev_notify = SIGEV_THREAD_ID,
+		.sigev_value.sival_ptr = owner,
+		._sigev_un._tid = tid,
+	};
+	struct itimerspec spec = {
+		.it_value = {(time_t)(first_ns / 1000000000), (long)(first_ns % 1000000000)},
+		.it_interval = {(time_t)(sampler->interval_ns / 1000000000),
+			(long)(sampler->interval_ns % 1000000000)},
+	};
+	clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 6);
+
+	if (syscall(SYS_timer_create, clock, &event, &sampler->timer))
+		return -errno;
+	sampler->source = DNP_SAMPLER_TIMER;
+	if (syscall(SYS_timer_settime, sampler->timer, 0, &spec, NULL)) {
+		int failed = -errno;
+
+		dnp_sampler_stop(sampler);
+		return failed;
+	}
+	return 0;
+}
+
+int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source source, int kernel,
+	int tid, int signo, uint64_t first_ns, uint64_t interval_ns, void *owner)
+{
+	memset(sampler, 0, sizeof(*sampler));
+	sampler->interval_ns = interval_ns;
+	if (first_ns == 0)
+		first_ns = 1;
+	if (source == DNP_SAMPLER_PERF)
+		return perf_start(sampler, kernel, tid, signo, first_ns, owner);
+	return timer_start(sampler, tid, signo, first_ns, owner);
+}
+
+void dnp_sampler_pause(struct dnp_sampler *sampler)
+{
+	static const struct itimerspec off;
+
+	if (sampler->source == DNP_SAMPLER_PERF)
+		ioctl(sampler->fd, PERF_EVENT_IOC_DISABLE, 0);
+	else if (sampler->source == DNP_SAMPLER_TIMER)
+		syscall(SYS_timer_settime, sampler->timer, 0, &off, NULL);
+}
+
+void dnp_sampler_stop(struct dnp_sampler *sampler)
+{
+	if (sampler->source == DNP_SAMPLER_PERF) {
+		atomic_store_explicit(&fd_owner[sampler->fd], NULL, memory_order_release);
+		close(sampler->fd);
+		if (sampler->ring)
+			munmap(sampler->ring, PAGE_BYTES + RING_BYTES);
+	} else if (sampler->source == DNP_SAMPLER_TIMER) {
+		syscall(SYS_timer_delete, sampler->timer);
+	}
+	memset(sampler, 0, sizeof(*sampler));
+}
+
+SIGSAFE void *dnp_sampler_owner(const siginfo_t *info)
+{
+	switch (info->si_code) {
+	case SI_TIMER: return info->si_value.sival_ptr;
+	case POLL_IN:
+	case POLL_HUP:
+		if (info->si_fd >= 0 && info->si_fd < FD_HIGH)
+			return atomic_load_explicit(&fd_owner[info->si_fd], memory_order_acquire);
+		return NULL;
+	default: return NULL;
+	}
+}
+
+SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER || info->si_code == POLL_IN || info->si_code == POLL_HUP;
+}
+
+SIGSAFE uint32_t dnp_sampler_weight(const struct dnp_sampler *sampler, const siginfo_t *info)
+{
+	if (sampler->source == DNP_SAMPLER_TIMER && info->si_overrun > 0)
+		return 1 + (uint32_t)info->si_overrun;
+	return 1;
+}
+
+/* The ring holds PERF_RECORD_SAMPLE {header, nr, ips[nr]}; the kernel's ips follow a marker. */
+SIGSAFE size_t dnp_sampler_kernel_frames(struct dnp_sampler *sampler, uint64_t *frames, size_t max)
+{
+	struct perf_event_mmap_page *page = sampler->ring;
+	const uint64_t *data;
+	uint64_t head, tail, words, n = 0, mask = RING_BYTES / 8 - 1;
+	int in_kernel = 0;
+
+	if (!page)
+		return 0;
+	data = (const uint64_t *)(const void *)((const char *)page + PAGE_BYTES);
+	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	tail = page->data_tail;
+	while (tail + 16 <= head) {
+		uint64_t at = tail / 8;
+		struct perf_event_header header;
+
+		memcpy(&header, &data[at & mask], sizeof(header));
+		if (header.size < 16 || tail + header.size > head)
+			break;
+		words = header.size / 8;
+		if (header.type == PERF_RECORD_SAMPLE) {
+			uint64_t nr = data[(at + 1) & mask];
+
+			n = 0; /* the newest sample is the one */
+			in_kernel = 0;
+			for (uint64_t i = 0; i < nr && i + 2 < words; i++) {
+				uint64_t ip = data[(at + 2 + i) & mask];
+
+				if (ip >= (uint64_t)PERF_CONTEXT_MAX)
+					in_kernel = ip == (uint64_t)PERF_CONTEXT_KERNEL;
+				else if (in_kernel && n < max)
+					frames[n++] = ip;
+			}
+		}
+		tail += header.size;
+	}
+	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+	return (size_t)n;
+}
+
+SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler)
+{
+	uint64_t period = sampler->interval_ns;
+
+	if (sampler->source != DNP_SAMPLER_PERF)
+		return;
+	if (atomic_load_explicit(&sampler->phase, memory_order_relaxed)) {
+		atomic_store_explicit(&sampler->phase, 0, memory_order_relaxed);
+		ioctl(sampler->fd, PERF_EVENT_IOC_PERIOD, &period);
+	}
+	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, 1);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/sampling_signal.h"
+
+#include <errno.h>
+#include <string.h>
+
+/*
+ * Written before the handler is installed and never after, so the handler reads them plainly.
+ * `previous` outlives unsharing: a signal may be on its way.
+ */
+static struct sigaction previous;
+static dnp_signal_handler own;
+
+int dnp_signal_number(void)
+{
+	return SIGRTMIN; /* dotnet/runtime, pal signal.cpp: INJECT_ACTIVATION_SIGNAL */
+}
+
+static SIGSAFE void pass_on(int signo, siginfo_t *info, void *context)
+{
+	if (previous.sa_flags & SA_SIGINFO)
+		previous.sa_sigaction(signo, info, context);
+	else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
+		previous.sa_handler(signo);
+}
+
+static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	if (own(info, context))
+		dnp_signal_restart_syscall(context);
+	else
+		pass_on(signo, info, context);
+	errno = saved;
+}
+
+int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err)
+{
+	struct sigaction segv, ours;
+	int signo = dnp_signal_number();
+
+	if (sigaction(signo, NULL, &previous) || sigaction(SIGSEGV, NULL, &segv))
+		return dnp_err(
+			err, -errno, "the signal handlers cannot be read: %s", strerror(errno));
+	if (!(previous.sa_flags & SA_SIGINFO))
+		return dnp_err(err, -ENOTSUP,
+			"the runtime has no handler for its activation signal (%d): sampling by "
+			"signals would not be safe; use --engine snapshot",
+			signo);
+	if ((segv.sa_flags & SA_ONSTACK) && !sigismember(&segv.sa_mask, signo))
+		return dnp_err(err, -ENOTSUP,
+			"the runtime does not keep signal %d away from its alternative stacks: "
+			"sampling by signals would not be safe; use --engine snapshot",
+			signo);
+	own = handler;
+	ours = previous;
+	ours.sa_sigaction = on_signal;
+	ours.sa_flags |= SA_RESTART;
+	if (sigaction(signo, &ours, NULL))
+		return dnp_err(
+			err, -errno, "signal %d cannot be handled: %s", signo, strerror(errno));
+	return 0;
+}
+
+int dnp_signal_unshare(void)
+{
+	struct sigaction now;
+	int signo = dnp_signal_number();
+
+	if (sigaction(signo, NULL, &now) || now.sa_sigaction != on_signal)
+		return -EBUSY;
+	return sigaction(signo, &previous, NULL) ? -errno : 0;
+}

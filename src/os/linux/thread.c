@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/thread.h"
+
+#include <asm/prctl.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+SIGSAFE int dnp_thread_id(void)
+{
+	return (int)syscall(SYS_gettid);
+}
+
+int dnp_thread_exists(int tid)
+{
+	return syscall(SYS_tgkill, getpid(), tid, 0) == 0;
+}
+
+int dnp_thread_stack(uintptr_t *low, uintptr_t *high)
+{
+	pthread_attr_t attr;
+	void *start;
+	size_t size;
+	int failed = pthread_getattr_np(pthread_self(), &attr);
+
+	if (failed)
+		return -failed;
+	failed = pthread_attr_getstack(&attr, &start, &size);
+	pthread_attr_destroy(&attr);
+	if (failed)
+		return -failed;
+	*low = (uintptr_t)start;
+	*high = (uintptr_t)start + size;
+	return 0;
+}
+
+/* A line of the memory map, read byte by byte: "low-high perms …". */
+struct map_parser {
+	uintptr_t low, high;
+	unsigned field; /* 0: low, 1: high, 2: the rest of the line */
+};
+
+/* Feeds one byte; 1 when low and high of a line are known. */
+static SIGSAFE int map_feed(struct map_parser *parser, char c)
+{
+	uintptr_t *number = parser->field ? &parser->high : &parser->low;
+
+	if (c == '\n') {
+		*parser = (struct map_parser){0};
+		return 0;
+	}
+	if (parser->field == 2)
+		return 0;
+	if (c == '-' || c == ' ')
+		return ++parser->field == 2;
+	*number = *number << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	return 0;
+}
+
+SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	struct map_parser parser = {0};
+	char buffer[1024];
+	int found = 0;
+	ssize_t n;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -ENOENT;
+	while (!found && (n = syscall(SYS_read, fd, buffer, sizeof(buffer))) > 0) {
+		for (ssize_t i = 0; i < n && !found; i++)
+			found = map_feed(&parser, buffer[i]) && sp >= parser.low &&
+				sp < parser.high;
+	}
+	syscall(SYS_close, fd);
+	if (!found)
+		return -ENOENT;
+	*low = parser.low;
+	*high = parser.high;
+#ifdef __x86_64__
+	unsigned long block = 0;
+
+	/* The thread library puts the control block on top of the stacks that it makes. */
+	if (syscall(SYS_arch_prctl, ARCH_GET_FS, &block) == 0 && block > sp && block < *high)
+		*high = block;
+#endif
+	return 0;
+}
+
+void dnp_thread_name(int tid, char *name, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, name, size - 1);
+		close(fd);
+	}
+	name[n > 0 ? n - 1 : 0] = '\0'; /* without the line's end */
+}
+
+unsigned dnp_thread_count(void)
+{
+	/* "num_threads" is field 20 of stat; the fields before follow the last ')'. */
+	char buffer[512], *at;
+	long count = 0;
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, buffer, sizeof(buffer) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	buffer[n] = '\0';
+	at = strrchr(buffer, ')');
+	for (int field = 2; at && field < 20; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		count = strtol(at, NULL, 10);
+	return count > 0 ? (unsigned)count : 0;
+}
+
+void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		int tid = atoi(entry->d_name);
+
+		if (tid > 0 && visit(tid, context))
+			break;
+	}
+	closedir(dir);
+}
+
+int dnp_own_thread_start(
+	struct dnp_own_thread *thread, const char *name, void *(*run)(void *), void *context)
+{
+	pthread_attr_t attr;
+	pthread_t handle;
+	uint64_t all = ~UINT64_C(0), before;
+	int failed;
+
+	/* The kernel's set, not the library's: the library keeps two signals out of its sets. */
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 256 * 1024);
+	failed = pthread_create(&handle, &attr, run, context);
+	pthread_attr_destroy(&attr);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	if (failed)
+		return -failed;
+	thread->handle = (uintptr_t)handle;
+	thread->running = 1;
+	(void)name;
+	return 0;
+}
+
+void dnp_own_thread_join(struct dnp_own_thread *thread)
+{
+	if (thread->running)
+		pthread_join((pthread_t)thread->handle, NULL);
+	thread->running = 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A clock that interrupts one thread each time it has used so much CPU.
+ *
+ * Two sources: `perf`, the kernel's cpu-clock event with a signal (exact at any rate, tells the
+ * kernel's frames), and `timer`, a POSIX timer on the thread's CPU clock (allowed everywhere, bound
+ * to the kernel's tick: what comes late is told by the overrun count).
+ */
+#ifndef DNP_OS_SAMPLER_H
+#define DNP_OS_SAMPLER_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "base/err.h"
+
+enum dnp_sampler_source {
+	DNP_SAMPLER_AUTO = 0,
+	DNP_SAMPLER_PERF,
+	DNP_SAMPLER_TIMER,
+};
+
+/* The sampler of one thread. Zeroed memory is a stopped one. */
+struct dnp_sampler {
+	enum dnp_sampler_source source;
+	int fd;                 /* owned, perf */
+	int timer;              /* owned, timer: kernel id */
+	void *ring;             /* owned, perf: mapped, NULL: no kernel frames */
+	uint64_t interval_ns;   /* of CPU time */
+	_Atomic uint32_t phase; /* perf: 1 while the first, shortened interval runs */
+};
+
+/*
+ * Which source works here, best first: asks the kernel. *kernel tells whether kernel frames can be
+ * read. DNP_SAMPLER_AUTO when none works; err says why perf is not used.
+ */
+enum dnp_sampler_source dnp_sampler_probe(
+	enum dnp_sampler_source wanted, int *kernel, struct dnp_err *err);
+
+/*
+ * Starts sampling thread `tid` of this process by signal `signo`. The first interval is `first_ns`
+ * (random, so that short threads get their share), the others interval_ns. The handler finds
+ * `owner` again by dnp_sampler_owner. Any thread; 0 or -errno.
+ */
+int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source source, int kernel,
+	int tid, int signo, uint64_t first_ns, uint64_t interval_ns, void *owner);
+
+/*
+ * No further signal is sent, unless a handler that runs now arms it again; one may be pending
+ * still. Any thread.
+ */
+void dnp_sampler_pause(struct dnp_sampler *sampler);
+
+/* Gives all back. The thread must have ended, or be known to be outside of its handler for good. */
+void dnp_sampler_stop(struct dnp_sampler *sampler);
+
+/* In the handler: whether the signal comes from a sampler, and not from another sender. */
+SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info);
+
+/* In the handler: the owner given at start, NULL when its sampler has been stopped. */
+SIGSAFE void *dnp_sampler_owner(const siginfo_t *info);
+
+/* In the handler: intervals that this signal stands for (1, and with a timer what came late). */
+SIGSAFE uint32_t dnp_sampler_weight(const struct dnp_sampler *sampler, const siginfo_t *info);
+
+/* In the handler: kernel frames of this sample, leaf first; returns their number. */
+SIGSAFE size_t dnp_sampler_kernel_frames(struct dnp_sampler *sampler, uint64_t *frames, size_t max);
+
+/* In the handler, last: lets the next signal come. */
+SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler);
+
+#endif

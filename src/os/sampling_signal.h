@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sampling signal, shared with the runtime.
+ *
+ * An ordinary signal kills .NET programs that catch NullReferenceException: its frame does not fit
+ * on the small alternative stack on which the runtime looks at SIGSEGV. The runtime keeps exactly
+ * one signal away from that stack, its own activation signal. So samples come by that one, and what
+ * is not a sample goes to the runtime's handler as before.
+ */
+#ifndef DNP_OS_SAMPLING_SIGNAL_H
+#define DNP_OS_SAMPLING_SIGNAL_H
+
+#include <signal.h>
+
+#include "base/clean.h"
+#include "base/err.h"
+
+/* Runs in a handler: nonzero when the signal was a sample, 0 to pass it on. */
+typedef int (*dnp_signal_handler)(const siginfo_t *info, void *context);
+
+/* The runtime's activation signal. */
+int dnp_signal_number(void);
+
+/*
+ * Puts `handler` before the runtime's own. Fails with -ENOTSUP, and says why, when the runtime does
+ * not keep the signal away from its alternative stacks.
+ */
+int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err);
+
+/* Puts the runtime's handler back, unless somebody else has taken the signal meanwhile: -EBUSY. */
+int dnp_signal_unshare(void);
+
+/*
+ * In the handler: a sleeping system call that this signal interrupted before it slept is made to
+ * start again instead of failing with EINTR.
+ */
+SIGSAFE void dnp_signal_restart_syscall(void *context);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads of this process: their ids, stacks, names, and threads of our own. */
+#ifndef DNP_OS_THREAD_H
+#define DNP_OS_THREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+
+/* The calling thread's operating system id. */
+SIGSAFE int dnp_thread_id(void);
+
+/* Whether a thread of this process has that id. */
+int dnp_thread_exists(int tid);
+
+/*
+ * The stack of the calling thread, from the thread library. 0 or -errno.
+ * Not for handlers (allocates).
+ */
+int dnp_thread_stack(uintptr_t *low, uintptr_t *high);
+
+/*
+ * The mapping that `sp` lies in, cut above at the thread's control block when that is in it too:
+ * the stack of the calling thread, found in a handler, for threads that never told us theirs.
+ * Reads the memory map: some 0.1 ms, so once a thread. 0 or -ENOENT.
+ */
+SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high);
+
+/* Name of a thread of this process, "" when it has gone. `name` holds at least 16 bytes. */
+void dnp_thread_name(int tid, char *name, size_t size);
+
+/* Threads this process has now, as cheaply as the system can tell. */
+unsigned dnp_thread_count(void);
+
+/* Calls visit(tid) for each thread of this process; ends early when it returns nonzero. */
+void dnp_thread_each(int (*visit)(int tid, void *context), void *context);
+
+struct dnp_own_thread {
+	uintptr_t handle;
+	int running;
+};
+
+/*
+ * Starts a thread with all signals blocked and a small stack, which never runs the application's
+ * code. 0 or -errno.
+ */
+int dnp_own_thread_start(
+	struct dnp_own_thread *thread, const char *name, void *(*run)(void *), void *context);
+void dnp_own_thread_join(struct dnp_own_thread *thread);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A CPU-time signal comes only while its thread runs. When it lands between the entry of a sleeping
+ * system call and the sleep, the kernel gives up the call with EINTR, restart flag or not
+ * (signal(7) lists these calls). Nothing has been waited for then, so the call can simply be made
+ * again: its arguments are still in their registers, its number stands in the instruction before
+ * `syscall`.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include "os/sampling_signal.h"
+
+/*
+ * Left out: pause and sigsuspend (they end by a signal, perhaps the application's), connect (a
+ * second one does not wait for the first).
+ */
+static SIGSAFE int sleeps(uint32_t number)
+{
+	switch (number) {
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_futex:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+	case SYS_rt_sigtimedwait:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_sendto:
+	case SYS_sendmsg: return 1;
+
+	default: return 0;
+	}
+}
+
+SIGSAFE void dnp_signal_restart_syscall(void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const uint8_t *pc = (const uint8_t *)regs[REG_RIP];
+	uint32_t number;
+
+	/* mov $number, %eax; syscall: as the C library and the runtime make their calls. */
+	if (regs[REG_RAX] != -EINTR || ((uintptr_t)pc & 0xfff) < 7)
+		return;
+	if (pc[-2] != 0x0f || pc[-1] != 0x05 || pc[-7] != 0xb8)
+		return;
+	memcpy(&number, pc - 6, sizeof(number));
+	if (!sleeps(number))
+		return;
+	regs[REG_RAX] = (greg_t)number;
+	regs[REG_RIP] -= 2;
+}
