@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the launcher tells the agent: the environment variable DNPROF_OPTIONS, `key=value` pairs
+ * joined by `;`. In values every byte but letters, digits and `/._-+:,@` is written as %XX.
+ *
+ *   DNPROF_OPTIONS='fd=9;dev=2049;ino=1234;pid=4711;event=cpu;interval_ns=5025125;session=/tmp/x'
+ *
+ * Exactly one of `fd` and `dir` says where the recording goes:
+ *   fd    an inherited descriptor, open for writing. Use it only when getpid() is `pid` and fstat
+ *         gives `dev` and `ino`: a child that inherits the variable without being meant, or finds
+ *         the number used for something else, records nothing and says nothing. The agent sets
+ *         FD_CLOEXEC on it.
+ *   dir   a private folder (mode 0700): each process makes its own file there, named
+ *         PID-STARTTIME.dnp (decimal; field 22 of /proc/self/stat), O_CREAT|O_EXCL|O_NOFOLLOW,
+ * 0600. A missing folder means that the launcher has ended: record nothing, say nothing.
+ *
+ * The keys, their types and defaults: agent_options.def. Unknown keys are errors: launcher and
+ * agent are of one version.
+ *
+ * Parser and writer use no memory but the caller's. Any thread; the parser may run in the target.
+ */
+#ifndef DNP_FORMAT_AGENT_OPTIONS_H
+#define DNP_FORMAT_AGENT_OPTIONS_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define DNP_OPTIONS_ENV "DNPROF_OPTIONS"
+
+/* The agent's class; clr/guid.h has the same as bytes. */
+#define DNP_AGENT_CLSID "{7A88F714-C4C5-43BA-9AE1-C7C008C0DDC7}"
+
+/* Bytes of the longest string that the parser takes, its zero not counted. */
+#define DNP_OPTIONS_MAX (4 * PATH_MAX)
+
+enum dnp_source {
+	DNP_SOURCE_AUTO = 0, /* perf, and where the system refuses it timer */
+	DNP_SOURCE_PERF = 1,
+	DNP_SOURCE_TIMER = 2,
+};
+
+struct dnp_agent_options {
+#define DNP_NUMBER(name, type, min, max, initial, doc) type name;
+#define DNP_CHOICE(name, type, words, initial, doc)    enum type name;
+#define DNP_STRING(name, size, doc)                    char name[size];
+#include "format/agent_options.def"
+};
+
+/* All fields at their defaults. */
+void dnp_agent_options_init(struct dnp_agent_options *options);
+
+/*
+ * Reads `text` into *options (initialised first). 0, or -EINVAL for a malformed pair, an unknown or
+ * repeated key, a value out of range, none or both of fd and dir, -E2BIG for a string or a value
+ * that is too long; err says which.
+ */
+int dnp_agent_options_parse(
+	struct dnp_agent_options *options, const char *text, struct dnp_err *err);
+
+/*
+ * Writes what differs from the defaults into out[capacity], zero-terminated. Returns the length, or
+ * -E2BIG.
+ */
+int dnp_agent_options_write(const struct dnp_agent_options *options, char *out, size_t capacity);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Unit tests that register themselves. Each runs in a process of its own, so that one that crashes
+ * or loops takes no other with it; one that leaves more descriptors open than it found fails.
+ * A test program is test.c and the files with TEST()s; it prints TAP (see `main` in test.c).
+ *
+ *	TEST(varint_roundtrip)
+ *	{
+ *		CHECK(n == 3);
+ *		CHECK_EQ(value, 300);
+ *		CHECK_STR(text, "300");
+ *	}
+ *
+ * A failed check ends its test. SKIP(reason) ends a test that cannot run here.
+ */
+#ifndef DNP_TEST_H
+#define DNP_TEST_H
+
+#include <string.h>
+
+struct test {
+	const char *name;
+	void (*run)(void);
+	struct test *next;
+};
+
+void test_register(struct test *test);
+_Noreturn void test_fail(const char *file, int line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+_Noreturn void test_skip(const char *reason);
+
+#define TEST(name)                                                                                 \
+	static void test_##name(void);                                                             \
+	__attribute__((constructor)) static void register_##name(void)                             \
+	{                                                                                          \
+		static struct test test = {#name, test_##name, NULL};                              \
+                                                                                                   \
+		test_register(&test);                                                              \
+	}                                                                                          \
+	static void test_##name(void)
+
+#define FAIL(...)    test_fail(__FILE__, __LINE__, __VA_ARGS__)
+#define SKIP(reason) test_skip(reason)
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			FAIL("%s", #condition);                                                    \
+	} while (0)
+
+#define CHECK_EQ(have, want)                                                                       \
+	do {                                                                                       \
+		long long have_ = (long long)(have), want_ = (long long)(want);                    \
+                                                                                                   \
+		if (have_ != want_)                                                                \
+			FAIL("%s is %lld, not %lld", #have, have_, want_);                         \
+	} while (0)
+
+#define CHECK_STR(have, want)                                                                      \
+	do {                                                                                       \
+		const char *have_ = (have), *want_ = (want);                                       \
+                                                                                                   \
+		if (strcmp(have_, want_))                                                          \
+			FAIL("%s is \"%s\", not \"%s\"", #have, have_, want_);                     \
+	} while (0)
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "format/session.h"
+
+#include <sys/mman.h>
+
+#include "test.h"
+
+static struct dnp_session *map(void)
+{
+	struct dnp_session *session = mmap(
+		NULL, DNP_SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(session != MAP_FAILED);
+	return session;
+}
+
+TEST(session_slots_are_distinct_and_run_out)
+{
+	struct dnp_session *session = map();
+
+	for (int i = 0; i < DNP_SESSION_SLOTS; i++) {
+		struct dnp_session_slot *slot = dnp_session_slot_take(session, 1000 + i);
+
+		CHECK(slot == &session->slots[i]);
+		CHECK_EQ(slot->pid, 1000 + i);
+	}
+	CHECK(!dnp_session_slot_take(session, 1));
+	CHECK(!dnp_session_slot_take(session, 2));
+	CHECK_EQ(session->refused, 2);
+}
+
+TEST(session_state_follows_the_reason)
+{
+	struct dnp_session *session = map();
+	struct dnp_session_slot *slot = dnp_session_slot_take(session, 7);
+
+	CHECK_EQ(dnp_session_slot_state(slot), DNP_SLOT_FREE);
+	strcpy(slot->reason, "why");
+	dnp_session_slot_set(slot, DNP_SLOT_FAILED);
+	CHECK_EQ(dnp_session_slot_state(&session->slots[0]), DNP_SLOT_FAILED);
+	CHECK_STR(session->slots[0].reason, "why");
+}
