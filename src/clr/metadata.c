@@ -13,9 +13,9 @@
 		#iface "::" #name " is not at slot " #slot);
 #include "clr/metadata_assembly.def"
 
-_Static_assert(offsetof(struct IMetaDataImportVtbl, EnumGenericParams) == 64 * sizeof(void *),
-	"IMetaDataImport2 starts at slot 64");
-_Static_assert(sizeof(struct IMetaDataImportVtbl) == 72 * sizeof(void *),
-	"IMetaDataImport2 ends at slot 72");
+_Static_assert(offsetof(struct IMetaDataImportVtbl, EnumGenericParams) == 65 * sizeof(void *),
+	"IMetaDataImport2 starts at slot 65");
+_Static_assert(sizeof(struct IMetaDataImportVtbl) == 73 * sizeof(void *),
+	"IMetaDataImport2 ends at slot 73");
 _Static_assert(sizeof(struct IMetaDataAssemblyImportVtbl) == 17 * sizeof(void *),
-	"IMetaDataAssemblyImport has 14 methods");
+	"IMetaDataAssemblyImport ends at slot 17");

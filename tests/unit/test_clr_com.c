@@ -37,7 +37,10 @@ TEST(slots_of_well_known_methods)
 	CHECK_EQ(SLOT(ICorProfilerInfoVtbl, EnumJITedFunctions), 57);
 	CHECK_EQ(SLOT(ICorProfilerInfoVtbl, EnumerateGCHeapObjects), 114);
 	CHECK_EQ(SLOT(IMetaDataImportVtbl, CloseEnum), 3);
-	CHECK_EQ(SLOT(IMetaDataImportVtbl, EnumMethodSpecs), 71);
+	CHECK_EQ(SLOT(IMetaDataImportVtbl, GetMethodProps), 30);
+	CHECK_EQ(SLOT(IMetaDataImportVtbl, GetNestedClassProps), 62);
+	CHECK_EQ(SLOT(IMetaDataImportVtbl, EnumGenericParams), 65);
+	CHECK_EQ(SLOT(IMetaDataImportVtbl, EnumMethodSpecs), 72);
 #undef SLOT
 }
 
