@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of format/options.def, and what turns argv into values. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define DNP_COMMAND(name, usage, summary, description)                                             \
+	static const struct dnp_option options_##name[] = {
+#define DNP_OPTION(command, name, letter, argument, initial, help)                                 \
+	{#name, letter, argument, initial, help},
+#define DNP_COMMAND_END(name)                                                                      \
+	{NULL, 0, NULL, NULL, NULL},                                                               \
+	}                                                                                          \
+	;
+#include "format/options.def"
+
+#define DNP_COMMAND(name, usage, summary, description)                                             \
+	static const struct dnp_example examples_##name[] = {
+#define DNP_EXAMPLE(command, line, what) {line, what},
+#define DNP_COMMAND_END(name)                                                                      \
+	{NULL, NULL},                                                                              \
+	}                                                                                          \
+	;
+#include "format/options.def"
+
+const struct dnp_command dnp_commands[] = {
+#define DNP_COMMAND(name, usage, summary, description)                                             \
+	{#name, dnp_cmd_##name, usage, summary, description, options_##name, examples_##name},
+#include "format/options.def"
+	{NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+};
+
+#define DNP_COMMAND(name, usage, summary, description)                                             \
+	_Static_assert((int)DNP_OPT_##name##_COUNT < DNP_VALUES_MAX, "too many options");
+#include "format/options.def"
+
+const struct dnp_command *dnp_command_find(const char *name)
+{
+	for (const struct dnp_command *c = dnp_commands; c->name; c++) {
+		if (!strcmp(c->name, name))
+			return c;
+	}
+	return NULL;
+}
+
+/* Options that have no letter are told apart by numbers above any letter. */
+#define CODE_BASE 256
+#define CODE_HELP (CODE_BASE + DNP_VALUES_MAX)
+
+void dnp_option_long(const struct dnp_option *option, char out[DNP_OPTION_NAME])
+{
+	snprintf(out, DNP_OPTION_NAME, "%s", option->name);
+	for (char *p = out; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+}
+
+struct getopt_tables {
+	char letters[2 * DNP_VALUES_MAX + 8];
+	char names[DNP_VALUES_MAX][DNP_OPTION_NAME];
+	struct option options[DNP_VALUES_MAX + 2];
+};
+
+static void make_tables(const struct dnp_command *command, struct getopt_tables *tables)
+{
+	char *letter = tables->letters;
+	struct option *option = tables->options;
+
+	memset(tables, 0, sizeof(*tables));
+	*letter++ = '+'; /* stop at the first word: what follows COMMAND is not ours */
+	*letter++ = ':'; /* we print the errors */
+	for (size_t i = 0; command->options[i].name; i++) {
+		const struct dnp_option *o = &command->options[i];
+
+		dnp_option_long(o, tables->names[i]);
+		*option++ = (struct option){tables->names[i],
+			o->argument ? required_argument : no_argument, NULL, CODE_BASE + (int)i};
+		if (o->letter) {
+			*letter++ = (char)o->letter;
+			if (o->argument)
+				*letter++ = ':';
+		}
+	}
+	*letter++ = 'h';
+	*option = (struct option){"help", no_argument, NULL, CODE_HELP};
+}
+
+static size_t option_index(const struct dnp_command *command, int code)
+{
+	size_t i = 0;
+
+	if (code >= CODE_BASE)
+		return (size_t)(code - CODE_BASE);
+	while (command->options[i].letter != code)
+		i++;
+	return i;
+}
+
+/* What getopt did not understand, as the user wrote it. */
+static int refuse(const struct dnp_command *command, int code, char **argv)
+{
+	char letter[3] = {'-', (char)optopt, '\0'};
+	const char *word = optopt > 0 && optopt < CODE_BASE ? letter : argv[optind - 1];
+
+	if (code == ':')
+		return dnp_usage(command->name, "option '%s' needs a value", word);
+	if (optopt >= CODE_BASE)
+		return dnp_usage(command->name, "option '%s' takes no value", word);
+	return dnp_usage(command->name, "unknown option '%s'", word);
+}
+
+/* Words between options are moved behind them, unless a command's own words follow (`--`, run). */
+static bool ends_at_first_word(const struct dnp_command *command)
+{
+	return strstr(command->usage, "ARG") != NULL;
+}
+
+int dnp_values_parse(const struct dnp_command *command, struct dnp_values *values, int argc,
+	char **argv, int *status)
+{
+	struct getopt_tables tables;
+	int code;
+
+	make_tables(command, &tables);
+	memset(values, 0, sizeof(*values));
+	for (size_t i = 0; command->options[i].name; i++)
+		values->text[i] = command->options[i].initial;
+	optind = 0;
+	while ((code = getopt_long(argc, argv, tables.letters + !ends_at_first_word(command),
+			tables.options, NULL)) != -1) {
+		size_t i;
+
+		if (code == 'h' || code == CODE_HELP) {
+			dnp_help_print(command);
+			*status = DNP_EXIT_DONE;
+			return -1;
+		}
+		if (code == '?' || code == ':') {
+			*status = refuse(command, code, argv);
+			return -1;
+		}
+		i = option_index(command, code);
+		values->given[i]++;
+		if (command->options[i].argument)
+			values->text[i] = optarg;
+	}
+	return optind;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages: one line each, "dnprof: what: why; what to do". */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+__attribute__((format(printf, 2, 0))) static void say(
+	const char *prefix, const char *format, va_list args, const char *suffix)
+{
+	char text[1024];
+
+	/* One write for the whole line: others write to the same terminal. */
+	vsnprintf(text, sizeof(text), format, args);
+	fprintf(stderr, "dnprof: %s%s%s\n", prefix, text, suffix);
+}
+
+void dnp_say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say("", format, args, "");
+	va_end(args);
+}
+
+int dnp_usage(const char *command, const char *format, ...)
+{
+	char prefix[64], suffix[64];
+	va_list args;
+
+	snprintf(prefix, sizeof(prefix), "%s: ", command);
+	snprintf(suffix, sizeof(suffix), "; see 'dnprof %s --help'", command);
+	va_start(args, format);
+	say(prefix, format, args, suffix);
+	va_end(args);
+	return DNP_EXIT_USAGE;
+}
+
+int dnp_failed(const struct dnp_err *err)
+{
+	dnp_say("%s", err->text);
+	return DNP_EXIT_FAILED;
+}
