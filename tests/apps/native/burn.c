@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "burn.h"
+
+#define MAX_THREADS 64
+#define NOINLINE    __attribute__((noinline))
+
+static uint64_t thread_cpu(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+NOINLINE static uint64_t truth_spin(uint64_t x, int steps)
+{
+	for (int i = 0; i < steps; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+	}
+	return x;
+}
+
+NOINLINE uint64_t truth_burn(uint64_t ns)
+{
+	uint64_t start = thread_cpu(), now, x = start | 1;
+
+	do {
+		x = truth_spin(x, 20000);
+		now = thread_cpu();
+	} while (now - start < ns && x);
+	return now - start;
+}
+
+NOINLINE void truth_call(truth_callback callback, void *arg, int frame_bytes)
+{
+	volatile char *frame = __builtin_alloca((size_t)frame_bytes + 1);
+
+	memset((char *)frame, 0x5a, (size_t)frame_bytes + 1);
+	callback(arg);
+	if (frame[frame_bytes] != 0x5a)
+		__builtin_trap();
+}
+
+struct worker {
+	pthread_t thread;
+	char name[16];
+	uint64_t ns;
+	uint64_t *spent;
+	truth_callback callback;
+	void *arg;
+};
+
+static void *worker_main(void *p)
+{
+	struct worker *w = p;
+
+	pthread_setname_np(pthread_self(), w->name);
+	if (w->callback)
+		w->callback(w->arg);
+	else
+		truth_burn(w->ns);
+	if (w->spent)
+		*w->spent = thread_cpu();
+	return NULL;
+}
+
+int truth_threads(int count, uint64_t ns, const char *name, uint64_t *spent)
+{
+	struct worker workers[MAX_THREADS];
+	int started = 0, err = 0;
+
+	for (; started < count && started < MAX_THREADS; started++) {
+		struct worker *w = &workers[started];
+
+		*w = (struct worker){.ns = ns * (uint64_t)(started + 1), .spent = &spent[started]};
+		snprintf(w->name, sizeof(w->name), "%.12s-%d", name, started);
+		err = pthread_create(&w->thread, NULL, worker_main, w);
+		if (err)
+			break;
+	}
+	for (int i = 0; i < started; i++)
+		pthread_join(workers[i].thread, NULL);
+	return err;
+}
+
+int truth_call_in_thread(truth_callback callback, void *arg, const char *name)
+{
+	struct worker w = {.callback = callback, .arg = arg};
+	int err;
+
+	snprintf(w.name, sizeof(w.name), "%.15s", name);
+	err = pthread_create(&w.thread, NULL, worker_main, &w);
+	if (err)
+		return err;
+	pthread_join(w.thread, NULL);
+	return 0;
+}

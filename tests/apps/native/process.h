@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What programs do with signals and processes: each function does it and returns what came of it,
+ * so that the result can be compared between a run with the profiler and one without.
+ */
+#ifndef TRUTH_PROCESS_H
+#define TRUTH_PROCESS_H
+
+#include <stdint.h>
+
+/* Makes ROUNDS calls of each kind that wait; how many failed with EINTR, -1 after any other error.
+ */
+int truth_waits(int rounds);
+
+struct truth_sigprof {
+	int32_t ticks;           /* SIGPROF handled */
+	int32_t ticks_elsewhere; /* of those, not on the alternative stack this thread had set */
+	int32_t stack_kept;      /* 1: the alternative stack is still the one that was set */
+	int32_t handler_kept;    /* 1: so is the handler */
+};
+
+/*
+ * Uses SIGPROF, a CPU timer of this thread at HZ and an alternative stack while burning NS of CPU,
+ * and puts everything back. 0 or -1.
+ */
+int truth_sigprof(uint64_t ns, int hz, struct truth_sigprof *out);
+
+/*
+ * Forks; the child, which never executes another program, burns NS, allocates, writes one byte and
+ * ends with _exit(STATUS), or exit(STATUS) if RUN_HANDLERS. Its wait status, -1 on error.
+ */
+int truth_fork(uint64_t ns, int run_handlers, int status);
+
+/*
+ * Runs /usr/bin/env from a fork with the environment that C code of this process sees; its output
+ * goes to FD. Its wait status, -1 on error.
+ */
+int truth_env(int fd);
+
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+using System.Diagnostics;
+using System.Runtime.InteropServices;
+using System.Text.Json.Nodes;
+using System.IO.Pipes;
+
+namespace Truth;
+
+/// <summary>Children in every way: forked without exec, started by C code, by .NET, and .NET themselves.</summary>
+static class Fork
+{
+  const string Library = "libtruth_nofp.so";
+
+  [DllImport(Library)]
+  static extern int truth_fork(ulong ns, int runHandlers, int status);
+
+  [DllImport(Library)]
+  static extern int truth_env(int fd);
+
+  public static JsonObject Run(Options o)
+  {
+    var budget = o.Budget();
+    bool mayProfile = o.Has("--children-profiled");
+    while (budget.More()) {
+      Check.Same("status of a forked child that ends with _exit", 7 << 8, truth_fork(20_000_000, 0, 7));
+      Check.Same("status of a forked child that ends with exit", 8 << 8, truth_fork(20_000_000, 1, 8));
+      Burn.For(50_000_000);
+      Check.Same("status of /bin/true", 0, Start("/bin/true", []).Status);
+      Check.Same("status of /bin/false", 1, Start("/bin/false", []).Status);
+      if (!mayProfile)
+        Environments();
+      var (status, output) = Start(Environment.ProcessPath!, [.. Self(), "exitcode", "9"]);
+      Check.Same("status of a .NET child", 9, status);
+      Check.Same("output of a .NET child", "leaving with 9\n", output);
+    }
+    return new JsonObject { ["work"] = budget.Done };
+  }
+
+  /// <summary>What comes before the program's name: the assembly, if the host is `dotnet`.</summary>
+  static string[] Self() =>
+    Path.GetFileNameWithoutExtension(Environment.ProcessPath) == "dotnet"
+      ? [Path.Combine(AppContext.BaseDirectory, "truth.dll")] : [];
+
+  static void Environments()
+  {
+    Clean("this process", Environment.GetEnvironmentVariables().Keys.Cast<string>());
+    Clean("a child started by C code", EnvFromC());
+    Clean("a child started by .NET", Start("/usr/bin/env", []).Output.Split('\n'));
+    var (status, output) = Start(Environment.ProcessPath!, [.. Self(), "env"]);
+    Check.Same("status of a .NET child that prints its environment", 0, status);
+    Clean("a .NET child", output.Split('\n'));
+  }
+
+  static void Clean(string whose, IEnumerable<string> variables)
+  {
+    string left = string.Join(' ', variables.Where(Endings.IsProfilers));
+    Check.Same($"variables of the profiler in the environment of {whose}", "", left);
+  }
+
+  static string[] EnvFromC()
+  {
+    using var pipe = new AnonymousPipeServerStream(PipeDirection.In);
+    int fd = int.Parse(pipe.GetClientHandleAsString());
+    Check.Same("status of env", 0, truth_env(fd));
+    pipe.DisposeLocalCopyOfClientHandle();
+    return new StreamReader(pipe).ReadToEnd().Split('\n');
+  }
+
+  static (int Status, string Output) Start(string file, string[] arguments)
+  {
+    using var child = Process.Start(new ProcessStartInfo(file, arguments) { RedirectStandardOutput = true })!;
+    string output = child.StandardOutput.ReadToEnd();
+    child.WaitForExit();
+    return (child.ExitCode, output);
+  }
+}
