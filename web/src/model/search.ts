@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Which frames a search means.
+
+import type { Recording } from '../data/recording.ts';
+
+export interface Matches {
+  /** 1 for each frame whose name matches. */
+  readonly frames: Uint8Array;
+  readonly count: number;
+  /** Why the regular expression cannot be used; nothing matches then. */
+  readonly error: string | null;
+}
+
+type Test = (name: string) => boolean;
+
+function substring(text: string): Test {
+  const wanted = text.toLowerCase();
+  return (name) => name.toLowerCase().includes(wanted);
+}
+
+function expression(source: string): Test {
+  const pattern = new RegExp(source, 'i');
+  return (name) => pattern.test(name);
+}
+
+export const escapeRegex = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+
+/** null when nothing is searched for. Frame 0 stands for everything and never matches. */
+export function findFrames(recording: Recording, text: string, regex: boolean): Matches | null {
+  if (text === '') return null;
+  const frames = new Uint8Array(recording.frames);
+  let test: Test;
+  try {
+    test = regex ? expression(text) : substring(text);
+  } catch (error) {
+    return { frames, count: 0, error: error instanceof Error ? error.message : String(error) };
+  }
+  let count = 0;
+  for (let f = 1; f < frames.length; f++) if (test(recording.name(f))) count += frames[f] = 1;
+  return { frames, count, error: null };
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// What the user looks at: one selection, which all views share, and how it is shown.
+
+/** A part of the recording, in its units of time since its start: from ≤ t < to. */
+export interface TimeRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Selection {
+  /** Index of the event whose samples are counted. */
+  readonly event: number;
+  /** null: all of the recording. */
+  readonly time: TimeRange | null;
+  /** Indices of threads, ascending; null: all of them. */
+  readonly threads: readonly number[] | null;
+  /** Part of a name, or a regular expression. */
+  readonly search: string;
+  readonly regex: boolean;
+  /** Count only samples whose stack has a match. */
+  readonly only: boolean;
+  /** Callers above callees (leaf first) instead of callees below callers. */
+  readonly reverse: boolean;
+  /** A method that calls itself is one frame. */
+  readonly collapse: boolean;
+  /** Frames from the root to the node in focus; empty: everything. */
+  readonly focus: readonly number[];
+  /** The method whose callers and callees are asked for. */
+  readonly method: number | null;
+}
+
+export type Order = 'weight' | 'name';
+
+export interface State extends Selection {
+  readonly view: string;
+  /** Flames grow up from the root at the bottom; icicles hang from it. */
+  readonly flames: boolean;
+  readonly order: Order;
+}
+
+export const INITIAL: State = {
+  event: 0,
+  time: null,
+  threads: null,
+  search: '',
+  regex: false,
+  only: false,
+  reverse: false,
+  collapse: false,
+  focus: [],
+  method: null,
+  view: 'flame',
+  flames: false,
+  order: 'weight',
+};
+
+type Listener = (state: State) => void;
+
+/** Another tree has other nodes: a focus in the old one means nothing there. */
+function withoutStaleFocus(old: State, patch: Partial<State>): Partial<State> {
+  const turned = patch.reverse !== undefined && patch.reverse !== old.reverse;
+  return turned && patch.focus === undefined ? { ...patch, focus: [] } : patch;
+}
+
+export class Store {
+  private readonly listeners: Listener[] = [];
+
+  constructor(public state: State = INITIAL) {}
+
+  set(patch: Partial<State>): void {
+    this.state = { ...this.state, ...withoutStaleFocus(this.state, patch) };
+    for (const listener of this.listeners) listener(this.state);
+  }
+
+  on(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+}
