@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What was recorded, when, how long, and what is missing from it.
+
+import type { EventInfo } from '../data/meta.ts';
+import { printable } from '../data/recording.ts';
+import { command, count, date, duration } from '../model/format.ts';
+import type { State } from '../model/selection.ts';
+import type { Page } from '../views/view.ts';
+import { el } from './dom.ts';
+
+/** Counts of what went wrong, and what each means. */
+const LOSSES: readonly (readonly [keyof EventInfo & ('lost' | 'truncated' | 'unresolved' | 'failed'), string])[] = [
+  ['lost', 'samples that were dropped because a buffer was full'],
+  ['truncated', 'stacks that do not reach the start of their thread'],
+  ['unresolved', 'frames whose code could not be named'],
+  ['failed', 'samples whose stack could not be walked at all'],
+];
+
+function stat(label: string, value: string, title: string, warn = false): HTMLElement {
+  return el('div', { class: warn ? 'stat warn' : 'stat', title }, el('dt', {}, label), el('dd', {}, value));
+}
+
+export class Header {
+  readonly element: HTMLElement;
+  private readonly stats = el('dl', { class: 'stats' });
+
+  constructor(private readonly page: Page, tools: readonly HTMLElement[]) {
+    this.element = el(
+      'header', { class: 'header' },
+      el('div', { class: 'header-main' }, this.title(), this.stats, el('div', { class: 'tools' }, ...tools)),
+      this.problems(),
+    );
+  }
+
+  private title(): HTMLElement {
+    const { meta } = this.page.recording;
+    const [first] = meta.processes;
+    const typed = printable(first ? command(first.command) : '');
+    const runtimes = [...new Set(meta.processes.map((p) => p.runtime).filter(Boolean))].map((r) => `.NET ${r}`);
+    const more = meta.processes.length > 1 ? `${meta.processes.length} processes` : first ? `pid ${first.pid}` : '';
+    const facts = [...runtimes, more, date(meta.start_unix_ns), duration(meta.duration_ns)].filter(Boolean);
+    return el(
+      'div', { class: 'title' },
+      el('h1', {}, printable(meta.title) || 'dnprof'),
+      typed && el('code', { class: 'command', title: typed }, typed),
+      el('p', { class: 'facts', title: meta.tool }, printable(facts.join('  ·  '))),
+    );
+  }
+
+  private problems(): HTMLElement | null {
+    const { problems } = this.page.recording.meta;
+    if (problems.length === 0) return null;
+    const items = problems.map((p) => el('li', {}, printable(p)));
+    return el('ul', { class: 'problems', role: 'alert', 'aria-label': 'Problems of this recording' }, ...items);
+  }
+
+  render(state: State): void {
+    const { info } = this.page.answers.rows(state);
+    const every = info.interval_ns > 0 ? `one every ${duration(info.interval_ns)}` : '';
+    this.stats.replaceChildren(
+      stat('samples', count(info.samples), [every, info.note].filter(Boolean).join(', ')),
+      ...LOSSES.map(([key, what]) => stat(key, count(info[key]), what, info[key] > 0)),
+    );
+  }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// The strip over all views: samples over time by kind of code. Dragging on it chooses a time range.
+
+import { duration, percent } from '../model/format.ts';
+import { KINDS } from '../model/kinds.ts';
+import type { State, TimeRange } from '../model/selection.ts';
+import type { Page } from '../views/view.ts';
+import { el, setText } from './dom.ts';
+
+const AXIS = 18;
+const LEAST_BINS = 60;
+const MOST_BINS = 600;
+const SAMPLES_PER_BIN = 60;
+/** Pixels the pointer must move before a press is a drag and not a click. */
+const DRAG = 4;
+const EDGE = 6;
+const KEY_STEP = 0.01;
+const STEPS = [1, 2, 5];
+
+type Grip = 'new' | 'from' | 'to' | 'move';
+
+/** The round step of time that puts at least `room` pixels between ticks. */
+export function tickStep(length: number, width: number, room: number): number {
+  const least = (length * room) / Math.max(1, width);
+  const power = 10 ** Math.floor(Math.log10(least));
+  return (STEPS.find((s) => s * power >= least) ?? 10) * power;
+}
+
+export class Overview {
+  readonly element: HTMLElement;
+  private readonly canvas = el('canvas', { 'aria-hidden': 'true' });
+  private readonly shadeLeft = el('div', { class: 'overview-shade' });
+  private readonly shadeRight = el('div', { class: 'overview-shade' });
+  private readonly range = el('div', { class: 'overview-range' });
+  private readonly busiest = el('span', { class: 'overview-scale' });
+  private readonly readout = el('span', { class: 'overview-readout' });
+  private readonly clear: HTMLButtonElement;
+  private readonly area: HTMLElement;
+  private state: State;
+  private width = 0;
+  private height = 0;
+  private drag: { grip: Grip; x: number; start: TimeRange; moved: boolean } | null = null;
+
+  constructor(private readonly page: Page) {
+    this.state = page.store.state;
+    this.clear = el(
+      'button', { type: 'button', class: 'small', hidden: true, onclick: () => page.store.set({ time: null }) },
+      'Whole recording',
+    );
+    this.area = el(
+      'div',
+      {
+        class: 'overview-area', tabindex: 0, role: 'slider', 'aria-label': 'Time range',
+        'aria-orientation': 'horizontal', 'aria-valuemin': 0, 'aria-valuemax': 100,
+      },
+      this.canvas, this.shadeLeft, this.shadeRight, this.range, this.busiest,
+    );
+    this.element = el(
+      'section', { class: 'overview', 'aria-label': 'Samples over time' },
+      this.area, el('div', { class: 'overview-foot' }, this.readout, this.clear),
+    );
+    this.area.addEventListener('pointerdown', (e) => this.onDown(e));
+    this.area.addEventListener('pointermove', (e) => this.onMove(e));
+    this.area.addEventListener('pointerup', (e) => this.onUp(e));
+    this.area.addEventListener('pointercancel', () => (this.drag = null));
+    this.area.addEventListener('dblclick', () => page.store.set({ time: null }));
+    this.area.addEventListener('keydown', (e) => this.onKey(e));
+    new ResizeObserver(() => this.resize()).observe(this.area);
+  }
+
+  render(state: State): void {
+    this.state = state;
+    this.paint();
+    this.placeRange();
+  }
+
+  private get length(): number {
+    return this.page.answers.duration(this.state);
+  }
+
+  private resize(): void {
+    this.width = this.area.clientWidth;
+    this.height = this.area.clientHeight;
+    this.canvas.width = Math.round(this.width * devicePixelRatio);
+    this.canvas.height = Math.round(this.height * devicePixelRatio);
+    this.paint();
+    this.placeRange();
+  }
+
+  private bins(): number {
+    const rows = this.page.answers.rows(this.state).time.length;
+    return Math.max(LEAST_BINS, Math.min(MOST_BINS, Math.round(rows / SAMPLES_PER_BIN)));
+  }
+
+  private paint(): void {
+    if (this.width === 0) return;
+    const context = this.canvas.getContext('2d')!;
+    const colors = this.page.colors();
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    context.clearRect(0, 0, this.width, this.height);
+    this.paintBars(context, colors.kinds);
+    this.paintAxis(context, colors.muted, colors.line);
+  }
+
+  private paintBars(context: CanvasRenderingContext2D, kinds: readonly string[]): void {
+    const { bins, values, highest } = this.page.answers.histogram(this.state, this.bins());
+    const floor = this.height - AXIS;
+    const scale = (floor - 6) / Math.max(1, highest);
+    const below = new Float64Array(bins);
+    KINDS.forEach((_, kind) => {
+      context.fillStyle = kinds[kind]!;
+      for (let bin = 0; bin < bins; bin++) {
+        const value = values[bin * KINDS.length + kind]!;
+        if (value === 0) continue;
+        const left = Math.round((bin * this.width) / bins);
+        const right = Math.round(((bin + 1) * this.width) / bins);
+        const top = floor - (below[bin]! + value) * scale;
+        context.fillRect(left, top, Math.max(1, right - left), value * scale + 0.3);
+        below[bin]! += value;
+      }
+    });
+    setText(this.busiest, this.busyText(highest, bins));
+  }
+
+  /** What the highest bar stands for: with CPU samples the number of CPUs that were busy. */
+  private busyText(highest: number, bins: number): string {
+    const { info } = this.page.answers.rows(this.state);
+    const bin_ns = (this.length * this.page.recording.meta.time_unit_ns) / bins;
+    if (info.name !== 'cpu' || info.interval_ns <= 0) return '';
+    return `highest: ${((highest * info.interval_ns) / bin_ns).toFixed(1)} CPUs`;
+  }
+
+  private paintAxis(context: CanvasRenderingContext2D, text: string, line: string): void {
+    const { time_unit_ns } = this.page.recording.meta;
+    const step = tickStep(this.length * time_unit_ns, this.width, 90) / time_unit_ns;
+    const floor = this.height - AXIS + 0.5;
+    context.strokeStyle = line;
+    context.fillStyle = text;
+    context.font = '11px ui-sans-serif, system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+    context.textBaseline = 'middle';
+    context.beginPath();
+    context.moveTo(0, floor);
+    context.lineTo(this.width, floor);
+    for (let t = 0; t < this.length; t += step) {
+      const x = Math.round(this.toX(t)) + 0.5;
+      context.moveTo(x, floor);
+      context.lineTo(x, floor + 4);
+      const label = duration(Math.round(t * time_unit_ns));
+      if (x + context.measureText(label).width + 6 < this.width) context.fillText(label, x + 4, floor + 9);
+    }
+    context.stroke();
+  }
+
+  private toX(time: number): number {
+    return (time / this.length) * this.width;
+  }
+
+  private toTime(x: number): number {
+    return Math.round((Math.max(0, Math.min(this.width, x)) / this.width) * this.length);
+  }
+
+  private placeRange(): void {
+    const { time } = this.state;
+    const { time_unit_ns } = this.page.recording.meta;
+    for (const part of [this.shadeLeft, this.shadeRight, this.range]) part.hidden = time === null;
+    this.clear.hidden = time === null;
+    const { from, to } = time ?? { from: 0, to: this.length };
+    this.shadeLeft.style.width = this.range.style.left = `${this.toX(from)}px`;
+    this.range.style.width = `${this.toX(to) - this.toX(from)}px`;
+    this.shadeRight.style.left = `${this.toX(to)}px`;
+    const text = `${duration(from * time_unit_ns)} – ${duration(to * time_unit_ns)}`;
+    const length = duration((to - from) * time_unit_ns);
+    setText(this.readout, time ? `${text}  (${length}, ${percent(to - from, this.length)} of the time)` : '');
+    this.area.setAttribute('aria-valuenow', String(Math.round((100 * from) / this.length)));
+    this.area.setAttribute('aria-valuetext', time ? `${text}, ${length}` : 'the whole recording');
+  }
+
+  private gripAt(x: number): Grip {
+    const { time } = this.state;
+    if (!time) return 'new';
+    const [from, to] = [this.toX(time.from), this.toX(time.to)];
+    if (Math.abs(x - from) <= EDGE) return 'from';
+    if (Math.abs(x - to) <= EDGE) return 'to';
+    return x > from && x < to ? 'move' : 'new';
+  }
+
+  private at(event: PointerEvent): number {
+    return event.clientX - this.area.getBoundingClientRect().left;
+  }
+
+  private onDown(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    const x = this.at(event);
+    this.area.setPointerCapture(event.pointerId);
+    const start = this.state.time ?? { from: 0, to: this.length };
+    this.drag = { grip: this.gripAt(x), x, start, moved: false };
+  }
+
+  private onMove(event: PointerEvent): void {
+    const x = this.at(event);
+    const { drag } = this;
+    if (!drag) {
+      this.area.dataset['grip'] = this.gripAt(x);
+      return;
+    }
+    drag.moved ||= Math.abs(x - drag.x) >= DRAG;
+    if (drag.moved) this.page.store.set({ time: this.dragged(drag.grip, drag.x, x, drag.start) });
+  }
+
+  private dragged(grip: Grip, startX: number, x: number, start: TimeRange): TimeRange {
+    const t = this.toTime(x);
+    if (grip === 'move') return this.moved(start, Math.round(((x - startX) / this.width) * this.length));
+    const fixed = grip === 'from' ? start.to : grip === 'to' ? start.from : this.toTime(startX);
+    return { from: Math.min(fixed, t), to: Math.max(fixed, t, Math.min(fixed, t) + 1) };
+  }
+
+  private moved(range: TimeRange, by: number): TimeRange {
+    const room = Math.max(-range.from, Math.min(this.length - range.to, by));
+    return { from: range.from + room, to: range.to + room };
+  }
+
+  private onUp(event: PointerEvent): void {
+    const { drag } = this;
+    this.drag = null;
+    if (!drag || drag.moved) return;
+    if (drag.grip === 'new' && this.state.time && this.at(event) >= 0) this.page.store.set({ time: null });
+  }
+
+  /** Arrows move the range, with Shift its end; + and - make it longer and shorter about its middle. */
+  private onKey(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = Math.max(1, Math.round(this.length * KEY_STEP));
+    const range = this.state.time ?? { from: 0, to: this.length };
+    const by = event.key === 'ArrowLeft' ? -step : event.key === 'ArrowRight' ? step : 0;
+    let next: TimeRange | null = range;
+    if (by !== 0 && event.shiftKey) next = { from: range.from, to: Math.min(this.length, Math.max(range.from + 1, range.to + by)) };
+    else if (by !== 0) next = this.moved(range, by);
+    else if (event.key === '+' || event.key === '=') next = this.scaled(range, 0.5);
+    else if (event.key === '-') next = this.scaled(range, 2);
+    else if (event.key === 'Escape' && this.state.time) next = null;
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+    const whole = next !== null && next.from === 0 && next.to === this.length;
+    this.page.store.set({ time: whole ? null : next });
+  }
+
+  private scaled(range: TimeRange, factor: number): TimeRange {
+    const middle = (range.from + range.to) / 2;
+    const half = Math.max(0.5, ((range.to - range.from) * factor) / 2);
+    return {
+      from: Math.max(0, Math.round(middle - half)),
+      to: Math.min(this.length, Math.max(Math.round(middle - half) + 1, Math.round(middle + half))),
+    };
+  }
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// A table of any length: only the rows in sight are elements. Sorts by its headers; one row is active,
+// and arrows, Home, End, Page Up and Page Down move it.
+
+import { el, setText } from './dom.ts';
+
+export interface Column {
+  readonly name: string;
+  readonly title: string;
+  /** A track of CSS grid. */
+  readonly width: string;
+  readonly numeric?: boolean;
+  /** Left out where the table has little room. */
+  readonly minor?: boolean;
+  /** Ascending order of two rows; none: not sortable. */
+  compare?(a: number, b: number): number;
+  text(row: number): string;
+  /** A part of 1 to draw as a bar behind the text. */
+  bar?(row: number): number;
+  /** A colour to draw as a square before the text. */
+  swatch?(row: number): string;
+  /** Less important text after the text. */
+  aside?(row: number): string;
+  hint?(row: number): string;
+}
+
+export interface TableOptions {
+  readonly label: string;
+  readonly columns: readonly Column[];
+  readonly sort: string;
+  readonly rowHeight: number;
+  readonly empty: string;
+  readonly multiple?: boolean;
+  /** Chosen by a click, Enter or the space bar. */
+  choose(row: number, event: MouseEvent | KeyboardEvent): void;
+  /** Twice clicked, or Enter with Shift. */
+  open?(row: number): void;
+  chosen(row: number): boolean;
+  menu?(row: number, x: number, y: number): void;
+  /** The row the cursor has come to. */
+  activated?(row: number): void;
+}
+
+const cellClass = (c: Column) => ['cell', c.numeric && 'numeric', c.minor && 'minor'].filter(Boolean).join(' ');
+
+const BEYOND = 4;
+let tables = 0;
+
+interface Line {
+  readonly element: HTMLElement;
+  readonly cells: readonly HTMLElement[];
+}
+
+export class Table {
+  readonly element: HTMLElement;
+  private readonly id = `table${tables++}`;
+  private readonly head = el('div', { class: 'table-head', role: 'row' });
+  private readonly body: HTMLElement;
+  private readonly space = el('div', { class: 'table-space', role: 'presentation' });
+  private readonly empty: HTMLElement;
+  private readonly headers = new Map<string, HTMLElement>();
+  private readonly lines: Line[] = [];
+  private rows: readonly number[] = [];
+  private sortBy: Column;
+  private descending: boolean;
+  private active = 0;
+
+  constructor(private readonly options: TableOptions) {
+    const { columns } = options;
+    this.sortBy = columns.find((c) => c.name === options.sort)!;
+    this.descending = this.sortBy.numeric === true;
+    for (const column of columns) this.head.append(this.header(column));
+    this.body = el('div', { class: 'table-body', role: 'rowgroup' }, this.space);
+    this.empty = el('p', { class: 'empty', hidden: true }, options.empty);
+    this.element = el(
+      'div',
+      {
+        class: 'table', role: 'grid', tabindex: 0, 'aria-label': options.label,
+        'aria-multiselectable': options.multiple ?? null, 'aria-colcount': columns.length,
+      },
+      this.head, this.body, this.empty,
+    );
+    this.setCompact(false);
+    this.element.style.setProperty('--row', `${options.rowHeight}px`);
+    this.body.addEventListener('scroll', () => this.draw());
+    this.element.addEventListener('keydown', (e) => this.onKey(e));
+    new ResizeObserver(() => this.draw()).observe(this.body);
+  }
+
+  setCompact(compact: boolean): void {
+    const shown = this.options.columns.filter((c) => !compact || !c.minor);
+    this.element.style.setProperty('--columns', shown.map((c) => c.width).join(' '));
+    this.element.classList.toggle('compact', compact);
+  }
+
+  private header(column: Column): HTMLElement {
+    const sort = () => {
+      this.descending = this.sortBy === column ? !this.descending : column.numeric === true;
+      this.sortBy = column;
+      this.show(this.rows);
+    };
+    const content = column.compare
+      ? el('button', { type: 'button', onclick: sort, title: `Sort by ${column.title.toLowerCase()}` }, column.title)
+      : column.title;
+    const header = el('div', { class: cellClass(column), role: 'columnheader' }, content);
+    this.headers.set(column.name, header);
+    return header;
+  }
+
+  /** Shows these rows in the order the user chose. */
+  show(rows: readonly number[]): void {
+    const { compare } = this.sortBy;
+    const sign = this.descending ? -1 : 1;
+    const activeRow = this.rows[this.active];
+    this.rows = compare ? [...rows].sort((a, b) => sign * compare(a, b) || a - b) : rows;
+    const at = activeRow === undefined ? -1 : this.rows.indexOf(activeRow);
+    this.active = at >= 0 ? at : 0;
+    for (const [name, header] of this.headers) {
+      if (name === this.sortBy.name) header.setAttribute('aria-sort', this.descending ? 'descending' : 'ascending');
+      else header.removeAttribute('aria-sort');
+    }
+    this.element.setAttribute('aria-rowcount', String(this.rows.length + 1));
+    this.space.style.height = `${this.rows.length * this.options.rowHeight}px`;
+    this.empty.hidden = this.rows.length > 0;
+    this.draw();
+  }
+
+  /** Brings a row into sight and makes it the active one. */
+  reveal(row: number): void {
+    const at = this.rows.indexOf(row);
+    if (at >= 0) this.moveTo(at);
+  }
+
+  focus(): void {
+    this.element.focus();
+  }
+
+  private draw(): void {
+    const { rowHeight } = this.options;
+    const first = Math.max(0, Math.floor(this.body.scrollTop / rowHeight) - BEYOND);
+    const end = Math.min(this.rows.length, Math.ceil((this.body.scrollTop + this.body.clientHeight) / rowHeight) + BEYOND);
+    while (this.lines.length < end - first) this.addLine();
+    this.lines.forEach((line, i) => {
+      line.element.hidden = first + i >= end;
+      if (!line.element.hidden) this.fill(line, first + i);
+    });
+    const active = this.lines[this.active - first]?.element;
+    if (active && !active.hidden) this.element.setAttribute('aria-activedescendant', active.id);
+    else this.element.removeAttribute('aria-activedescendant');
+  }
+
+  private addLine(): void {
+    const cells = this.options.columns.map((column) =>
+      el(
+        'div',
+        { class: cellClass(column), role: 'gridcell' },
+        column.bar ? el('span', { class: 'bar', 'aria-hidden': 'true' }) : null,
+        column.swatch ? el('span', { class: 'swatch', 'aria-hidden': 'true' }) : null,
+        el('span', { class: 'text' }),
+        column.aside ? el('span', { class: 'aside' }) : null,
+      ),
+    );
+    const line: Line = { element: el('div', { class: 'table-row', role: 'row' }, ...cells), cells };
+    const at = () => Number(line.element.dataset['at']);
+    line.element.id = `${this.id}-${this.lines.length}`;
+    line.element.addEventListener('click', (e) => this.onClick(at(), e));
+    line.element.addEventListener('dblclick', () => this.options.open?.(this.rows[at()]!));
+    line.element.addEventListener('contextmenu', (e) => {
+      if (!this.options.menu) return;
+      e.preventDefault();
+      this.options.menu(this.rows[at()]!, e.clientX, e.clientY);
+    });
+    this.lines.push(line);
+    this.space.append(line.element);
+  }
+
+  private fill(line: Line, at: number): void {
+    const row = this.rows[at]!;
+    const { element, cells } = line;
+    element.dataset['at'] = String(at);
+    element.style.transform = `translateY(${at * this.options.rowHeight}px)`;
+    element.setAttribute('aria-rowindex', String(at + 2));
+    element.setAttribute('aria-selected', String(this.options.chosen(row)));
+    element.classList.toggle('active', at === this.active);
+    this.options.columns.forEach((column, i) => {
+      const cell = cells[i]!;
+      setText(cell.querySelector('.text')!, column.text(row));
+      if (column.bar)
+        cell.querySelector<HTMLElement>('.bar')!.style.width = `${Math.min(1, column.bar(row)) * 100}%`;
+      if (column.swatch) cell.querySelector<HTMLElement>('.swatch')!.style.background = column.swatch(row);
+      if (column.aside) setText(cell.querySelector('.aside')!, column.aside(row));
+      if (column.hint) cell.title = column.hint(row);
+    });
+  }
+
+  private onClick(at: number, event: MouseEvent): void {
+    this.active = at;
+    this.options.choose(this.rows[at]!, event);
+    this.draw();
+  }
+
+  private moveTo(at: number): void {
+    const { rowHeight } = this.options;
+    this.active = Math.max(0, Math.min(this.rows.length - 1, at));
+    const top = this.active * rowHeight;
+    const { scrollTop, clientHeight } = this.body;
+    if (top < scrollTop) this.body.scrollTop = top;
+    else if (top + rowHeight > scrollTop + clientHeight) this.body.scrollTop = top + rowHeight - clientHeight;
+    this.draw();
+    this.options.activated?.(this.rows[this.active]!);
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.rows.length === 0) return;
+    const page = Math.max(1, Math.floor(this.body.clientHeight / this.options.rowHeight) - 1);
+    const steps: Record<string, number> = {
+      ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.rows.length, End: this.rows.length,
+    };
+    const row = this.rows[this.active]!;
+    if (event.key in steps) this.moveTo(this.active + steps[event.key]!);
+    else if (event.key === 'Enter' && event.shiftKey && this.options.open) this.options.open(row);
+    else if (event.key === 'Enter' || event.key === ' ') this.options.choose(row, event);
+    else if (this.options.menu && (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey)))
+      this.menuAtActive(row);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.draw();
+  }
+
+  private menuAtActive(row: number): void {
+    const id = this.element.getAttribute('aria-activedescendant');
+    const box = (id ? document.getElementById(id) : null)?.getBoundingClientRect();
+    this.options.menu!(row, (box?.left ?? 0) + 40, box?.bottom ?? 0);
+  }
+}
