@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "aggregate/code.h"
+
+#include <inttypes.h>
+
+#include "base/clean.h"
+
+static bool equals(struct dnp_str str, const char *text)
+{
+	return str.n == strlen(text) && !memcmp(str.p, text, str.n);
+}
+
+static bool starts(struct dnp_str str, const char *text)
+{
+	return str.n >= strlen(text) && !memcmp(str.p, text, strlen(text));
+}
+
+struct dnp_str dnp_basename(struct dnp_str path)
+{
+	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+	size_t skip = slash ? (size_t)(slash - path.p) + 1 : 0;
+
+	return (struct dnp_str){path.p + skip, path.n - skip};
+}
+
+/* Part of .NET: by the assembly's name, or by the shared framework's folder. */
+static bool is_framework(const struct dnp_rec_module *module)
+{
+	static const char *const prefixes[] = {"System.", "Microsoft."};
+	static const char *const names[] = {"System", "mscorlib", "netstandard", "WindowsBase"};
+	static const char folder[] = "/shared/Microsoft.";
+	struct dnp_str name = dnp_code_module(module);
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(prefixes); i++)
+		if (starts(name, prefixes[i]))
+			return true;
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
+		if (equals(name, names[i]))
+			return true;
+	return module->path.n && memmem(module->path.p, module->path.n, folder, strlen(folder));
+}
+
+static enum dnp_code native_code(const struct dnp_rec_module *module)
+{
+	struct dnp_str file = dnp_basename(module->path.n ? module->path : module->name);
+
+	if (equals(file, "libclrjit.so"))
+		return DNP_CODE_JIT;
+	return starts(file, "libclrgc") ? DNP_CODE_GC : DNP_CODE_NATIVE;
+}
+
+enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_rec_module *module)
+{
+	if (frame->flags & DNP_FRAME_GC)
+		return DNP_CODE_GC;
+	if (frame->flags & DNP_FRAME_JIT)
+		return DNP_CODE_JIT;
+	switch (frame->kind) {
+	case DNP_FRAME_NATIVE: return native_code(module);
+	case DNP_FRAME_KERNEL: return DNP_CODE_KERNEL;
+	case DNP_FRAME_DYNAMIC:
+		if (memmem(frame->name.p, frame->name.n, "IL_STUB", 7))
+			return DNP_CODE_OTHER;
+		return is_framework(module) ? DNP_CODE_FRAMEWORK : DNP_CODE_USER;
+	case DNP_FRAME_MANAGED:
+	case DNP_FRAME_R2R: return is_framework(module) ? DNP_CODE_FRAMEWORK : DNP_CODE_USER;
+	default: return DNP_CODE_OTHER;
+	}
+}
+
+struct dnp_str dnp_code_module(const struct dnp_rec_module *module)
+{
+	return module->name.n ? module->name : dnp_basename(module->path);
+}
+
+void dnp_code_name(struct dnp_sink *out, const struct dnp_rec_frame *frame,
+	const struct dnp_rec_module *module, const struct dnp_str *symbol)
+{
+	if (frame->kind == DNP_FRAME_KERNEL) {
+		dnp_sink_puts(out, "[k] ");
+		if (symbol)
+			dnp_sink_str(out, *symbol);
+		else
+			dnp_sink_printf(out, "0x%" PRIx64, frame->function);
+	} else if (frame->kind == DNP_FRAME_NATIVE) {
+		struct dnp_str library = dnp_basename(module->path.n ? module->path : module->name);
+
+		dnp_sink_str(out, library.n ? library : dnp_str("[unknown]"));
+		dnp_sink_puts(out, "!");
+		if (symbol || frame->name.n)
+			dnp_sink_str(out, symbol ? *symbol : frame->name);
+		else
+			dnp_sink_printf(out, "+0x%" PRIx64, frame->function);
+	} else {
+		dnp_sink_str(out, frame->name.n ? frame->name : dnp_str("[unknown]"));
+	}
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What a recorded frame is called and what kind of code it is. */
+#ifndef DNP_AGGREGATE_CODE_H
+#define DNP_AGGREGATE_CODE_H
+
+#include "aggregate/profile.h"
+#include "base/sink.h"
+
+/* The file name of a path. Borrows from it. */
+struct dnp_str dnp_basename(struct dnp_str path);
+
+enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_rec_module *module);
+
+/*
+ * The name as shown: Namespace.Type.Method(…), library!symbol, [k] symbol, [what it is].
+ * `symbol` is what was looked up for a native or kernel frame, NULL where nothing is known.
+ */
+void dnp_code_name(struct dnp_sink *out, const struct dnp_rec_frame *frame,
+	const struct dnp_rec_module *module, const struct dnp_str *symbol);
+
+/* The module's name as shown. */
+struct dnp_str dnp_code_module(const struct dnp_rec_module *module);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/* The second half of loading: names, filters, and the way into the profile. */
+#include "aggregate/load.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "aggregate/code.h"
+#include "aggregate/pattern.h"
+#include "base/clean.h"
+
+/* Bits of a node: the first two are handed on towards the leaf, the last towards the root. */
+enum { INCLUDED = 1, EXCLUDED = 2, USED = 4 };
+
+struct join {
+	struct dnp_load *load;
+	struct dnp_profile *profile;
+	struct dnp_sink_memory name; /* the name in the making */
+	uint32_t *frame_to;  /* owned: place → frame of the profile, DNP_NONE: not named yet */
+	uint32_t *node_to;   /* owned: place → node of the profile */
+	uint32_t *thread_to; /* owned: place → thread of the profile, DNP_NONE: not wanted */
+	uint8_t *marks;      /* owned: of each node */
+};
+
+static int by_function(const void *left, const void *right)
+{
+	const struct dnp_rec_symbol *a = left, *b = right;
+
+	if (a->module != b->module)
+		return a->module < b->module ? -1 : 1;
+	return a->function < b->function ? -1 : a->function > b->function;
+}
+
+static const struct dnp_str *find_symbol(
+	const struct dnp_load *load, const struct dnp_rec_frame *frame)
+{
+	struct dnp_rec_symbol key = {.module = frame->module, .function = frame->function};
+	const struct dnp_rec_symbol *found = NULL;
+
+	if (load->symbols.n && frame->module != DNP_NONE)
+		found = bsearch(&key, load->symbols.p, load->symbols.n, sizeof(key), by_function);
+	return found && found->name.n ? &found->name : NULL;
+}
+
+static int intern(struct join *join, struct dnp_str str, uint32_t *number)
+{
+	return dnp_strings_add(&join->profile->strings, str, number);
+}
+
+/* The frame of the profile for a place. */
+static int name_frame(struct join *join, uint32_t place)
+{
+	static const struct dnp_rec_module nowhere;
+	const struct dnp_rec_frame *frame = &join->load->frames.p[place];
+	const struct dnp_rec_module *module = &nowhere;
+	struct dnp_frame named;
+
+	if (join->frame_to[place] != DNP_NONE)
+		return 0;
+	if (frame->module != DNP_NONE)
+		module = &join->load->modules.p[frame->module];
+	join->name.bytes.n = 0;
+	dnp_code_name(&join->name.sink, frame, module, find_symbol(join->load, frame));
+	named.code = dnp_code_of(frame, module);
+	if (join->name.sink.error ||
+		intern(join, (struct dnp_str){join->name.bytes.p, join->name.bytes.n},
+			&named.name) ||
+		intern(join, dnp_code_module(module), &named.module))
+		return -ENOMEM;
+	return dnp_profile_frame(join->profile, named, &join->frame_to[place]);
+}
+
+/* INCLUDED and EXCLUDED of every node; parents come first. */
+static int judge_nodes(struct join *join)
+{
+	const struct dnp_filter *filter = &join->profile->filter;
+	const struct dnp_load *load = join->load;
+
+	if (!filter->include_count)
+		memset(join->marks, INCLUDED, load->nodes.n);
+	if (!filter->include_count && !filter->exclude_count)
+		return 0;
+	for (size_t i = DNP_ROOT + 1; i < load->nodes.n; i++) {
+		const struct dnp_raw_node *node = &load->nodes.p[i];
+		struct dnp_str name;
+
+		if (name_frame(join, node->frame))
+			return -ENOMEM;
+		name = dnp_str(dnp_profile_string(
+			join->profile, join->profile->frames.p[join->frame_to[node->frame]].name));
+		join->marks[i] |= join->marks[node->parent];
+		if (dnp_pattern_any(filter->include, filter->include_count, name))
+			join->marks[i] |= INCLUDED;
+		if (dnp_pattern_any(filter->exclude, filter->exclude_count, name))
+			join->marks[i] |= EXCLUDED;
+	}
+	return 0;
+}
+
+static bool thread_wanted(const struct dnp_filter *filter, const struct dnp_rec_thread *thread)
+{
+	char tid[24];
+
+	snprintf(tid, sizeof(tid), "%" PRIu64, thread->tid);
+	for (size_t i = 0; i < filter->thread_count; i++)
+		if (!strcmp(filter->threads[i], tid))
+			return true;
+	return !filter->thread_count ||
+		dnp_pattern_any(filter->threads, filter->thread_count, thread->name);
+}
+
+/* Threads of the profiler's own, and the place of lost ones, appear only where samples stand. */
+static bool is_shown(const struct join *join, uint32_t place)
+{
+	return place != DNP_LOST && !(join->load->threads.p[place].rec.flags & DNP_THREAD_OWN);
+}
+
+static int add_thread(struct join *join, uint32_t place)
+{
+	const struct dnp_raw_thread *raw = &join->load->threads.p[place];
+	struct dnp_thread thread = {
+		.process = join->load->process, .tid = raw->rec.tid, .flags = raw->rec.flags};
+
+	if (raw->end_cpu_ns > raw->rec.cpu_ns)
+		thread.cpu_ns = raw->end_cpu_ns - raw->rec.cpu_ns;
+	if (intern(join, raw->rec.name, &thread.name) ||
+		dnp_vec_push(&join->profile->threads, thread))
+		return -ENOMEM;
+	join->thread_to[place] = (uint32_t)(join->profile->threads.n - 1);
+	return 0;
+}
+
+static bool row_wanted(const struct join *join, const struct dnp_row *row)
+{
+	const struct dnp_filter *filter = &join->profile->filter;
+
+	return row->weight && (join->marks[row->node] & (INCLUDED | EXCLUDED)) == INCLUDED &&
+		thread_wanted(filter, &join->load->threads.p[row->thread].rec);
+}
+
+/* Leaves only the rows that the filter wants, and marks the nodes and threads that they need. */
+static int choose_rows(struct join *join, struct dnp_raw_event *event)
+{
+	struct dnp_rows *rows = &event->rows;
+
+	for (size_t i = 0; i < rows->capacity; i++) {
+		struct dnp_row *row = &rows->slots[i];
+
+		if (!row_wanted(join, row)) {
+			if (row->weight && event->weighed)
+				event->samples -= row->weight;
+			row->weight = 0;
+			continue;
+		}
+		join->marks[row->node] |= USED;
+		if (join->thread_to[row->thread] == DNP_NONE && add_thread(join, row->thread))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int choose(struct join *join)
+{
+	struct dnp_load *load = join->load;
+
+	for (uint32_t i = 0; i < load->threads.n; i++)
+		if (is_shown(join, i) &&
+			thread_wanted(&join->profile->filter, &load->threads.p[i].rec) &&
+			add_thread(join, i))
+			return -ENOMEM;
+	for (size_t i = 0; i < load->events.n; i++)
+		if (choose_rows(join, &load->events.p[i]))
+			return -ENOMEM;
+	for (size_t i = load->nodes.n; i-- > 0;)
+		if (join->marks[i] & USED)
+			join->marks[load->nodes.p[i].parent] |= USED;
+	return 0;
+}
+
+/* One used node into the trie of the profile. */
+static int place_node(struct join *join, uint32_t place)
+{
+	const struct dnp_raw_node *node = &join->load->nodes.p[place];
+	uint32_t parent = node->parent == DNP_ROOT ? 0 : join->node_to[node->parent];
+
+	if (!(join->marks[place] & USED) || place == DNP_ROOT)
+		return 0;
+	if (name_frame(join, node->frame))
+		return -ENOMEM;
+	return dnp_profile_node(
+		join->profile, parent, join->frame_to[node->frame], &join->node_to[place]);
+}
+
+static int join_nodes(struct join *join)
+{
+	for (size_t i = 0; i < join->load->nodes.n; i++)
+		if (place_node(join, (uint32_t)i))
+			return -ENOMEM;
+	return 0;
+}
+
+static int event_of(struct join *join, const struct dnp_raw_event *raw, struct dnp_event **event)
+{
+	struct dnp_profile *profile = join->profile;
+	struct dnp_event made = {.interval_ns = raw->rec.interval_ns};
+
+	if (intern(join, raw->rec.name, &made.name) || intern(join, raw->rec.unit, &made.unit) ||
+		intern(join, raw->rec.source, &made.source) ||
+		intern(join, raw->rec.note, &made.note))
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->events.n; i++)
+		if (profile->events.p[i].name == made.name) {
+			*event = &profile->events.p[i];
+			return 0;
+		}
+	dnp_rows_init(&made.rows, profile->timed, DNP_ROWS_LIMIT);
+	if (dnp_vec_push(&profile->events, made))
+		return -ENOMEM;
+	*event = &profile->events.p[profile->events.n - 1];
+	return 0;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int join_event(struct join *join, struct dnp_raw_event *raw)
+{
+	struct dnp_event *event;
+
+	if (event_of(join, raw, &event))
+		return -ENOMEM;
+	event->samples += raw->samples;
+	/* The counters also know of samples that were lost on the way. */
+	event->truncated += greater(raw->stats.truncated, raw->truncated);
+	event->failed += greater(raw->stats.failed, raw->incomplete);
+	event->unresolved += raw->stats.unresolved;
+	event->frames += raw->stats.frames;
+	for (size_t i = 0; i < DNP_LOSS_REASONS; i++) {
+		event->lost_by[i] += raw->lost_by[i];
+		event->lost += raw->lost_by[i];
+	}
+	for (size_t i = 0; i < raw->rows.capacity; i++) {
+		const struct dnp_row *row = &raw->rows.slots[i];
+		uint64_t time_us = dnp_rows_time_us(&raw->rows, row) + join->load->start_ns / 1000;
+
+		if (dnp_rows_add(&event->rows, time_us, join->thread_to[row->thread],
+			    row->node == DNP_ROOT ? 0 : join->node_to[row->node], row->weight))
+			return -ENOMEM;
+	}
+	dnp_rows_done(&raw->rows);
+	return 0;
+}
+
+static int split_command(struct join *join, struct dnp_process *process)
+{
+	struct dnp_str rest = join->load->recording->process.command;
+
+	while (rest.n) {
+		const char *zero = memchr(rest.p, '\0', rest.n);
+		struct dnp_str argument = {rest.p, zero ? (size_t)(zero - rest.p) : rest.n};
+		size_t used = argument.n + (zero ? 1 : 0);
+		uint32_t number;
+
+		if (intern(join, argument, &number) || dnp_vec_push(&process->command, number))
+			return -ENOMEM;
+		rest = (struct dnp_str){rest.p + used, rest.n - used};
+	}
+	return 0;
+}
+
+/* What a user would call the program: app.dll of "dotnet app.dll", else the program's file name. */
+static int title_of(struct join *join, struct dnp_process *process)
+{
+	const struct dnp_rec_process *rec = &join->load->recording->process;
+	struct dnp_str title = dnp_basename(rec->executable);
+
+	for (size_t i = 0; i < process->command.n; i++) {
+		const char *argument = dnp_profile_string(join->profile, process->command.p[i]);
+		struct dnp_str name = dnp_basename(dnp_str(argument));
+
+		if (i == 0 || (name.n > 4 && !memcmp(name.p + name.n - 4, ".dll", 4)))
+			title = name;
+		if (i > 0 && title.p == name.p)
+			break;
+	}
+	return intern(join, title.n ? title : dnp_str("[unknown]"), &process->title);
+}
+
+static int add_process(struct join *join)
+{
+	const struct dnp_load *load = join->load;
+	const struct dnp_rec_process *rec = &load->recording->process;
+	struct dnp_process process = {
+		.pid = rec->pid,
+		.cpus = rec->cpus,
+		.start_ns = load->start_ns,
+		.start_unix_ns = rec->start_unix_ns,
+		.duration_ns =
+			load->newest_ns > rec->start_ns ? load->newest_ns - rec->start_ns : 0,
+		.status = load->exit.status,
+		.signal = load->exit.signal,
+		.exited = load->exited,
+		.complete = load->ended && !load->recording->problems.n,
+	};
+
+	if (intern(join, rec->runtime, &process.runtime) || intern(join, rec->os, &process.os) ||
+		intern(join, rec->tool, &process.tool) || split_command(join, &process) ||
+		title_of(join, &process) || dnp_vec_push(&join->profile->processes, process)) {
+		dnp_vec_done(&process.command);
+		return -ENOMEM;
+	}
+	join->load->process = (uint32_t)(join->profile->processes.n - 1);
+	join->profile->duration_ns =
+		greater(join->profile->duration_ns, process.start_ns + process.duration_ns);
+	return 0;
+}
+
+static int join_all(struct join *join)
+{
+	struct dnp_load *load = join->load;
+
+	if (load->symbols.n)
+		qsort(load->symbols.p, load->symbols.n, sizeof(*load->symbols.p), by_function);
+	if (add_process(join) || judge_nodes(join) || choose(join) || join_nodes(join))
+		return -ENOMEM;
+	for (size_t i = 0; i < load->events.n; i++)
+		if (join_event(join, &load->events.p[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static uint32_t *table(size_t n)
+{
+	uint32_t *p = reallocarray(NULL, n, sizeof(*p));
+
+	if (p)
+		memset(p, 0xff, n * sizeof(*p));
+	return p;
+}
+
+int dnp_load_join(struct dnp_load *load)
+{
+	auto_free uint32_t *frames = table(load->frames.n);
+	auto_free uint32_t *nodes = table(load->nodes.n);
+	auto_free uint32_t *threads = table(load->threads.n);
+	auto_free uint8_t *marks = calloc(load->nodes.n, 1);
+	struct join join = {.load = load,
+		.profile = load->profile,
+		.frame_to = frames,
+		.node_to = nodes,
+		.thread_to = threads,
+		.marks = marks};
+	int status = frames && nodes && threads && marks ? 0 : -ENOMEM;
+
+	dnp_sink_memory_init(&join.name);
+	if (!status)
+		status = join_all(&join);
+	dnp_vec_done(&join.name.bytes);
+	return status;
+}

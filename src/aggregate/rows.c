@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "aggregate/rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+
+void dnp_rows_init(struct dnp_rows *rows, bool timed, size_t limit)
+{
+	*rows = (struct dnp_rows){.timed = timed, .limit = limit};
+}
+
+void dnp_rows_done(struct dnp_rows *rows)
+{
+	free(rows->slots);
+	rows->slots = NULL;
+	rows->n = rows->capacity = 0;
+}
+
+static struct dnp_row *slot_of(
+	const struct dnp_rows *rows, uint32_t bin, uint32_t thread, uint32_t node)
+{
+	uint64_t key =
+		((uint64_t)thread << 32 | node) ^ (uint64_t)bin * UINT64_C(0x9e3779b97f4a7c15);
+	size_t mask = rows->capacity - 1;
+	size_t i = dnp_hash(key) & mask;
+	struct dnp_row *row;
+
+	for (;; i = (i + 1) & mask) {
+		row = &rows->slots[i];
+		if (!row->weight)
+			return row;
+		if (row->node == node && row->thread == thread && row->bin == bin)
+			return row;
+	}
+}
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static void put(
+	struct dnp_rows *rows, uint32_t bin, uint32_t thread, uint32_t node, uint64_t weight)
+{
+	struct dnp_row *row = slot_of(rows, bin, thread, node);
+
+	rows->n += !row->weight;
+	*row = (struct dnp_row){add_up(row->weight, weight), bin, thread, node};
+}
+
+/* All rows anew in a table of `capacity`, their bins 2^coarser times as wide. */
+static int rebuild(struct dnp_rows *rows, size_t capacity, unsigned coarser)
+{
+	struct dnp_rows old = *rows;
+	struct dnp_row *slots = calloc(capacity, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	rows->slots = slots;
+	rows->capacity = capacity;
+	rows->n = 0;
+	rows->shift += coarser;
+	for (size_t i = 0; i < old.capacity; i++)
+		if (old.slots[i].weight)
+			put(rows, old.slots[i].bin >> coarser, old.slots[i].thread,
+				old.slots[i].node, old.slots[i].weight);
+	free(old.slots);
+	return 0;
+}
+
+static bool bins_to_spare(const struct dnp_rows *rows)
+{
+	return rows->timed && rows->newest_us >> rows->shift >= DNP_ROWS_MIN_BINS * 2;
+}
+
+static int make_room(struct dnp_rows *rows)
+{
+	while (rows->n >= rows->limit && bins_to_spare(rows))
+		if (rebuild(rows, rows->capacity, 1))
+			return -ENOMEM;
+	if (rows->n < rows->capacity / 4 * 3)
+		return 0;
+	return rebuild(rows, rows->capacity ? rows->capacity * 2 : 1024, 0);
+}
+
+int dnp_rows_add(
+	struct dnp_rows *rows, uint64_t time_us, uint32_t thread, uint32_t node, uint64_t weight)
+{
+	if (!weight)
+		return 0;
+	if (time_us > rows->newest_us)
+		rows->newest_us = time_us;
+	if ((rows->n >= rows->capacity / 4 * 3 || rows->n >= rows->limit) && make_room(rows))
+		return -ENOMEM;
+	while (rows->timed && time_us >> rows->shift > UINT32_MAX)
+		if (rebuild(rows, rows->capacity, 1))
+			return -ENOMEM;
+	put(rows, rows->timed ? (uint32_t)(time_us >> rows->shift) : 0, thread, node, weight);
+	return 0;
+}
+
+uint64_t dnp_rows_time_us(const struct dnp_rows *rows, const struct dnp_row *row)
+{
+	return ((uint64_t)row->bin << rows->shift) + ((UINT64_C(1) << rows->shift) >> 1);
+}
+
+static int by_time(const void *left, const void *right)
+{
+	const struct dnp_row *a = left, *b = right;
+
+	if (a->bin != b->bin)
+		return a->bin < b->bin ? -1 : 1;
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	return a->node < b->node ? -1 : a->node > b->node;
+}
+
+void dnp_rows_sort(struct dnp_rows *rows)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rows->capacity; i++)
+		if (rows->slots[i].weight)
+			rows->slots[kept++] = rows->slots[i];
+	rows->capacity = 0; /* no table any more */
+	if (kept)
+		qsort(rows->slots, kept, sizeof(*rows->slots), by_time);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The samples of one event, added up: one row for each stack of each thread in each bin of time.
+ *
+ * A bin is 2^shift microseconds wide. Without `timed` there is one bin for all of time. With it
+ * bins begin at one microsecond and double whenever there are more than `limit` rows, as long as
+ * the time seen so far keeps DNP_ROWS_MIN_BINS of them, so that memory does not grow with the
+ * length of a recording.
+ */
+#ifndef DNP_AGGREGATE_ROWS_H
+#define DNP_AGGREGATE_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DNP_ROWS_LIMIT    ((size_t)2 << 20)
+#define DNP_ROWS_MIN_BINS 16u
+
+struct dnp_row {
+	uint64_t weight; /* never 0; marks a free slot of the table */
+	uint32_t bin, thread, node;
+};
+
+struct dnp_rows {
+	struct dnp_row *slots; /* owned: open addressing; after _sort just an array of n */
+	size_t n, capacity;    /* capacity: a power of two */
+	size_t limit;
+	uint64_t newest_us;
+	unsigned shift;
+	bool timed;
+};
+
+void dnp_rows_init(struct dnp_rows *rows, bool timed, size_t limit);
+void dnp_rows_done(struct dnp_rows *rows);
+
+/* Adds weight (nothing if 0) at a time since the start. 0 or -ENOMEM. */
+int dnp_rows_add(
+	struct dnp_rows *rows, uint64_t time_us, uint32_t thread, uint32_t node, uint64_t weight);
+
+/* The middle of a bin, as a time to pass on to another dnp_rows_add. */
+uint64_t dnp_rows_time_us(const struct dnp_rows *rows, const struct dnp_row *row);
+
+/* Leaves slots[0..n), by bin, thread, node. Nothing can be added afterwards. */
+void dnp_rows_sort(struct dnp_rows *rows);
+
+#endif
