@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Formats that a profile can be written in: one struct each. Exporters never know where to. */
+#ifndef DNP_EXPORT_EXPORT_H
+#define DNP_EXPORT_EXPORT_H
+
+#include "aggregate/profile.h"
+#include "base/sink.h"
+
+struct dnp_export_options {
+	uint32_t event;     /* of the profile */
+	size_t top;         /* rows of each list, 0: all */
+	double min_percent; /* share of the samples below which nodes of the call tree are left out
+			     */
+	bool methods, threads, tree; /* parts of the text report */
+	unsigned columns;            /* of the terminal, 0: lines as long as they get */
+};
+
+struct dnp_exporter {
+	const char *name;
+	const char *extensions; /* ".a .b"; empty: only by name */
+	bool timed;             /* wants to know when samples were taken */
+	/* 0 or -errno with a sentence; errors of the sink are the caller's to find. */
+	int (*write)(const struct dnp_profile *profile, const struct dnp_export_options *options,
+		struct dnp_sink *sink, struct dnp_err *err);
+};
+
+/* Ended by NULL. */
+extern const struct dnp_exporter *const dnp_exporters[];
+
+/* By name, or by the ending of a path; NULL: none. */
+const struct dnp_exporter *dnp_exporter_named(const char *name);
+const struct dnp_exporter *dnp_exporter_for(const char *path);
+
+extern const struct dnp_exporter dnp_export_text, dnp_export_json, dnp_export_collapsed;
+
+/* Writes a file that appears whole or not at all. */
+int dnp_export_file(const struct dnp_exporter *exporter, const struct dnp_profile *profile,
+	const struct dnp_export_options *options, const char *path, struct dnp_err *err);
+
+#endif
