@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clean.h"
+#include "base/pretty.h"
 
 static bool equals(struct dnp_str str, const char *text)
 {
@@ -73,6 +74,21 @@ struct dnp_str dnp_code_module(const struct dnp_rec_module *module)
 	return module->name.n ? module->name : dnp_basename(module->path);
 }
 
+/* As it was written in the source, unless that would have to be cut. */
+static void put_managed(struct dnp_sink *out, const struct dnp_rec_frame *frame)
+{
+	char buffer[4096];
+	struct dnp_text text;
+
+	dnp_text_init(&text, buffer, sizeof(buffer));
+	if (frame->kind != DNP_FRAME_OTHER)
+		dnp_pretty_name(frame->name, DNP_MACHINE_UNKNOWN, &text);
+	if (text.n && !text.cut)
+		dnp_sink_str(out, dnp_text_since(&text, 0));
+	else
+		dnp_sink_str(out, frame->name);
+}
+
 void dnp_code_name(struct dnp_sink *out, const struct dnp_rec_frame *frame,
 	const struct dnp_rec_module *module, const struct dnp_str *symbol)
 {
@@ -91,7 +107,9 @@ void dnp_code_name(struct dnp_sink *out, const struct dnp_rec_frame *frame,
 			dnp_sink_str(out, symbol ? *symbol : frame->name);
 		else
 			dnp_sink_printf(out, "+0x%" PRIx64, frame->function);
+	} else if (frame->name.n) {
+		put_managed(out, frame);
 	} else {
-		dnp_sink_str(out, frame->name.n ? frame->name : dnp_str("[unknown]"));
+		dnp_sink_puts(out, "[unknown]");
 	}
 }

@@ -254,13 +254,12 @@ static int damaged(struct dnp_load *load, uint64_t bytes)
 {
 	auto_free char *text = NULL;
 
-	load->profile->incomplete = true;
 	if (asprintf(&text, "%" PRIu64 " bytes of records could not be understood and were skipped",
 		    bytes) < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
-	return dnp_profile_problem(load->profile, text);
+	return dnp_profile_missing(load->profile, text);
 }
 
 static int read_all(struct dnp_load *load)
@@ -270,12 +269,10 @@ static int read_all(struct dnp_load *load)
 
 	if (!status && bytes)
 		status = damaged(load, bytes);
-	if (!status && !load->ended) {
-		load->profile->incomplete = true;
-		status = dnp_profile_problem(load->profile,
+	if (!status && !load->ended)
+		status = dnp_profile_missing(load->profile,
 			"the recording ends early: the program was killed, or is still being "
 			"recorded; what was written until then is here");
-	}
 	return status;
 }
 

@@ -71,6 +71,15 @@ int dnp_profile_problem(struct dnp_profile *profile, const char *text)
 	return dnp_vec_push(&profile->problems, number);
 }
 
+int dnp_profile_missing(struct dnp_profile *profile, const char *text)
+{
+	if (!profile->incomplete &&
+		dnp_strings_add(&profile->strings, dnp_str(text), &profile->missing))
+		return -ENOMEM;
+	profile->incomplete = true;
+	return dnp_profile_problem(profile, text);
+}
+
 static uint64_t earliest_start(const struct dnp_input *input)
 {
 	uint64_t earliest = UINT64_MAX;
@@ -90,11 +99,9 @@ static int add_one(struct dnp_profile *profile, const struct dnp_recording *reco
 
 	if (recording->has_process)
 		start_ns = recording->process.start_unix_ns - profile->start_unix_ns;
-	for (size_t i = 0; i < recording->problems.n; i++) {
-		profile->incomplete = true;
-		if (dnp_profile_problem(profile, recording->problems.p[i]))
+	for (size_t i = 0; i < recording->problems.n; i++)
+		if (dnp_profile_missing(profile, recording->problems.p[i]))
 			return -ENOMEM;
-	}
 	return dnp_profile_load(profile, recording, start_ns);
 }
 

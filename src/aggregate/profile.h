@@ -93,8 +93,9 @@ struct dnp_profile {
 	struct dnp_vec_of(uint32_t) problems; /* strings */
 	struct dnp_map frame_map, node_map;
 	struct dnp_filter filter;
-	bool timed;      /* keep when samples were taken */
-	bool incomplete; /* a recording ended early or could not be read in full */
+	bool timed;       /* keep when samples were taken */
+	bool incomplete;  /* a recording ended early or could not be read in full */
+	uint32_t missing; /* string: the first thing that is missing, if incomplete */
 	uint64_t start_unix_ns, duration_ns;
 };
 
@@ -121,6 +122,8 @@ static inline const char *dnp_profile_string(const struct dnp_profile *profile, 
 int dnp_profile_frame(struct dnp_profile *profile, struct dnp_frame frame, uint32_t *index);
 int dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame, uint32_t *index);
 int dnp_profile_problem(struct dnp_profile *profile, const char *text);
+/* A problem that means that something is missing. */
+int dnp_profile_missing(struct dnp_profile *profile, const char *text);
 
 /* load.c: adds one recording, which began `start_ns` after the profile. */
 int dnp_profile_load(

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* dnprof report: recordings as text, JSON, or what the output's name ends with. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+
+#include "base/clean.h"
+#include "cli/cli.h"
+#include "export/export.h"
+
+#define OPT(name) DNP_OPT(report, name)
+
+/* What stands between commas; those inside of brackets do not count. */
+struct words {
+	struct dnp_vec_of(const char *) list;
+	char *text; /* owned */
+};
+
+static int split_words(struct words *words, const char *text)
+{
+	int depth = 0;
+	char *from;
+
+	if (!text)
+		return 0;
+	words->text = strdup(text);
+	if (!words->text)
+		return -ENOMEM;
+	from = words->text;
+	for (char *at = from; *at; at++) {
+		depth += *at == '(' || *at == '<' || *at == '[';
+		depth -= *at == ')' || *at == '>' || *at == ']';
+		if (*at != ',' || depth > 0)
+			continue;
+		*at = '\0';
+		if (dnp_vec_push(&words->list, from))
+			return -ENOMEM;
+		from = at + 1;
+	}
+	return dnp_vec_push(&words->list, from);
+}
+
+static void words_done(struct words *words)
+{
+	dnp_vec_done(&words->list);
+	free(words->text);
+}
+
+struct report {
+	const struct dnp_values *values;
+	const struct dnp_exporter *exporter;
+	struct dnp_export_options options;
+	struct words threads, include, exclude;
+	struct dnp_input input;
+	struct dnp_profile profile;
+};
+
+static bool parse_percent(const char *text, double *percent)
+{
+	char *end;
+
+	if (!*text || text[strspn(text, "0123456789.")])
+		return false;
+	*percent = strtod(text, &end);
+	return !*end && *percent <= 100;
+}
+
+static unsigned terminal_columns(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return 0;
+	return size.ws_col;
+}
+
+static int choose_exporter(struct report *report)
+{
+	const char *output = report->values->text[OPT(output)];
+
+	report->exporter = &dnp_export_text;
+	if (report->values->given[OPT(json)])
+		report->exporter = &dnp_export_json;
+	else if (output && strcmp(output, "-"))
+		report->exporter = dnp_exporter_for(output);
+	if (!report->exporter)
+		return dnp_usage("report", "%s: no format is known by that ending", output);
+	return DNP_EXIT_DONE;
+}
+
+static int parse_options(struct report *report)
+{
+	const struct dnp_values *values = report->values;
+	bool part = values->given[OPT(threads)] || values->given[OPT(tree)];
+	bool json = values->given[OPT(json)];
+	uint64_t top;
+
+	if (!dnp_parse_count(values->text[OPT(top)], 0, UINT32_MAX, &top))
+		return dnp_usage("report", "--top %s: not a number", values->text[OPT(top)]);
+	if (!parse_percent(values->text[OPT(min)], &report->options.min_percent))
+		return dnp_usage(
+			"report", "--min %s: not a share in percent", values->text[OPT(min)]);
+	report->options.top = json && !values->given[OPT(top)] ? 0 : top;
+	if (json && !values->given[OPT(min)])
+		report->options.min_percent = 0;
+	report->options.methods = !part;
+	report->options.threads = !part || values->given[OPT(threads)];
+	report->options.tree = !part || values->given[OPT(tree)];
+	return choose_exporter(report);
+}
+
+static int read_files(struct report *report, int argc, char **argv, struct dnp_err *err)
+{
+	int status;
+
+	for (int i = 0; i < argc; i++) {
+		status = dnp_input_add_file(&report->input, argv[i], err);
+		if (status)
+			return status;
+	}
+	return dnp_input_finish(&report->input, err);
+}
+
+static int make_profile(struct report *report, struct dnp_err *err)
+{
+	struct dnp_filter filter;
+	int status;
+
+	if (split_words(&report->threads, report->values->text[OPT(thread)]) ||
+		split_words(&report->include, report->values->text[OPT(include)]) ||
+		split_words(&report->exclude, report->values->text[OPT(exclude)]))
+		return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
+	filter = (struct dnp_filter){
+		.threads = report->threads.list.p,
+		.thread_count = report->threads.list.n,
+		.include = report->include.list.p,
+		.include_count = report->include.list.n,
+		.exclude = report->exclude.list.p,
+		.exclude_count = report->exclude.list.n,
+	};
+	if (dnp_profile_init(&report->profile, report->exporter->timed, &filter))
+		return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
+	status = dnp_profile_add(&report->profile, &report->input, err);
+	if (!status)
+		dnp_profile_finish(&report->profile);
+	return status;
+}
+
+static int choose_event(struct report *report, struct dnp_err *err)
+{
+	const struct dnp_profile *profile = &report->profile;
+	const char *name = report->values->text[OPT(event)];
+
+	report->options.event = dnp_profile_event(profile, name);
+	if (report->options.event != DNP_NONE)
+		return 0;
+	if (!profile->events.n)
+		return dnp_err(err, -ENODATA,
+			"nothing to report: the recording has no events; record again");
+	if (report->values->given[OPT(event)])
+		return dnp_err(err, -ENOENT,
+			"cannot show %s: it was not recorded; choose %s with -e", name,
+			dnp_profile_string(profile, profile->events.p[0].name));
+	report->options.event = 0;
+	return 0;
+}
+
+static int write_out(struct report *report, struct dnp_err *err)
+{
+	const char *output = report->values->text[OPT(output)];
+	struct dnp_sink_fd out;
+	int status;
+
+	if (output && strcmp(output, "-"))
+		return dnp_export_file(
+			report->exporter, &report->profile, &report->options, output, err);
+	report->options.columns = terminal_columns();
+	dnp_sink_fd_init(&out, STDOUT_FILENO);
+	status = report->exporter->write(&report->profile, &report->options, &out.sink, err);
+	if (status)
+		return status;
+	status = dnp_sink_fd_flush(&out);
+	if (status && status != -EPIPE)
+		return dnp_err(err, status, "cannot write the report: %s; choose a place with -o",
+			strerror(-status));
+	return 0;
+}
+
+static int make_report(struct report *report, int argc, char **argv)
+{
+	struct dnp_err err = {0};
+
+	if (read_files(report, argc, argv, &err) || make_profile(report, &err) ||
+		choose_event(report, &err) || write_out(report, &err))
+		return dnp_failed(&err);
+	if (!report->profile.incomplete)
+		return DNP_EXIT_DONE;
+	dnp_say("the recording is incomplete: %s",
+		dnp_profile_string(&report->profile, report->profile.missing));
+	return DNP_EXIT_INCOMPLETE;
+}
+
+int dnp_cmd_report(const struct dnp_values *values, int argc, char **argv)
+{
+	struct report report = {.values = values};
+	int status;
+
+	if (!argc)
+		return dnp_usage("report", "no recording named");
+	status = parse_options(&report);
+	if (status)
+		return status;
+	dnp_input_init(&report.input);
+	status = make_report(&report, argc, argv);
+	dnp_profile_done(&report.profile);
+	dnp_input_done(&report.input);
+	words_done(&report.threads);
+	words_done(&report.include);
+	words_done(&report.exclude);
+	return status;
+}
