@@ -210,50 +210,14 @@ static bool put_file_type(struct dnp_str name, struct dnp_text *out)
 
 static void put_type(struct dnp_str name, struct dnp_text *out)
 {
+	struct dnp_str of, rest;
+
 	if (starts_with(name, "<>f__AnonymousType"))
 		dnp_text_puts(out, "<anonymous type>");
+	else if (split(name, &of, &rest) && of.n && equals(rest, "j__TPar"))
+		dnp_text_put(out, of);
 	else if (!put_file_type(name, out))
 		dnp_text_put(out, name);
-}
-
-/* The end of the parameter that begins at `i`: a comma or the closing parenthesis. */
-static size_t param_end(struct dnp_str params, size_t i)
-{
-	int depth = 0;
-
-	for (; i + 1 < params.n; i++) {
-		char c = params.p[i];
-
-		if (c == ',' && !depth)
-			break;
-		depth += (c == '<' || c == '[') - (c == '>' || c == ']');
-	}
-	return i;
-}
-
-/* The parameters without the closures that the compiler hands to local functions. */
-static void put_params(struct dnp_str params, struct dnp_text *out)
-{
-	bool first = true;
-
-	if (params.n < 2 || find(params, "<>c__DisplayClass") == params.n) {
-		dnp_text_put(out, params);
-		return;
-	}
-	dnp_text_puts(out, "(");
-	for (size_t i = 1, end; i + 1 < params.n; i = end + 2) {
-		struct dnp_str param;
-
-		end = param_end(params, i);
-		param = slice(params, i, end);
-		if (find(param, "<>c__DisplayClass") < param.n)
-			continue;
-		if (!first)
-			dnp_text_puts(out, ", ");
-		dnp_text_put(out, param);
-		first = false;
-	}
-	dnp_text_puts(out, ")");
 }
 
 static const char *machine_name(enum dnp_machine machine)
@@ -271,49 +235,125 @@ static void put_separator(char separator, bool of_method, struct dnp_text *out)
 		dnp_text_puts(out, separator == '.' || of_method ? "." : "+");
 }
 
-/* The types, the machine's method among them. */
-static bool put_types(const struct name *name, struct dnp_text *out)
+static void put_item(struct dnp_str item, int nesting, struct dnp_text *out);
+static void put_parts(
+	const struct name *name, size_t n, size_t machine, int nesting, struct dnp_text *out);
+
+/* Where the list item that begins at `i` ends: a comma or the end of the list. */
+static size_t item_end(struct dnp_str list, size_t i)
 {
-	bool in_machine = false;
+	int depth = 0;
 
-	for (size_t i = 0; i + 1 < name->n; i++) {
-		const struct part *part = &name->parts[i];
+	for (; i < list.n; i++) {
+		char c = list.p[i];
 
-		if (is_closure(part->name))
-			continue;
-		in_machine = is_machine(part->name);
-		put_separator(part->separator, in_machine, out);
-		if (in_machine) {
-			struct dnp_str of, rest;
-
-			split(part->name, &of, &rest);
-			put_method(of, 1, out);
-		} else {
-			put_type(part->name, out);
-		}
-		dnp_text_put(out, part->generics);
+		if (c == ',' && !depth)
+			break;
+		depth += (c == '<' || c == '[') - (c == '>' || c == ']');
 	}
-	return in_machine;
+	return i;
+}
+
+/* `ref App.Io+<>c__DisplayClass4_0`: what a local function gets for the variables it shares. */
+static bool is_closure_param(struct dnp_str param)
+{
+	struct name name;
+
+	return starts_with(param, "ref ") && parse(slice(param, 4, param.n), &name) &&
+		starts_with(name.parts[name.n - 1].name, "<>c__DisplayClass");
+}
+
+/* A list in brackets, of type arguments or parameters. */
+static void put_list(struct dnp_str list, bool without_closures, int nesting, struct dnp_text *out)
+{
+	struct dnp_str items;
+	bool first = true;
+
+	if (list.n < 2) {
+		dnp_text_put(out, list);
+		return;
+	}
+	items = slice(list, 1, list.n - 1);
+	dnp_text_put(out, slice(list, 0, 1));
+	for (size_t i = 0, end; i < items.n; i = end + 1) {
+		i += i && items.p[i] == ' ';
+		end = item_end(items, i);
+		if (without_closures && is_closure_param(slice(items, i, end)))
+			continue;
+		if (!first)
+			dnp_text_puts(out, ", ");
+		put_item(slice(items, i, end), nesting, out);
+		first = false;
+	}
+	dnp_text_put(out, slice(list, list.n - 1, list.n));
+}
+
+/* A type in a list. */
+static void put_item(struct dnp_str item, int nesting, struct dnp_text *out)
+{
+	struct name name;
+
+	size_t end = item.n;
+
+	if (starts_with(item, "ref ")) {
+		dnp_text_puts(out, "ref ");
+		item = slice(item, 4, item.n);
+		end -= 4;
+	}
+	while (end && strchr("*[],", item.p[end - 1]))
+		end--;
+	if (nesting < MAX_NESTING && parse(slice(item, 0, end), &name) && !name.params.n)
+		put_parts(&name, name.n, name.n, nesting + 1, out);
+	else
+		dnp_text_put(out, slice(item, 0, end));
+	dnp_text_put(out, slice(item, end, item.n));
+}
+
+/*
+ * The first n parts, which are types. Closures vanish before a name made from a method; that of
+ * the state machine at index `machine` or later becomes its method's.
+ */
+static void put_parts(
+	const struct name *name, size_t n, size_t machine, int nesting, struct dnp_text *out)
+{
+	size_t start = out->n;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct part *part = &name->parts[i];
+		bool is_method = is_machine(part->name) && i + 1 >= machine;
+		struct dnp_str of, rest;
+
+		if (is_closure(part->name) && i + 1 < name->n &&
+			split(name->parts[i + 1].name, &of, &rest) && of.n)
+			continue;
+		put_separator(out->n > start ? part->separator : '\0', is_method, out);
+		if (is_method && split(part->name, &of, &rest))
+			put_method(of, 1, out);
+		else
+			put_type(part->name, out);
+		put_list(part->generics, false, nesting, out);
+	}
 }
 
 void dnp_pretty_name(struct dnp_str raw, enum dnp_machine machine, struct dnp_text *out)
 {
 	const struct part *method;
 	struct name name;
-	bool in_machine;
 
 	if (find(raw, "<") == raw.n || !parse(raw, &name)) {
 		dnp_text_put(out, raw);
 		return;
 	}
-	in_machine = put_types(&name, out);
 	method = &name.parts[name.n - 1];
-	if (in_machine && equals(method->name, "MoveNext")) {
+	if (name.n > 1 && is_machine(name.parts[name.n - 2].name) &&
+		equals(method->name, "MoveNext")) {
+		put_parts(&name, name.n - 1, name.n - 1, 0, out);
 		dnp_text_puts(out, machine_name(machine));
 		return;
 	}
+	put_parts(&name, name.n - 1, name.n, 0, out);
 	put_separator(name.n > 1 ? '.' : '\0', true, out);
 	put_method(method->name, 0, out);
-	dnp_text_put(out, method->generics);
-	put_params(name.params, out);
+	put_list(method->generics, false, 0, out);
+	put_list(name.params, find(method->name, ">g__") < method->name.n, 0, out);
 }

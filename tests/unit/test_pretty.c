@@ -52,8 +52,8 @@ TEST(state_machines)
 		"App.Io.Lines [iterator]");
 	CHECK_PRETTY("App.Io+<Lines>d__7.MoveNext()", "App.Io.Lines [state machine]");
 	CHECK_PRETTY("App.Io+<Lines>d__7.System.IDisposable.Dispose()",
-		"App.Io.Lines.System.IDisposable.Dispose()");
-	CHECK_PRETTY("App.Io+<Lines>d__7..ctor(int)", "App.Io.Lines..ctor(int)");
+		"App.Io+<Lines>d__7.System.IDisposable.Dispose()");
+	CHECK_PRETTY("App.Io+<Lines>d__7..ctor(int)", "App.Io+<Lines>d__7..ctor(int)");
 	CHECK_STR(pretty("App.Io+<System-Collections-IEnumerable-GetEnumerator>d__4.MoveNext()",
 			  DNP_MACHINE_ITERATOR),
 		"App.Io.System.Collections.IEnumerable.GetEnumerator [iterator]");
@@ -80,6 +80,27 @@ TEST(lambdas_and_local_functions)
 	CHECK_ASYNC("App.Io+<>c+<<Find>b__5_0>d.MoveNext()", "App.Io.Find.<lambda> [async]");
 	CHECK_ASYNC("App.Io+<>c__DisplayClass5_0+<<Find>g__Match|0>d<T>.MoveNext()",
 		"App.Io.Find.Match<T> [async]");
+}
+
+TEST(closures_of_their_own_stay)
+{
+	CHECK_PRETTY("App.Io+<>c..ctor()", "App.Io+<>c..ctor()");
+	CHECK_PRETTY("App.Io+<>c__DisplayClass1_0..ctor()", "App.Io+<>c__DisplayClass1_0..ctor()");
+	CHECK_PRETTY("App.Io.Take(ref App.Io+<>c__DisplayClass1_0)",
+		"App.Io.Take(ref App.Io+<>c__DisplayClass1_0)");
+}
+
+TEST(names_in_lists)
+{
+	CHECK_PRETTY("System.Builder<T>.Start<Work+<RunAsync>d__0<T>>(ref Work+<RunAsync>d__0<T>)",
+		"System.Builder<T>.Start<Work.RunAsync<T>>(ref Work.RunAsync<T>)");
+	CHECK_PRETTY("B<int>.Start<P+<>c__DisplayClass0_0+<<<Main>$>b__4>d>"
+		     "(ref P+<>c__DisplayClass0_0+<<<Main>$>b__4>d, int[,])",
+		"B<int>.Start<P.Main.<lambda>>(ref P.Main.<lambda>, int[,])");
+	CHECK_PRETTY("<>f__AnonymousType0<int, <B>j__TPar>..ctor(int, <B>j__TPar)",
+		"<anonymous type><int, B>..ctor(int, B)");
+	CHECK_PRETTY("A.F(delegate*<int, B+<X>d__1*, void>)", "A.F(delegate*<int, B.X*, void>)");
+	CHECK_PRETTY("A.F(B+<X>d__1[], C+<>c[])", "A.F(B.X[], C+<>c[])");
 }
 
 TEST(other_names_of_the_compiler)
