@@ -7,7 +7,7 @@
  *   payload   = records (see rec.def), for kind DNP_CHUNK_RECORDS
  *             = the text of rec.def as a table, for kind DNP_CHUNK_SCHEMA
  *
- * A recording is all chunks with the same recording number; its first holds the record `process`.
+ * A recording is all chunks with the same recording number; its first record is `process`.
  * A file may hold several recordings (one per process), in any interleaving: `cat a.dnp b.dnp` is a
  * recording of both. Chunks of one recording count up from 0 in `sequence`; a gap is a loss.
  * The checksum is XXH3 (64 bits) of the payload, seeded with that of the header's first 24 bytes.

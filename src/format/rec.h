@@ -41,6 +41,8 @@ enum dnp_frame_kind {
 enum dnp_frame_flags {
 	DNP_FRAME_GC = 1,  /* the runtime at work on a collection */
 	DNP_FRAME_JIT = 2, /* the runtime at work compiling */
+	DNP_FRAME_ASYNC = 4,    /* the MoveNext of an async method */
+	DNP_FRAME_ITERATOR = 8, /* the MoveNext of an iterator */
 };
 
 enum dnp_sample_flags {

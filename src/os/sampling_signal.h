@@ -27,9 +27,6 @@ int dnp_signal_number(void);
  */
 int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err);
 
-/* Puts the runtime's handler back, unless somebody else has taken the signal meanwhile: -EBUSY. */
-int dnp_signal_unshare(void);
-
 /*
  * In the handler: a sleeping system call that this signal interrupted before it slept is made to
  * start again instead of failing with EINTR.

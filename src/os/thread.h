@@ -30,8 +30,8 @@ SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 /* Name of a thread of this process, "" when it has gone. `name` holds at least 16 bytes. */
 void dnp_thread_name(int tid, char *name, size_t size);
 
-/* Threads this process has now, as cheaply as the system can tell. */
-unsigned dnp_thread_count(void);
+/* Names the calling thread; at most 15 bytes are kept. */
+void dnp_thread_set_name(const char *name);
 
 /* Calls visit(tid) for each thread of this process; ends early when it returns nonzero. */
 void dnp_thread_each(int (*visit)(int tid, void *context), void *context);
@@ -45,8 +45,7 @@ struct dnp_own_thread {
  * Starts a thread with all signals blocked and a small stack, which never runs the application's
  * code. 0 or -errno.
  */
-int dnp_own_thread_start(
-	struct dnp_own_thread *thread, const char *name, void *(*run)(void *), void *context);
+int dnp_own_thread_start(struct dnp_own_thread *thread, void *(*run)(void *), void *context);
 void dnp_own_thread_join(struct dnp_own_thread *thread);
 
 #endif

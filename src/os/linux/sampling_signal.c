@@ -4,10 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/*
- * Written before the handler is installed and never after, so the handler reads them plainly.
- * `previous` outlives unsharing: a signal may be on its way.
- */
+/* Written before the handler is installed and never after, so the handler reads them plainly. */
 static struct sigaction previous;
 static dnp_signal_handler own;
 
@@ -61,14 +58,4 @@ int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err)
 		return dnp_err(
 			err, -errno, "signal %d cannot be handled: %s", signo, strerror(errno));
 	return 0;
-}
-
-int dnp_signal_unshare(void)
-{
-	struct sigaction now;
-	int signo = dnp_signal_number();
-
-	if (sigaction(signo, NULL, &now) || now.sa_sigaction != on_signal)
-		return -EBUSY;
-	return sigaction(signo, &previous, NULL) ? -errno : 0;
 }

@@ -110,27 +110,9 @@ void dnp_thread_name(int tid, char *name, size_t size)
 	name[n > 0 ? n - 1 : 0] = '\0'; /* without the line's end */
 }
 
-unsigned dnp_thread_count(void)
+void dnp_thread_set_name(const char *name)
 {
-	/* "num_threads" is field 20 of stat; the fields before follow the last ')'. */
-	char buffer[512], *at;
-	long count = 0;
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return 0;
-	n = read(fd, buffer, sizeof(buffer) - 1);
-	close(fd);
-	if (n <= 0)
-		return 0;
-	buffer[n] = '\0';
-	at = strrchr(buffer, ')');
-	for (int field = 2; at && field < 20; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		count = strtol(at, NULL, 10);
-	return count > 0 ? (unsigned)count : 0;
+	prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
 void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
@@ -149,8 +131,7 @@ void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
 	closedir(dir);
 }
 
-int dnp_own_thread_start(
-	struct dnp_own_thread *thread, const char *name, void *(*run)(void *), void *context)
+int dnp_own_thread_start(struct dnp_own_thread *thread, void *(*run)(void *), void *context)
 {
 	pthread_attr_t attr;
 	pthread_t handle;
@@ -168,7 +149,6 @@ int dnp_own_thread_start(
 		return -failed;
 	thread->handle = (uintptr_t)handle;
 	thread->running = 1;
-	(void)name;
 	return 0;
 }
 

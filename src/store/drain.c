@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/varint.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "store/sample.h"
+
+#define INTERN_SLOTS (UINT32_C(1) << 18) /* 3 MiB, 196,608 nodes before it starts anew */
+#define EVENT_CPU    0
+
+int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording)
+{
+	uint32_t depth = dnp_threads_depth();
+	int failed = dnp_intern_init(&drain->intern, INTERN_SLOTS);
+
+	if (failed)
+		return failed;
+	drain->frames = malloc(depth * sizeof(*drain->frames));
+	drain->encoded = malloc((size_t)depth * DNP_VARINT_MAX);
+	if (!drain->frames || !drain->encoded)
+		return -ENOMEM;
+	return dnp_writer_open(&drain->writer, fd, recording);
+}
+
+/* New nodes on the way from the root to a leaf follow each other: a chain, one record. */
+struct chain {
+	uint32_t first, parent;
+	size_t bytes;
+};
+
+static void chain_add(struct dnp_drain *drain, struct chain *chain, uint32_t parent, uint32_t node,
+	uint32_t frame)
+{
+	if (!chain->bytes) {
+		chain->first = node;
+		chain->parent = parent;
+	}
+	chain->bytes =
+		(size_t)(dnp_varint_put(drain->encoded + chain->bytes, frame) - drain->encoded);
+}
+
+static void chain_write(struct dnp_drain *drain, const struct chain *chain)
+{
+	if (chain->bytes)
+		dnp_write_stack(&drain->writer,
+			&(struct dnp_rec_stack){
+				.first = chain->first,
+				.parent = chain->parent,
+				.frames = {(const char *)drain->encoded, chain->bytes},
+			});
+}
+
+/*
+ * Where a sample stands in the trie: its shared part is known by the thread's path, the rest is
+ * interned. Leaves thread->path at the sample; returns its depth.
+ */
+static uint32_t intern_stack(
+	struct dnp_drain *drain, struct dnp_thread *thread, const struct dnp_sample *sample)
+{
+	int collecting = sample->flags & DNP_SAMPLE_COLLECTING;
+	uint32_t depth = sample->shared;
+	struct dnp_path at = {0};
+	struct chain chain = {0};
+
+	if (depth)
+		at = thread->path[depth - 1];
+	dnp_intern_make_room(&drain->intern, sample->written);
+	for (uint32_t i = sample->written; i-- > 0;) {
+		uint32_t parent = at.node;
+		int is_new, unresolved = 0;
+		uint32_t frame = drain->frame_of(
+			drain, drain->frames[i], sample->time_ns, collecting, &unresolved);
+
+		at.node = dnp_intern_node(&drain->intern, parent, frame, &is_new);
+		at.unresolved += (uint32_t)unresolved;
+		if (is_new)
+			chain_add(drain, &chain, parent, at.node, frame);
+		thread->path[depth++] = at;
+	}
+	chain_write(drain, &chain);
+	return depth;
+}
+
+static void take_sample(
+	struct dnp_drain *drain, struct dnp_thread *thread, const struct dnp_sample *sample)
+{
+	uint32_t depth = intern_stack(drain, thread, sample);
+	struct dnp_path leaf = depth ? thread->path[depth - 1] : (struct dnp_path){0};
+	struct dnp_rec_sample rec = {
+		.event = sample->event,
+		.thread = thread->index,
+		.node = leaf.node,
+		.weight = sample->weight,
+		.flags = sample->flags & ~(unsigned)DNP_SAMPLE_COLLECTING,
+	};
+
+	drain->unresolved += leaf.unresolved;
+	dnp_write_sample_at(&drain->writer, sample->time_ns, &rec);
+}
+
+static void announce(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	uint32_t flags = atomic_load_explicit(&thread->flags, memory_order_relaxed);
+	char name[32];
+
+	if (thread->announced)
+		return;
+	thread->announced = 1;
+	dnp_thread_name(thread->tid, name, sizeof(name));
+	dnp_write_thread(&drain->writer,
+		&(struct dnp_rec_thread){
+			.index = thread->index,
+			.tid = (uint64_t)thread->tid,
+			.start_ns = thread->start_ns,
+			.cpu_ns = thread->start_cpu_ns,
+			.flags = flags,
+			.name = dnp_str(name),
+		});
+}
+
+static void tell_name(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	auto_free char *name = NULL;
+
+	if (!thread->announced)
+		return;
+	name = atomic_exchange(&thread->new_name, NULL);
+	if (name)
+		dnp_write_thread_name(&drain->writer,
+			&(struct dnp_rec_thread_name){
+				.thread = thread->index,
+				.name = dnp_str(name),
+			});
+}
+
+static void drain_ring(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	uint64_t at;
+	size_t n = dnp_ring_readable(&thread->ring, &at);
+	uint64_t end = at + n;
+
+	/* Not before its first sample: a new thread still has the name of the one that made it. */
+	if (n)
+		announce(drain, thread);
+	while (at < end) {
+		uint64_t head[DNP_SAMPLE_WORDS];
+		struct dnp_sample sample;
+
+		dnp_ring_read(&thread->ring, at, head, DNP_SAMPLE_WORDS);
+		sample = dnp_sample_unpack(head);
+		dnp_ring_read(&thread->ring, at + DNP_SAMPLE_WORDS, drain->frames, sample.written);
+		at += DNP_SAMPLE_WORDS + sample.written;
+		take_sample(drain, thread, &sample);
+		dnp_ring_release(&thread->ring, at);
+	}
+}
+
+static uint64_t read_count(const _Atomic uint64_t *count)
+{
+	return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static uint32_t read_count32(const _Atomic uint32_t *count)
+{
+	return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+/* Writes what was lost on a thread since it was last said. */
+static void write_loss(struct dnp_drain *drain, struct dnp_thread *thread,
+	const _Atomic uint32_t *count, _Atomic uint32_t *told, enum dnp_loss_reason reason)
+{
+	uint32_t now = read_count32(count);
+	uint32_t before = read_count32(told);
+
+	if (now == before)
+		return;
+	atomic_store_explicit(told, now, memory_order_relaxed);
+	drain->lost += now - before;
+	dnp_write_loss(&drain->writer,
+		&(struct dnp_rec_loss){
+			.time_ns = dnp_now_ns(),
+			.event = EVENT_CPU,
+			.thread = thread->index,
+			.reason = reason,
+			.count = now - before,
+		});
+}
+
+static void write_losses(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	struct dnp_thread_counts *now = &thread->counts, *told = thread->reported;
+
+	write_loss(drain, thread, &now->lost_ring, &told->lost_ring, DNP_LOSS_RING);
+	write_loss(drain, thread, &now->lost_nested, &told->lost_nested, DNP_LOSS_NESTED);
+	write_loss(drain, thread, &now->lost_stack, &told->lost_stack, DNP_LOSS_STACK);
+}
+
+/* Adds what a thread has counted since the last time to the sums. */
+static void add_counts(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	struct dnp_thread_counts *now = &thread->counts, *told = thread->reported;
+
+#define ADD(sum, field, read)                                                                      \
+	do {                                                                                       \
+		uint64_t value_ = read(&now->field);                                               \
+		(sum) += value_ - read(&told->field);                                              \
+		atomic_store_explicit(                                                             \
+			&told->field, (__typeof__(now->walks[0]))value_, memory_order_relaxed);    \
+	} while (0)
+	for (unsigned i = 0; i < DNP_STOP_COUNT; i++)
+		ADD(drain->stops[i], stops[i], read_count32);
+	for (unsigned i = 0; i < DNP_WALK_BUCKETS; i++)
+		ADD(drain->walks[i], walks[i], read_count32);
+#undef ADD
+#define ADD(sum, field)                                                                            \
+	do {                                                                                       \
+		uint64_t value_ = read_count(&now->field);                                         \
+		(sum) += value_ - read_count(&told->field);                                        \
+		atomic_store_explicit(&told->field, value_, memory_order_relaxed);                 \
+	} while (0)
+	ADD(drain->samples, samples);
+	ADD(drain->n_frames, frames);
+	ADD(drain->truncated, truncated);
+	ADD(drain->walk_ns, walk_ns);
+#undef ADD
+}
+
+static void end_thread(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	dnp_sampler_stop(&thread->sampler);
+	drain_ring(drain, thread); /* what its handler stored before the thread went */
+	announce(drain, thread);
+	tell_name(drain, thread);
+	write_losses(drain, thread);
+	add_counts(drain, thread);
+	dnp_write_thread_end(&drain->writer,
+		&(struct dnp_rec_thread_end){
+			.thread = thread->index,
+			.time_ns = thread->end_ns ? thread->end_ns : dnp_now_ns(),
+			.cpu_ns = thread->end_cpu_ns,
+		});
+	dnp_thread_release(thread);
+}
+
+struct round {
+	struct dnp_drain *drain;
+	int look_for_ends;
+};
+
+static void visit(struct dnp_thread *thread, void *context)
+{
+	struct round *round = context;
+
+	drain_ring(round->drain, thread);
+	tell_name(round->drain, thread);
+	if (round->look_for_ends && !dnp_thread_exists(thread->tid))
+		end_thread(round->drain, thread);
+}
+
+int dnp_drain_round(struct dnp_drain *drain, int look_for_ends)
+{
+	struct round round = {drain, look_for_ends};
+
+	dnp_threads_each(visit, &round);
+	return drain->writer.failed;
+}
+
+static void visit_stats(struct dnp_thread *thread, void *context)
+{
+	struct dnp_drain *drain = context;
+
+	write_losses(drain, thread);
+	add_counts(drain, thread);
+}
+
+/* The middle of bucket b: 2^(b/4) ns. */
+static uint64_t bucket_ns(unsigned b)
+{
+	static const unsigned quarter[] = {1000, 1189, 1414, 1682};
+
+	return (UINT64_C(1) << b / 4) * quarter[b % 4] / 1000;
+}
+
+static uint64_t percentile(const uint64_t *buckets, unsigned percent)
+{
+	uint64_t all = 0, seen = 0;
+
+	for (unsigned b = 0; b < DNP_WALK_BUCKETS; b++)
+		all += buckets[b];
+	for (unsigned b = 0; b < DNP_WALK_BUCKETS; b++) {
+		seen += buckets[b];
+		if (all && seen * 100 >= all * percent)
+			return bucket_ns(b);
+	}
+	return 0;
+}
+
+static void write_failures(struct dnp_drain *drain)
+{
+	static const struct {
+		enum dnp_walk_stop stop;
+		const char *reason;
+	} reasons[] = {
+		{DNP_STOP_BAD_STACK, "bad stack"},
+		{DNP_STOP_NO_RULE, "no unwind rule"},
+		{DNP_STOP_UNKNOWN, "unknown code"},
+	};
+
+	drain->failed = 0;
+	for (unsigned i = 0; i < DNP_ARRAY_SIZE(reasons); i++) {
+		uint64_t count = drain->stops[reasons[i].stop];
+
+		drain->failed += count;
+		if (count)
+			dnp_write_failure(&drain->writer,
+				&(struct dnp_rec_failure){
+					.event = EVENT_CPU,
+					.reason = dnp_str(reasons[i].reason),
+					.count = count,
+				});
+	}
+}
+
+void dnp_drain_stats(struct dnp_drain *drain, size_t agent_bytes)
+{
+	dnp_threads_each(visit_stats, drain);
+	write_failures(drain);
+	dnp_write_stats(&drain->writer,
+		&(struct dnp_rec_stats){
+			.time_ns = dnp_now_ns(),
+			.event = EVENT_CPU,
+			.samples = drain->samples,
+			.truncated = drain->truncated,
+			.failed = drain->failed,
+			.unresolved = drain->unresolved,
+			.frames = drain->n_frames,
+			.walk_ns = drain->walk_ns,
+			.agent_bytes = agent_bytes,
+			.walk_p50_ns = percentile(drain->walks, 50),
+			.walk_p99_ns = percentile(drain->walks, 99),
+		});
+}
+
+static void visit_last(struct dnp_thread *thread, void *context)
+{
+	struct dnp_drain *drain = context;
+
+	announce(drain, thread);
+	tell_name(drain, thread);
+	dnp_write_thread_end(&drain->writer,
+		&(struct dnp_rec_thread_end){
+			.thread = thread->index,
+			.time_ns = dnp_now_ns(),
+			.cpu_ns = dnp_thread_cpu_ns(thread->tid),
+		});
+}
+
+int dnp_drain_close(struct dnp_drain *drain, enum dnp_end_reason reason)
+{
+	dnp_threads_each(visit_last, drain);
+	dnp_write_end(
+		&drain->writer, &(struct dnp_rec_end){.time_ns = dnp_now_ns(), .reason = reason});
+	free(drain->frames);
+	free(drain->encoded);
+	drain->frames = NULL;
+	drain->encoded = NULL;
+	dnp_intern_done(&drain->intern);
+	return dnp_writer_close(&drain->writer);
+}

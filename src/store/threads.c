@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/threads.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "os/clock.h"
+
+#define RING_WORDS ((size_t)8192) /* 64 KiB: some 300 samples of 25 new frames */
+#define BUCKETS    1024u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dnp_thread *buckets[BUCKETS]; /* live records, by tid */
+static struct dnp_thread *unused;           /* records of threads that have gone */
+static struct dnp_thread *all[DNP_THREADS_MAX];
+static uint32_t n_all, next_index;
+static _Atomic uint32_t refused;
+static uint32_t max_depth;
+
+void dnp_threads_init(uint32_t depth)
+{
+	max_depth = depth;
+}
+
+uint32_t dnp_threads_depth(void)
+{
+	return max_depth;
+}
+
+uint32_t dnp_threads_refused(void)
+{
+	return atomic_load_explicit(&refused, memory_order_relaxed);
+}
+
+static size_t record_bytes(void)
+{
+	size_t bytes = sizeof(struct dnp_thread) + sizeof(struct dnp_thread_counts) +
+		RING_WORDS * sizeof(uint64_t) + (size_t)max_depth * 2 * sizeof(dnp_frame_word) +
+		(size_t)max_depth * sizeof(struct dnp_path);
+
+	return (bytes + 4095) & ~(size_t)4095;
+}
+
+/* One mapping holds all of a record; pages count only once they are touched. */
+static struct dnp_thread *map_record(void)
+{
+	struct dnp_thread *thread;
+	uint64_t *words;
+	void *memory;
+
+	if (n_all == DNP_THREADS_MAX)
+		return NULL;
+	memory = mmap(NULL, record_bytes(), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	thread = memory;
+	thread->reported = (struct dnp_thread_counts *)(thread + 1);
+	words = (uint64_t *)(void *)(thread->reported + 1);
+	dnp_ring_init(&thread->ring, words, RING_WORDS);
+	thread->frames = words + RING_WORDS;
+	thread->before = thread->frames + max_depth;
+	thread->path = (struct dnp_path *)(void *)(thread->before + max_depth);
+	all[n_all++] = thread;
+	return thread;
+}
+
+/* Fresh as a new mapping, but for the memory it owns. */
+static void clear_record(struct dnp_thread *thread)
+{
+	struct dnp_thread fresh = {
+		.frames = thread->frames,
+		.before = thread->before,
+		.path = thread->path,
+		.reported = thread->reported,
+	};
+	uint64_t *words = thread->ring.words;
+
+	memset(thread->reported, 0, sizeof(*thread->reported));
+	memcpy(thread, &fresh, sizeof(fresh));
+	dnp_ring_init(&thread->ring, words, RING_WORDS);
+}
+
+static struct dnp_thread **bucket_of(int tid)
+{
+	return &buckets[(unsigned)tid % BUCKETS];
+}
+
+static struct dnp_thread *find(int tid)
+{
+	struct dnp_thread *thread = *bucket_of(tid);
+
+	while (thread && thread->tid != tid)
+		thread = thread->next;
+	return thread;
+}
+
+static struct dnp_thread *begin(int tid)
+{
+	struct dnp_thread *thread = unused;
+
+	if (thread) {
+		unused = thread->next;
+		clear_record(thread);
+	} else {
+		thread = map_record();
+		if (!thread)
+			return NULL;
+	}
+	thread->tid = tid;
+	thread->index = next_index++;
+	thread->start_ns = dnp_now_ns();
+	thread->start_cpu_ns = dnp_thread_cpu_ns(tid);
+	thread->next = *bucket_of(tid);
+	*bucket_of(tid) = thread;
+	return thread;
+}
+
+struct dnp_thread *dnp_thread_begin(int tid, int *is_new)
+{
+	struct dnp_thread *thread;
+
+	pthread_mutex_lock(&lock);
+	thread = find(tid);
+	*is_new = !thread;
+	if (!thread)
+		thread = begin(tid);
+	pthread_mutex_unlock(&lock);
+	if (!thread)
+		atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+	return thread;
+}
+
+struct dnp_thread *dnp_thread_find(int tid)
+{
+	struct dnp_thread *thread;
+
+	pthread_mutex_lock(&lock);
+	thread = find(tid);
+	pthread_mutex_unlock(&lock);
+	return thread;
+}
+
+void dnp_threads_each(void (*visit)(struct dnp_thread *thread, void *context), void *context)
+{
+	/* Records only become more, and are never unmapped: the array can be walked without the
+	 * lock. */
+	uint32_t n;
+
+	pthread_mutex_lock(&lock);
+	n = n_all;
+	pthread_mutex_unlock(&lock);
+	for (uint32_t i = 0; i < n; i++) {
+		struct dnp_thread *thread = all[i];
+		int live;
+
+		pthread_mutex_lock(&lock);
+		live = thread->tid != 0;
+		pthread_mutex_unlock(&lock);
+		if (live)
+			visit(thread, context);
+	}
+}
+
+struct quiet {
+	int busy;
+};
+
+static void look_if_busy(struct dnp_thread *thread, void *context)
+{
+	struct quiet *quiet = context;
+	uint32_t then = thread->handling_then;
+
+	/* Pairs with the release at the handler's end. */
+	if ((then & 1) && atomic_load_explicit(&thread->handling, memory_order_acquire) == then)
+		quiet->busy = 1;
+}
+
+static void note_handling(struct dnp_thread *thread, void *context)
+{
+	(void)context;
+	thread->handling_then = atomic_load(&thread->handling);
+}
+
+uint64_t dnp_threads_quiet_since(void)
+{
+	static uint64_t sought, found; /* the moment that is waited for, the last that is sure */
+	struct quiet quiet = {0};
+
+	dnp_threads_each(look_if_busy, &quiet);
+	if (quiet.busy)
+		return found;
+	found = sought;
+	sought = dnp_now_ns();
+	dnp_threads_each(note_handling, NULL);
+	return found;
+}
+
+void dnp_thread_set_stack(struct dnp_thread *thread, uintptr_t low, uintptr_t high)
+{
+	/* A handler may come between any two of these: it finds both bounds or neither. */
+	thread->stack.high = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->stack.low = low;
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->stack.high = high;
+}
+
+void dnp_thread_rename(struct dnp_thread *thread, char *name)
+{
+	free(atomic_exchange(&thread->new_name, name));
+}
+
+void dnp_thread_release(struct dnp_thread *thread)
+{
+	struct dnp_thread **link;
+
+	pthread_mutex_lock(&lock);
+	for (link = bucket_of(thread->tid); *link != thread; link = &(*link)->next)
+		;
+	*link = thread->next;
+	thread->tid = 0;
+	thread->next = unused;
+	unused = thread;
+	pthread_mutex_unlock(&lock);
+}
+
+size_t dnp_threads_bytes(void)
+{
+	size_t touched = sizeof(struct dnp_thread) + RING_WORDS * sizeof(uint64_t) + 3 * 4096;
+	size_t bytes;
+
+	pthread_mutex_lock(&lock);
+	bytes = n_all * touched;
+	pthread_mutex_unlock(&lock);
+	return bytes;
+}
+
+void dnp_threads_done(void)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < n_all; i++)
+		madvise(all[i], record_bytes(), MADV_DONTNEED);
+	memset(buckets, 0, sizeof(buckets));
+	n_all = 0;
+	unused = NULL;
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads of the process as the profiler knows them: one record each, which owns what a handler
+ * on that thread needs (ring, frame buffers), so that a handler allocates nothing and shares
+ * nothing.
+ *
+ * A record is LIVE from dnp_thread_begin until the drain thread finds that the thread has gone and
+ * its ring is empty; then it is used for another thread. Records are not given back to the system
+ * while anything is recorded: a late signal meets memory that is there.
+ *
+ * Lock order: the table's lock is taken alone, never in a handler, never across a call into the
+ * CLR.
+ */
+#ifndef DNP_STORE_THREADS_H
+#define DNP_STORE_THREADS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "os/sampler.h"
+#include "store/ring.h"
+#include "unwind/walk.h"
+
+#define DNP_THREADS_MAX 16384
+
+/* Durations of walks: bucket b counts those in [2^(b/4), 2^((b+1)/4)) ns, roughly. */
+#define DNP_WALK_BUCKETS 96
+
+/* Counters that only the thread's own handler writes; others read them at any time. */
+struct dnp_thread_counts {
+	_Atomic uint64_t samples;
+	_Atomic uint64_t frames;
+	_Atomic uint64_t truncated;
+	_Atomic uint64_t walk_ns;
+	_Atomic uint32_t stops[DNP_STOP_COUNT];
+	_Atomic uint32_t lost_ring;
+	_Atomic uint32_t lost_nested;
+	_Atomic uint32_t lost_stack;
+	_Atomic uint32_t walks[DNP_WALK_BUCKETS];
+};
+
+/* A node on the way from the root to the leaf of a thread's last sample. */
+struct dnp_path {
+	uint32_t node;
+	uint32_t unresolved; /* frames from the root to here whose function is not known */
+};
+
+struct dnp_thread {
+	/* Written before the record is LIVE. */
+	int tid;
+	uint32_t index; /* in the recording */
+	uint64_t start_ns;
+	uint64_t start_cpu_ns;    /* CPU time used before sampling began */
+	_Atomic uint32_t flags;   /* enum dnp_thread_flags */
+	_Atomic(char *) new_name; /* owned: a name that the recording does not have yet */
+
+	/* The thread's own, or the handler's on it. */
+	struct dnp_stack_range stack; /* high 0: not known yet */
+	_Atomic uint32_t handling;    /* odd while its handler runs */
+	_Atomic uint32_t collecting;  /* garbage collections it is doing now */
+	struct dnp_sampler sampler;
+	dnp_frame_word *frames; /* owned: the walk that is going on */
+	dnp_frame_word *before; /* owned: the frames of the last sample that was stored */
+	uint32_t n_before;
+	uint8_t flags_before;
+	struct dnp_ring ring;
+	struct dnp_thread_counts counts;
+
+	/* The drain thread's. */
+	struct dnp_path *path; /* owned: the last sample's, root first */
+	uint64_t end_ns;       /* when it told us that it ends, 0: it has not */
+	_Atomic uint64_t end_cpu_ns;
+	int announced;
+	uint32_t handling_then;             /* `handling` when the last quiet moment was sought */
+	struct dnp_thread_counts *reported; /* borrowed from memory: what the recording was told */
+	struct dnp_thread *next;            /* in its bucket, or in the free list */
+};
+
+/* Memory for `depth` frames a thread. Once, before anything else. */
+void dnp_threads_init(uint32_t depth);
+/*
+ * Gives the memory of all records back; their addresses stay valid (zeros), since a signal that is
+ * under way may still name one. No sampler may run any more.
+ */
+void dnp_threads_done(void);
+
+/* Frames a record has room for. */
+uint32_t dnp_threads_depth(void);
+
+/*
+ * The record of thread `tid`; made, when there is none (*is_new). NULL: no memory, or too many
+ * threads (counted, dnp_threads_refused).
+ */
+struct dnp_thread *dnp_thread_begin(int tid, int *is_new);
+
+/* The record of a live thread, NULL: none. */
+struct dnp_thread *dnp_thread_find(int tid);
+
+uint32_t dnp_threads_refused(void);
+
+/*
+ * Visits every live record, in no order; the lock is not held during the visit, so threads may
+ * begin meanwhile. Only the drain thread ends records, so only it may call this.
+ */
+void dnp_threads_each(void (*visit)(struct dnp_thread *thread, void *context), void *context);
+
+/*
+ * A time such that every handler that ran then has ended; it moves on with each call. Drain thread.
+ */
+uint64_t dnp_threads_quiet_since(void);
+
+/* The thread's stack, as it says itself. On that thread, outside of handlers. */
+void dnp_thread_set_stack(struct dnp_thread *thread, uintptr_t low, uintptr_t high);
+
+/* Gives the thread a name, UTF-8; takes the string over. Any thread. */
+void dnp_thread_rename(struct dnp_thread *thread, char *name);
+
+/* The thread has gone and its ring is empty: the record may be used again. Drain thread. */
+void dnp_thread_release(struct dnp_thread *thread);
+
+/* Bytes of all records that have been touched, about. */
+size_t dnp_threads_bytes(void);
+
+#endif
