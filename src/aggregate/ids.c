@@ -6,6 +6,14 @@
 int dnp_ids_set(struct dnp_ids *ids, uint64_t index, uint32_t place)
 {
 	ids->n++;
+	if (!ids->run) {
+		ids->first = index;
+		ids->first_place = place;
+	}
+	if (index - ids->first == ids->run && place - ids->first_place == ids->run) {
+		ids->run++;
+		return 0;
+	}
 	if (index > ids->n * 2 + 1024)
 		return dnp_map_set(&ids->sparse, index, place);
 	if (index >= ids->dense.n) {

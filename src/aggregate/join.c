@@ -143,6 +143,7 @@ static int choose_rows(struct join *join, struct dnp_raw_event *event)
 {
 	struct dnp_rows *rows = &event->rows;
 
+	dnp_rows_settle(rows);
 	for (size_t i = 0; i < rows->capacity; i++) {
 		struct dnp_row *row = &rows->slots[i];
 
@@ -187,12 +188,18 @@ static int place_node(struct join *join, uint32_t place)
 		return 0;
 	if (name_frame(join, node->frame))
 		return -ENOMEM;
-	return dnp_profile_node(
-		join->profile, parent, join->frame_to[node->frame], &join->node_to[place]);
+	join->node_to[place] = dnp_profile_node(join->profile, parent, join->frame_to[node->frame]);
+	return 0;
 }
 
 static int join_nodes(struct join *join)
 {
+	size_t used = 0;
+
+	for (size_t i = 0; i < join->load->nodes.n; i++)
+		used += join->marks[i] & USED ? 1 : 0;
+	if (dnp_profile_reserve_nodes(join->profile, used))
+		return -ENOMEM;
 	for (size_t i = 0; i < join->load->nodes.n; i++)
 		if (place_node(join, (uint32_t)i))
 			return -ENOMEM;

@@ -19,6 +19,8 @@ static int on_module(void *arg, const struct dnp_rec_module *rec, uint64_t time_
 	struct dnp_load *load = arg;
 
 	(void)time_ns;
+	if (dnp_ids_get(&load->module_ids, rec->index) != DNP_NONE)
+		return 0;
 	if (dnp_vec_push(&load->modules, *rec))
 		return -ENOMEM;
 	return dnp_ids_set(&load->module_ids, rec->index, (uint32_t)(load->modules.n - 1));
@@ -29,6 +31,8 @@ static int on_frame(void *arg, const struct dnp_rec_frame *rec, uint64_t time_ns
 	struct dnp_load *load = arg;
 
 	(void)time_ns;
+	if (dnp_ids_get(&load->frame_ids, rec->index) != DNP_NONE)
+		return 0;
 	if (dnp_vec_push(&load->frames, *rec))
 		return -ENOMEM;
 	load->frames.p[load->frames.n - 1].module = dnp_ids_get(&load->module_ids, rec->module);
@@ -40,6 +44,8 @@ static int on_thread(void *arg, const struct dnp_rec_thread *rec, uint64_t time_
 	struct dnp_load *load = arg;
 
 	(void)time_ns;
+	if (dnp_ids_get(&load->thread_ids, rec->index) != DNP_NONE)
+		return 0;
 	saw(load, rec->start_ns);
 	if (dnp_vec_push(&load->threads, (struct dnp_raw_thread){.rec = *rec}))
 		return -ENOMEM;
@@ -93,8 +99,10 @@ static int add_event(struct dnp_load *load, struct dnp_rec_event rec)
 
 static int on_event(void *arg, const struct dnp_rec_event *rec, uint64_t time_ns)
 {
+	struct dnp_load *load = arg;
+
 	(void)time_ns;
-	return add_event(arg, *rec);
+	return dnp_ids_get(&load->event_ids, rec->index) == DNP_NONE ? add_event(load, *rec) : 0;
 }
 
 /* NULL: no memory. One whose definition is lost is made up, so that its samples count. */
@@ -134,7 +142,8 @@ static int on_stack(void *arg, const struct dnp_rec_stack *rec, uint64_t time_ns
 			    (struct dnp_raw_node){parent, place == DNP_NONE ? DNP_LOST : place}))
 			return -ENOMEM;
 		parent = (uint32_t)(load->nodes.n - 1);
-		if (dnp_ids_set(&load->node_ids, index, parent))
+		if (dnp_ids_get(&load->node_ids, index) == DNP_NONE &&
+			dnp_ids_set(&load->node_ids, index, parent))
 			return -ENOMEM;
 	}
 	return 0;

@@ -29,7 +29,8 @@ void dnp_profile_done(struct dnp_profile *profile)
 	dnp_vec_done(&profile->events);
 	dnp_vec_done(&profile->problems);
 	dnp_map_done(&profile->frame_map);
-	dnp_map_done(&profile->node_map);
+	free(profile->node_slots);
+	profile->node_slots = NULL;
 }
 
 int dnp_profile_frame(struct dnp_profile *profile, struct dnp_frame frame, uint32_t *index)
@@ -46,17 +47,52 @@ int dnp_profile_frame(struct dnp_profile *profile, struct dnp_frame frame, uint3
 	return dnp_map_set(&profile->frame_map, key, *index);
 }
 
-int dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame, uint32_t *index)
+static uint32_t *node_slot(const struct dnp_profile *profile, uint32_t parent, uint32_t frame)
 {
-	uint64_t key = (uint64_t)parent << 32 | frame;
+	size_t mask = profile->node_capacity - 1;
+	size_t i = dnp_hash((uint64_t)parent << 32 | frame) & mask;
 
-	*index = dnp_map_get(&profile->node_map, key);
-	if (*index != DNP_NONE)
-		return 0;
-	*index = (uint32_t)profile->nodes.n;
-	if (dnp_vec_push(&profile->nodes, (struct dnp_node){parent, frame}))
+	for (; profile->node_slots[i] != DNP_NONE; i = (i + 1) & mask) {
+		const struct dnp_node *node = &profile->nodes.p[profile->node_slots[i]];
+
+		if (node->parent == parent && node->frame == frame)
+			break;
+	}
+	return &profile->node_slots[i];
+}
+
+int dnp_profile_reserve_nodes(struct dnp_profile *profile, size_t more)
+{
+	size_t want = profile->nodes.n + more, capacity = 64;
+	uint32_t *slots;
+
+	if (dnp_vec_reserve(&profile->nodes, want))
 		return -ENOMEM;
-	return dnp_map_set(&profile->node_map, key, *index);
+	while (capacity / 4 * 3 < want)
+		capacity *= 2;
+	if (capacity <= profile->node_capacity)
+		return 0;
+	slots = reallocarray(NULL, capacity, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	memset(slots, 0xff, capacity * sizeof(*slots));
+	free(profile->node_slots);
+	profile->node_slots = slots;
+	profile->node_capacity = capacity;
+	for (uint32_t i = 1; i < profile->nodes.n; i++)
+		*node_slot(profile, profile->nodes.p[i].parent, profile->nodes.p[i].frame) = i;
+	return 0;
+}
+
+uint32_t dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame)
+{
+	uint32_t *slot = node_slot(profile, parent, frame);
+
+	if (*slot == DNP_NONE) {
+		*slot = (uint32_t)profile->nodes.n;
+		profile->nodes.p[profile->nodes.n++] = (struct dnp_node){parent, frame};
+	}
+	return *slot;
 }
 
 int dnp_profile_problem(struct dnp_profile *profile, const char *text)
@@ -119,7 +155,7 @@ int dnp_profile_add(struct dnp_profile *profile, const struct dnp_input *input, 
 void dnp_profile_finish(struct dnp_profile *profile)
 {
 	for (size_t i = 0; i < profile->events.n; i++)
-		dnp_rows_sort(&profile->events.p[i].rows);
+		dnp_rows_finish(&profile->events.p[i].rows);
 }
 
 uint32_t dnp_profile_event(const struct dnp_profile *profile, const char *name)

@@ -91,7 +91,9 @@ struct dnp_profile {
 	struct dnp_vec_of(struct dnp_thread) threads;
 	struct dnp_vec_of(struct dnp_event) events;
 	struct dnp_vec_of(uint32_t) problems; /* strings */
-	struct dnp_map frame_map, node_map;
+	struct dnp_map frame_map;
+	uint32_t *node_slots; /* owned: open addressing by parent and frame, DNP_NONE is free */
+	size_t node_capacity; /* of node_slots, a power of two */
 	struct dnp_filter filter;
 	bool timed;       /* keep when samples were taken */
 	bool incomplete;  /* a recording ended early or could not be read in full */
@@ -120,7 +122,9 @@ static inline const char *dnp_profile_string(const struct dnp_profile *profile, 
 
 /* For load.c: the frame or node of these properties, made if it is new. */
 int dnp_profile_frame(struct dnp_profile *profile, struct dnp_frame frame, uint32_t *index);
-int dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame, uint32_t *index);
+uint32_t dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame);
+/* Before that: room for so many new nodes. */
+int dnp_profile_reserve_nodes(struct dnp_profile *profile, size_t more);
 int dnp_profile_problem(struct dnp_profile *profile, const char *text);
 /* A problem that means that something is missing. */
 int dnp_profile_missing(struct dnp_profile *profile, const char *text);

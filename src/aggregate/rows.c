@@ -18,21 +18,25 @@ void dnp_rows_done(struct dnp_rows *rows)
 	rows->n = rows->capacity = 0;
 }
 
-static struct dnp_row *slot_of(
-	const struct dnp_rows *rows, uint32_t bin, uint32_t thread, uint32_t node)
+static size_t home_of(const struct dnp_rows *rows, const struct dnp_row *row)
 {
-	uint64_t key =
-		((uint64_t)thread << 32 | node) ^ (uint64_t)bin * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t key = (uint64_t)row->thread << 32 | row->node;
+
+	return dnp_hash(key ^ row->bin * UINT64_C(0x9e3779b97f4a7c15)) & (rows->capacity - 1);
+}
+
+static struct dnp_row *slot_of(const struct dnp_rows *rows, const struct dnp_row *row)
+{
 	size_t mask = rows->capacity - 1;
-	size_t i = dnp_hash(key) & mask;
-	struct dnp_row *row;
+	size_t i = home_of(rows, row);
+	struct dnp_row *slot;
 
 	for (;; i = (i + 1) & mask) {
-		row = &rows->slots[i];
-		if (!row->weight)
-			return row;
-		if (row->node == node && row->thread == thread && row->bin == bin)
-			return row;
+		slot = &rows->slots[i];
+		if (!slot->weight)
+			return slot;
+		if (slot->node == row->node && slot->thread == row->thread && slot->bin == row->bin)
+			return slot;
 	}
 }
 
@@ -41,31 +45,45 @@ static uint64_t add_up(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-static void put(
-	struct dnp_rows *rows, uint32_t bin, uint32_t thread, uint32_t node, uint64_t weight)
+static void put(struct dnp_rows *rows, struct dnp_row row)
 {
-	struct dnp_row *row = slot_of(rows, bin, thread, node);
+	struct dnp_row *slot = slot_of(rows, &row);
 
-	rows->n += !row->weight;
-	*row = (struct dnp_row){add_up(row->weight, weight), bin, thread, node};
+	rows->n += !slot->weight;
+	row.weight = add_up(row.weight, slot->weight);
+	*slot = row;
+}
+
+void dnp_rows_settle(struct dnp_rows *rows)
+{
+	for (unsigned i = 0; i < DNP_ROWS_AHEAD; i++) {
+		if (rows->ahead[i].weight)
+			put(rows, rows->ahead[i]);
+		rows->ahead[i].weight = 0;
+	}
 }
 
 /* All rows anew in a table of `capacity`, their bins 2^coarser times as wide. */
 static int rebuild(struct dnp_rows *rows, size_t capacity, unsigned coarser)
 {
-	struct dnp_rows old = *rows;
+	struct dnp_rows old;
 	struct dnp_row *slots = calloc(capacity, sizeof(*slots));
 
 	if (!slots)
 		return -ENOMEM;
+	dnp_rows_settle(rows);
+	old = *rows;
 	rows->slots = slots;
 	rows->capacity = capacity;
 	rows->n = 0;
 	rows->shift += coarser;
-	for (size_t i = 0; i < old.capacity; i++)
-		if (old.slots[i].weight)
-			put(rows, old.slots[i].bin >> coarser, old.slots[i].thread,
-				old.slots[i].node, old.slots[i].weight);
+	for (size_t i = 0; i < old.capacity; i++) {
+		struct dnp_row row = old.slots[i];
+
+		row.bin >>= coarser;
+		if (row.weight)
+			put(rows, row);
+	}
 	free(old.slots);
 	return 0;
 }
@@ -88,6 +106,8 @@ static int make_room(struct dnp_rows *rows)
 int dnp_rows_add(
 	struct dnp_rows *rows, uint64_t time_us, uint32_t thread, uint32_t node, uint64_t weight)
 {
+	struct dnp_row *ahead;
+
 	if (!weight)
 		return 0;
 	if (time_us > rows->newest_us)
@@ -97,7 +117,13 @@ int dnp_rows_add(
 	while (rows->timed && time_us >> rows->shift > UINT32_MAX)
 		if (rebuild(rows, rows->capacity, 1))
 			return -ENOMEM;
-	put(rows, rows->timed ? (uint32_t)(time_us >> rows->shift) : 0, thread, node, weight);
+	ahead = &rows->ahead[rows->next_ahead++ % DNP_ROWS_AHEAD];
+	if (ahead->weight)
+		put(rows, *ahead);
+	*ahead = (struct dnp_row){weight, 0, thread, node};
+	if (rows->timed)
+		ahead->bin = (uint32_t)(time_us >> rows->shift);
+	__builtin_prefetch(&rows->slots[home_of(rows, ahead)], 1);
 	return 0;
 }
 
@@ -117,14 +143,15 @@ static int by_time(const void *left, const void *right)
 	return a->node < b->node ? -1 : a->node > b->node;
 }
 
-void dnp_rows_sort(struct dnp_rows *rows)
+void dnp_rows_finish(struct dnp_rows *rows)
 {
 	size_t kept = 0;
 
+	dnp_rows_settle(rows);
 	for (size_t i = 0; i < rows->capacity; i++)
 		if (rows->slots[i].weight)
 			rows->slots[kept++] = rows->slots[i];
 	rows->capacity = 0; /* no table any more */
-	if (kept)
+	if (kept && rows->timed)
 		qsort(rows->slots, kept, sizeof(*rows->slots), by_time);
 }

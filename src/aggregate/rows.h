@@ -22,9 +22,14 @@ struct dnp_row {
 	uint32_t bin, thread, node;
 };
 
+/* Rows on their way into the table: its memory is far away, so it is fetched some rows ahead. */
+#define DNP_ROWS_AHEAD 16u
+
 struct dnp_rows {
-	struct dnp_row *slots; /* owned: open addressing; after _sort just an array of n */
+	struct dnp_row *slots; /* owned: open addressing; after _finish just an array of n */
 	size_t n, capacity;    /* capacity: a power of two */
+	struct dnp_row ahead[DNP_ROWS_AHEAD]; /* a ring; weight 0: free */
+	unsigned next_ahead;
 	size_t limit;
 	uint64_t newest_us;
 	unsigned shift;
@@ -41,7 +46,10 @@ int dnp_rows_add(
 /* The middle of a bin, as a time to pass on to another dnp_rows_add. */
 uint64_t dnp_rows_time_us(const struct dnp_rows *rows, const struct dnp_row *row);
 
-/* Leaves slots[0..n), by bin, thread, node. Nothing can be added afterwards. */
-void dnp_rows_sort(struct dnp_rows *rows);
+/* Puts all that was added into the table, for those who look at its slots. */
+void dnp_rows_settle(struct dnp_rows *rows);
+
+/* Leaves slots[0..n), if timed by bin, thread, node. Nothing can be added afterwards. */
+void dnp_rows_finish(struct dnp_rows *rows);
 
 #endif

@@ -25,41 +25,57 @@ static void add_totals(struct dnp_tree *tree)
 
 struct ranked {
 	uint64_t total;
-	uint32_t parent, node;
+	uint32_t node;
 };
 
 static int by_rank(const void *left, const void *right)
 {
 	const struct ranked *a = left, *b = right;
 
-	if (a->parent != b->parent)
-		return a->parent < b->parent ? -1 : 1;
 	if (a->total != b->total)
 		return a->total < b->total ? 1 : -1;
 	return a->node < b->node ? -1 : 1;
 }
 
-/* Links each node's children, the greatest first. Nodes that this event has no samples of stay out.
- */
+struct siblings dnp_vec_of(struct ranked);
+
+/* Puts a node's children in order; most nodes have one. */
+static int sort_children(struct dnp_tree *tree, uint32_t node, struct siblings *siblings)
+{
+	siblings->n = 0;
+	for (uint32_t i = tree->first_child[node]; i != DNP_NONE; i = tree->next[i])
+		if (dnp_vec_push(siblings, (struct ranked){tree->total[i], i}))
+			return -ENOMEM;
+	qsort(siblings->p, siblings->n, sizeof(*siblings->p), by_rank);
+	tree->first_child[node] = DNP_NONE;
+	for (size_t i = siblings->n; i-- > 0;) {
+		tree->next[siblings->p[i].node] = tree->first_child[node];
+		tree->first_child[node] = siblings->p[i].node;
+	}
+	return 0;
+}
+
+/* Links each node's children, the greatest first. What this event has no samples of stays out. */
 static int link_children(struct dnp_tree *tree)
 {
 	const struct dnp_node *nodes = tree->profile->nodes.p;
-	size_t n = tree->profile->nodes.n, kept = 0;
-	auto_free struct ranked *ranked = reallocarray(NULL, n, sizeof(*ranked));
+	size_t n = tree->profile->nodes.n;
+	struct siblings siblings = {0};
+	int status = 0;
 
-	if (!ranked)
-		return -ENOMEM;
 	memset(tree->first_child, 0xff, n * sizeof(*tree->first_child));
 	memset(tree->next, 0xff, n * sizeof(*tree->next));
-	for (uint32_t i = 1; i < n; i++)
-		if (tree->total[i])
-			ranked[kept++] = (struct ranked){tree->total[i], nodes[i].parent, i};
-	qsort(ranked, kept, sizeof(*ranked), by_rank);
-	for (size_t i = kept; i-- > 0;) {
-		tree->next[ranked[i].node] = tree->first_child[ranked[i].parent];
-		tree->first_child[ranked[i].parent] = ranked[i].node;
-	}
-	return 0;
+	for (uint32_t i = (uint32_t)n; i-- > 1;)
+		if (tree->total[i]) {
+			tree->next[i] = tree->first_child[nodes[i].parent];
+			tree->first_child[nodes[i].parent] = i;
+		}
+	for (uint32_t i = 0; i < n && !status; i++)
+		if (tree->first_child[i] != DNP_NONE &&
+			tree->next[tree->first_child[i]] != DNP_NONE)
+			status = sort_children(tree, i, &siblings);
+	dnp_vec_done(&siblings);
+	return status;
 }
 
 /* What is known of a frame while the tree is walked. */
@@ -115,8 +131,8 @@ int dnp_tree_init(struct dnp_tree *tree, const struct dnp_profile *profile, uint
 	*tree = (struct dnp_tree){.profile = profile, .event = &profile->events.p[event]};
 	tree->self = calloc(n, sizeof(*tree->self));
 	tree->total = calloc(n, sizeof(*tree->total));
-	tree->first_child = calloc(n, sizeof(*tree->first_child));
-	tree->next = calloc(n, sizeof(*tree->next));
+	tree->first_child = reallocarray(NULL, n, sizeof(*tree->first_child));
+	tree->next = reallocarray(NULL, n, sizeof(*tree->next));
 	tree->thread_total = calloc(profile->threads.n + 1, sizeof(*tree->thread_total));
 	if (!tree->self || !tree->total || !tree->first_child || !tree->next || !tree->thread_total)
 		return -ENOMEM;
