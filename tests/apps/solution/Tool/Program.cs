@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+using Library;
+
+foreach (string text in args)
+  Console.WriteLine($"{Text.CountWords(text)} {Text.Reverse(text)}");

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Programs that start programs: without --children no child is touched, with it each .NET child has a
+recording of its own; builds with their servers end when they would; tests give the same results."""
+import os
+import re
+import shutil
+import signal
+import uuid
+from pathlib import Path
+
+import pytest
+
+from harness import AGENT, NEWEST, ROOT, dnprof, program, record, report, run
+
+TAG = "TRUTH_SESSION"
+
+
+@pytest.fixture
+def tagged():
+    """An environment by which all processes of a test are known; what is left of them is ended."""
+    tag = uuid.uuid4().hex
+    yield {TAG: tag}
+    for pid in processes(tag):
+        os.kill(pid, signal.SIGKILL)
+
+
+def processes(tag):
+    """Pids of the processes whose environment has the tag."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if f"{TAG}={tag}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+            except OSError:
+                pass
+    return found
+
+
+@pytest.fixture
+def solution(tmp_path, tagged):
+    """A copy of the small solution, restored."""
+    place = tmp_path / "solution"
+    shutil.copytree(ROOT / "tests/apps/solution", place, ignore=shutil.ignore_patterns("bin", "obj"))
+    run(["dotnet", "restore", "Small.sln", "-nodeReuse:false"], cwd=place, env=tagged, timeout=300).expect()
+    return place
+
+
+def test_without_children_none_is_touched(tmp_path, tfm):
+    """`fork` itself checks the environments; its .NET children must not be in the recording."""
+    _, profile = record(tmp_path, program(tfm, "fork", "--seconds", 0.5))
+    assert profile.total("Truth.Fork.Run") > 0
+    assert profile.total("Truth.Endings.ExitCode") == 0
+
+
+def test_with_children_each_has_its_own(tmp_path):
+    argv = program(NEWEST, "fork", "--children-profiled", "--seconds", 0.5)
+    result, profile = record(tmp_path, argv, options=["--children"], hz=4999)
+    assert profile.total("Truth.Fork.Run") > 0
+    assert profile.total("Truth.Program.Main") > profile.total("Truth.Fork.Run"), \
+        "children whose Main does something else are there too"
+
+
+def test_child_shell_script(tmp_path):
+    """A script that starts .NET programs one after the other, some at once."""
+    truth = program(NEWEST)[0]
+    script = f"{truth} cpu --seconds 0.4 & {truth} mix --seconds 0.4; wait; exit 7"
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-F", 997, "--children", "-o", out, "--", "sh", "-c", script).expect(7)
+    profile = report(out)
+    assert profile.total("Truth.Cpu.Run") > 100 and profile.total("Truth.Mix.Run") > 100
+
+
+def profiled(pid):
+    try:
+        return AGENT.name in Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return False
+
+
+def outputs(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*.dll") if "bin" in p.parts)
+
+
+@pytest.mark.slow
+def test_build(tmp_path, solution, tagged):
+    """`dotnet build` makes what it would make; its nodes and servers are left alone."""
+    out = tmp_path / "build.dnp"
+    result = dnprof("run", "-q", "-o", out, "--", "dotnet", "build", "Small.sln", "--no-restore",
+                    cwd=solution, env=tagged, timeout=300).expect()
+    assert "0 Error(s)" in result.out
+    assert len([o for o in outputs(solution) if o.endswith("/Library.dll")]) == 3
+    left = processes(tagged[TAG])
+    assert not [pid for pid in left if profiled(pid)], "no server is profiled"
+    assert report(out).samples > 50
+
+
+@pytest.mark.slow
+def test_build_with_children(tmp_path, solution, tagged):
+    """Nodes and servers that outlive the build neither hang it nor go on being recorded."""
+    out = tmp_path / "build.dnp"
+    dnprof("run", "-q", "--children", "-o", out, "--", "dotnet", "build", "Small.sln", "--no-restore",
+           cwd=solution, env=tagged, timeout=300)
+    size = out.stat().st_size
+    again = run(["dotnet", "build", "Small.sln", "--no-restore", "--no-incremental"], cwd=solution,
+                env=tagged, timeout=300).expect()
+    assert "0 Error(s)" in again.out, "servers that were profiled still work"
+    assert out.stat().st_size == size, "nothing is recorded after the end"
+    assert report(out, options=()).samples > 200
+
+
+def results_of_tests(text):
+    counts = re.search(r"Failed:\s*(\d+), Passed:\s*(\d+), Skipped:\s*(\d+), Total:\s*(\d+)", text)
+    assert counts, text
+    names = re.findall(r"^\s+(Passed|Failed|Skipped) (\S+)", text, re.M)
+    return counts.groups(), sorted(names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["--children"]])
+def test_tests(tmp_path, solution, tagged, options):
+    """A real test project: the same tests pass, fail and are skipped."""
+    run(["dotnet", "build", "Small.sln", "--no-restore", "-nodeReuse:false", "-p:UseSharedCompilation=false"],
+        cwd=solution, env=tagged, timeout=300).expect()
+    argv = ["dotnet", "test", "Small.sln", "--no-build", "-v", "normal"]
+    alone = run(argv, cwd=solution, env=tagged, timeout=300)
+    assert alone.status == 1, "one test fails on purpose"
+    out = tmp_path / "tests.dnp"
+    with_it = dnprof("run", "-q", "-F", 1999, *options, "-o", out, "--", *argv, cwd=solution, env=tagged,
+                     timeout=300)
+    assert with_it.status == alone.status, with_it
+    assert results_of_tests(with_it.out) == results_of_tests(alone.out)
+    seen = report(out).total("Library.Text.Reverse")
+    assert (seen > 0) == bool(options), "the test host is a child"

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""`dnprof run` stands aside: arguments, descriptors, signals, the exit status go through untouched."""
+import os
+import signal
+
+import pytest
+
+from harness import DNPROF, NEWEST, dnprof, program, record, report, run, start, wait_for
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 42, 255])
+def test_exit_status(tmp_path, code):
+    result, _ = record(tmp_path, program(NEWEST, "exitcode", code), status=code)
+    assert result.out == f"leaving with {code}\n"
+    assert result.err == ""
+
+
+def test_stdin_to_stdout(tmp_path):
+    data = os.urandom(3_000_000)
+    result, _ = record(tmp_path, program(NEWEST, "stdin"), stdin=data)
+    assert result.stdout == data
+    assert result.err == "3000000 bytes\n"
+
+
+def test_quiet_leaves_streams_alone(tmp_path):
+    """Even without -q, stdout is the program's, and nothing animated goes into a pipe."""
+    argv = program(NEWEST, "exitcode", 0)
+    result = dnprof("run", "-o", tmp_path / "out.dnp", "--", *argv).expect()
+    assert result.out == "leaving with 0\n"
+    assert "\r" not in result.err and "\x1b" not in result.err
+
+
+def test_arguments(tmp_path):
+    """Blanks, quotes, options that look like dnprof's, an empty one."""
+    out = tmp_path / "out.dnp"
+    arguments = ["usage", "-o", "x", "a b", 'c"d', "", "--", "$HOME", "é"]
+    result = dnprof("run", "-q", "-o", out, "--", *program(NEWEST, *arguments)).expect(2)
+    assert "usage: truth" in result.err
+    assert report(out).data["command"][1:] == arguments
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT,
+                                    signal.SIGUSR1, signal.SIGUSR2])
+def test_signal_to_dnprof_reaches_the_program(tmp_path, number):
+    """As with any wrapper: a supervisor that ends dnprof ends the program, in the program's own way."""
+    out = tmp_path / "out.dnp"
+    with start([DNPROF, "run", "-q", "-o", out, "--", *program(NEWEST, "onsignal")]) as run_:
+        assert run_.process.stdout.readline() == b"ready\n"
+        run_.process.send_signal(number)
+        assert run_.end().status == 100 + number
+    assert report(out).samples > 0
+
+
+def test_signal_to_the_program(tmp_path):
+    with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--",
+                *program(NEWEST, "onsignal")]) as run_:
+        assert run_.process.stdout.readline() == b"ready\n"
+        os.kill(run_.child("onsignal"), signal.SIGUSR1)
+        assert run_.end().status == 100 + signal.SIGUSR1
+
+
+def test_ctrl_c_of_a_terminal(tmp_path):
+    """The terminal sends it to both; the program decides, once."""
+    out = tmp_path / "out.dnp"
+    with start([DNPROF, "run", "-q", "-o", out, "--", *program(NEWEST, "onsignal")]) as run_:
+        assert run_.process.stdout.readline() == b"ready\n"
+        os.killpg(run_.process.pid, signal.SIGINT)
+        assert run_.end().status == 100 + signal.SIGINT
+    assert report(out).samples > 0
+
+
+def test_killed_by_a_signal(tmp_path):
+    """A program that a signal kills gives dnprof the status a shell would give it, or the same end."""
+    with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--",
+                *program(NEWEST, "cpu", "--seconds", 60)]) as run_:
+        pid = run_.child("cpu --seconds")
+        os.kill(pid, signal.SIGTERM)
+        status = run_.end().status
+    alone = start(program(NEWEST, "cpu", "--seconds", 60))
+    with alone:
+        os.kill(alone.process.pid, signal.SIGTERM)
+        expected = alone.end().status
+    assert status in (expected, 128 - expected if expected < 0 else expected)
+
+
+def test_working_directory_and_relative_names(tmp_path):
+    where = tmp_path / "elsewhere"
+    where.mkdir()
+    dnprof("run", "-q", "-o", "here.dnp", "--", *program(NEWEST, "exitcode", 0), cwd=where).expect()
+    assert [p.name for p in where.iterdir()] == ["here.dnp"]
+
+
+def test_name_from_path(tmp_path):
+    """A command without a slash is looked up in PATH."""
+    argv = program(NEWEST, "exitcode", 5)
+    path = f"{argv[0].parent}:{os.environ['PATH']}"
+    dnprof("run", "-q", "-o", tmp_path / "x.dnp", "--", "truth", "exitcode", 5, env={"PATH": path}).expect(5)
+
+
+def test_recording_is_the_users_alone(tmp_path):
+    out = tmp_path / "out.dnp"
+    old = os.umask(0)
+    try:
+        dnprof("run", "-q", "-o", out, "--", *program(NEWEST, "exitcode", 0)).expect()
+    finally:
+        os.umask(old)
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
+def test_output_follows_no_link(tmp_path):
+    victim, link = tmp_path / "victim", tmp_path / "out.dnp"
+    victim.write_text("precious")
+    link.symlink_to(victim)
+    dnprof("run", "-q", "-o", link, "--", *program(NEWEST, "exitcode", 0))
+    assert victim.read_text() == "precious"
+
+
+def test_names_with_pid_and_time(tmp_path):
+    dnprof("run", "-q", "-o", tmp_path / "p-%p.dnp", "--", *program(NEWEST, "exitcode", 0)).expect()
+    name, = (p.name for p in tmp_path.iterdir())
+    assert name[2:-4].isdigit()
+
+
+@pytest.mark.parametrize("suffix,begins", [(".html", b"<!"), (".txt", b"")])
+def test_output_by_extension(tmp_path, suffix, begins):
+    out = tmp_path / ("out" + suffix)
+    dnprof("run", "-q", "-F", 997, "-o", out, "--", *program(NEWEST, "cpu", "--seconds", 0.5)).expect()
+    data = out.read_bytes()
+    assert data.lower().startswith(begins) and b"Truth.Cpu" in data
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_as_ordinary_user(tmp_path):
+    """No privilege is needed, and no file of anybody else."""
+    os.chmod(tmp_path, 0o777)
+    for parent in tmp_path.parents:
+        if parent.stat().st_uid == os.geteuid() and parent != parent.parent:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    out = home / "out.dnp"
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+    run([*nobody, DNPROF, "run", "-q", "-F", 997, "-o", out, "--",
+         *program(NEWEST, "cpu", "--seconds", 1)], env={"HOME": str(home)}).expect()
+    assert out.stat().st_uid == 65534
+    assert report(out).samples > 500
+
+
+def test_nothing_stays_behind(tmp_path):
+    """No process, no file beside the recording, no socket or memory object with a name."""
+    def traces():
+        names = [p for d in ("/tmp", "/dev/shm") for p in os.listdir(d)]
+        return {n for n in names if "dnprof" in n.lower()}
+    before = traces()
+    record(tmp_path, program(NEWEST, "cpu", "--seconds", 0.3))
+    assert traces() - before == set()
+    assert [p.name for p in tmp_path.iterdir()] == ["out.dnp"]
+
+
+def test_child_that_stays(tmp_path):
+    """dnprof ends with the program, not with a child that the program left behind."""
+    with start([DNPROF, "run", "-q", "--children", "-o", tmp_path / "out.dnp", "--", "sh", "-c",
+                f"sleep 60 & {program(NEWEST)[0]} exitcode 6"]) as run_:
+        wait_for(lambda: run_.process.poll() is not None, "the end of dnprof")
+        assert run_.process.returncode == 6

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""A recording is readable at every byte: whatever ends early, all whole chunks open and the report says
+what is missing."""
+import json
+import os
+import random
+import resource
+import signal
+import struct
+import time
+
+import pytest
+
+from harness import DNPROF, NEWEST, Report, dnprof, program, record, report, start, wait_for
+
+HEADER = struct.Struct("<IHHQIIQ")  # magic, kind, version, recording, sequence, length, checksum
+MAGIC = 0x31504E44
+
+
+def chunks(data):
+    """(offset, end) of the chunks of a recording."""
+    offset = 0
+    while offset + HEADER.size <= len(data):
+        magic, *_, length, _ = HEADER.unpack_from(data, offset)
+        assert magic == MAGIC
+        yield offset, offset + HEADER.size + length
+        offset += HEADER.size + length
+
+
+def opened(path):
+    """The report of a recording that may be incomplete, and whether dnprof said so."""
+    result = dnprof("report", "--json", path)
+    assert result.status in (0, 3), result
+    if result.status == 3:
+        assert len(result.complaints()) == 1, result
+    return Report(json.loads(result.stdout)), result.status == 3
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recording")
+    _, whole = record(folder, program(NEWEST, "mix", "--seconds", 1.5))
+    return (folder / "out.dnp").read_bytes(), whole
+
+
+def test_chunks(recording):
+    data, _ = recording
+    found = list(chunks(data))
+    assert found and found[-1][1] == len(data), "nothing before, between or behind the chunks"
+
+
+def test_cut_between_chunks(tmp_path, recording):
+    """Each number of whole chunks opens, with never fewer samples than before."""
+    data, whole = recording
+    path, last = tmp_path / "cut.dnp", 0
+    ends = [end for _, end in chunks(data)]
+    for end in ends[len(ends) // 4::max(1, len(ends) // 12)]:
+        path.write_bytes(data[:end])
+        cut, said = opened(path)
+        assert cut.samples >= last
+        assert said or cut.samples == whole.samples
+        last = cut.samples
+
+
+def test_cut_anywhere(tmp_path, recording):
+    """A cut inside a chunk costs that chunk and no other."""
+    data, _ = recording
+    spots = [end for _, end in chunks(data)]
+    path = tmp_path / "cut.dnp"
+    dice = random.Random(1)
+    for cut in sorted(dice.randrange(spots[len(spots) // 4], len(data)) for _ in range(12)):
+        path.write_bytes(data[:cut])
+        inside, said = opened(path)
+        assert said or cut in spots
+        path.write_bytes(data[:max(s for s in spots if s <= cut)])
+        assert inside.samples == opened(path)[0].samples
+
+
+def test_every_short_length(tmp_path, recording):
+    """The first bytes, one by one: an answer each time, never a crash."""
+    data, _ = recording
+    path = tmp_path / "cut.dnp"
+    for cut in [*range(0, 40), *range(40, 600, 23)]:
+        path.write_bytes(data[:cut])
+        result = dnprof("report", path)
+        assert result.status in (1, 3), result
+        assert len(result.complaints()) == 1, result
+
+
+def test_damaged(tmp_path, recording):
+    """A flipped bit costs one chunk, and is noticed."""
+    data, whole = recording
+    path = tmp_path / "damaged.dnp"
+    dice = random.Random(2)
+    found = list(chunks(data))
+    for begin, end in dice.sample(found[1:], min(8, len(found) - 1)):
+        spoilt = bytearray(data)
+        spoilt[dice.randrange(begin, end)] ^= 1 << dice.randrange(8)
+        path.write_bytes(spoilt)
+        result = dnprof("report", "--json", path)
+        assert result.status in (1, 3), result
+        assert len(result.complaints()) == 1, result
+        if result.status == 3:
+            assert Report(json.loads(result.stdout)).samples <= whole.samples
+
+
+def test_two_recordings_in_one_file(tmp_path, recording):
+    """`cat a.dnp b.dnp` is a recording of both, and so is naming both."""
+    data, whole = recording
+    _, other = record(tmp_path, program(NEWEST, "cpu", "--seconds", 0.5), name="other.dnp")
+    both = tmp_path / "both.dnp"
+    both.write_bytes(data + (tmp_path / "other.dnp").read_bytes())
+    assert report(both).samples == whole.samples + other.samples
+    (tmp_path / "a.dnp").write_bytes(data)
+    assert report(tmp_path / "a.dnp", tmp_path / "other.dnp").samples == whole.samples + other.samples
+
+
+def test_target_killed(tmp_path):
+    """kill -9 of the program: nearly all of what was sampled is there."""
+    out = tmp_path / "out.dnp"
+    with start([DNPROF, "run", "-q", "-F", "997", "-o", out, "--",
+                *program(NEWEST, "cpu", "--seconds", 60)]) as run_:
+        pid = run_.child("cpu --seconds")
+        time.sleep(3)
+        os.kill(pid, signal.SIGKILL)
+        result = run_.end()
+    assert result.status in (-signal.SIGKILL, 128 + signal.SIGKILL), result
+    cut, said = opened(out)
+    assert said, "the report tells that the end is missing"
+    assert cut.samples > 1000 and cut.total("Truth.Cpu.Run") > cut.samples * 0.8
+
+
+def test_dnprof_killed(tmp_path):
+    """kill -9 of dnprof: the program goes on to its end, and what it wrote opens."""
+    out = tmp_path / "out.dnp"
+    with start([DNPROF, "run", "-q", "-F", "997", "-o", out, "--",
+                *program(NEWEST, "cpu", "--seconds", 3)]) as run_:
+        pid = run_.child("cpu --seconds")
+        time.sleep(1)
+        os.kill(run_.process.pid, signal.SIGKILL)
+        wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the program", 30)
+        result = run_.end()
+    assert '"program":"cpu"' in result.out, "the program ended well"
+    cut, _ = opened(out)
+    assert cut.samples > 500
+
+
+def test_file_size_limit(tmp_path):
+    """A recording that may not grow: the program is unharmed, dnprof says what is missing."""
+    out = tmp_path / "out.dnp"
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, 64 << 10))
+    result = dnprof("run", "-q", "-F", 9997, "-o", out, "--",
+                    *program(NEWEST, "mix", "--seconds", 2), preexec_fn=limit)
+    assert result.truth["program"] == "mix"
+    assert result.status == 3 and len(result.complaints()) == 1, result
+    cut, said = opened(out)
+    assert said and cut.samples > 0
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 128 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if os.geteuid() or os.system(f"mount -t tmpfs -o size=128k none {place} 2>/dev/null"):
+        pytest.skip("a small file system needs the right to mount")
+    yield place
+    os.system(f"umount {place}")
+
+
+def test_full_disk(small_disk):
+    out = small_disk / "out.dnp"
+    result = dnprof("run", "-q", "-F", 9997, "-o", out, "--", *program(NEWEST, "mix", "--seconds", 2))
+    assert result.truth["program"] == "mix"
+    assert result.status == 3 and len(result.complaints()) == 1, result
+    assert "space" in result.err, result
+    cut, said = opened(out)
+    assert said and cut.samples > 0
+
+
+def test_bounded_memory(tmp_path):
+    """The agent's memory on a program of 50 threads stays under 16 MiB."""
+    def peak(argv):
+        with start(argv) as run_:
+            pid = run_.child("idle") if argv[0] == str(DNPROF) else run_.process.pid
+            time.sleep(2)
+            status = open(f"/proc/{pid}/status").read()
+        return int(status.split("RssAnon:")[1].split()[0]) * 1024
+    app = [str(a) for a in program(NEWEST, "idle", "--seconds", 60)]
+    alone = peak(app)
+    profiled = peak([str(DNPROF), "run", "-q", "-F", "997", "-o", str(tmp_path / "o.dnp"), "--", *app])
+    # 200 threads here, so four times what the 50 threads of the promise may take.
+    assert profiled - alone < 4 * (16 << 20)

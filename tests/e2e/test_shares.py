@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""Where the CPU time went, against what the programs measured themselves."""
+import re
+
+import pytest
+
+from harness import NEWEST, is_sequence, plain, program, record
+
+POINT = 0.01
+ENOUGH = 10_000
+
+
+def shares(counts):
+    whole = sum(counts.values())
+    return {k: v / whole for k, v in counts.items()}
+
+
+def assert_close(expected, got, tolerance=POINT):
+    expected, got = shares(expected), shares(got)
+    assert expected.keys() == got.keys()
+    worst = max(expected, key=lambda k: abs(expected[k] - got[k]))
+    assert abs(expected[worst] - got[worst]) <= tolerance, \
+        f"{worst}: took {expected[worst]:.2%}, shown as {got[worst]:.2%}"
+
+
+def profile(tmp_path, tfm, name, seconds, hz=9997):
+    result, report = record(tmp_path, program(tfm, name, "--seconds", seconds), hz=hz)
+    return result.truth, report
+
+
+def test_methods(tmp_path, tfm):
+    """Math.Sin in a loop, straight-line code, generics, lambdas, vectors, tiny virtual methods."""
+    truth, report = profile(tmp_path, tfm, "cpu", 2.5)
+    methods = truth["methods"]
+    assert report.samples >= ENOUGH
+    assert_close(methods, {m: report.total(m) for m in methods})
+    straight = report.total("Truth.StraightLine.Mix") / report.total("Truth.Cpu.Straight")
+    assert straight > 0.97, "code without a safepoint is seen where it runs"
+
+
+def test_amount(tmp_path):
+    """Samples times interval is the CPU time that the kernel counted."""
+    truth, report = profile(tmp_path, NEWEST, "cpu", 3)
+    cpu_ns = truth["process_cpu_ns"]
+    # What is lost is counted, so it is no excuse.
+    seen_ns = (report.samples + report.cpu["lost"]) * report.cpu["interval_ns"]
+    assert seen_ns == pytest.approx(cpu_ns, rel=0.05)
+    assert report.cpu["lost"] <= report.samples * 0.001
+
+
+@pytest.mark.parametrize("hz", [99, 997, 9997])
+def test_rate(tmp_path, hz):
+    truth, report = profile(tmp_path, NEWEST, "cpu", 2, hz)
+    assert report.cpu["interval_ns"] == pytest.approx(1e9 / hz, rel=0.01)
+    assert report.samples == pytest.approx(truth["process_cpu_ns"] / 1e9 * hz, rel=0.1)
+
+
+def test_eight_threads(tmp_path, tfm):
+    truth, report = profile(tmp_path, tfm, "threads8", 2)
+    threads, seen = truth["threads"], report.threads()
+    assert report.samples >= ENOUGH
+    assert set(threads) <= set(seen), "every thread is there, with its name"
+    assert_close(threads, {t: seen[t] for t in threads})
+
+
+def test_sleepers_cost_nothing(tmp_path):
+    truth, report = profile(tmp_path, NEWEST, "idle", 1, hz=997)
+    seen = report.threads()
+    assert_close(truth["threads"], {t: seen.get(t, 0) for t in truth["threads"]}, 0.05)
+    asleep = sum(n for name, n in seen.items() if name.startswith("sleeper-"))
+    assert asleep < report.samples * 0.1
+
+
+def test_native_calls(tmp_path, tfm):
+    """Managed, native and managed code again, in this order, whatever the native code was built with."""
+    truth, report = profile(tmp_path, tfm, "native", 2)
+    methods, threads, seen = truth["methods"], truth["threads"], report.threads()
+    assert report.samples >= ENOUGH
+    assert_close({**methods, **threads},
+                 {**{m: report.total(m) for m in methods}, **{t: seen.get(t, 0) for t in threads}})
+
+    sorting = report.with_frame("Truth.Native.Compare")
+    assert all(is_sequence(s, "Truth.Native.Run", "Truth.Native.Sort", re.compile(r"libc\S*!"),
+                           "Truth.Native.Compare") for s, _ in sorting)
+    assert sum(n for _, n in sorting) > 50
+
+    fp, no_fp = re.compile(r"libtruth_fp\S*!truth_call"), re.compile(r"libtruth_nofp\S*!truth_call")
+    bottom = report.with_frame("Truth.Native.Bottom")
+    whole = sum(n for _, n in bottom)
+    assert whole > 100
+    for stack, _ in bottom:
+        assert sum(plain(f) == "Truth.Native.Down" for f in stack) == 11, stack
+        assert sum(bool(fp.search(f)) for f in stack) == 3, stack
+        assert sum(bool(no_fp.search(f)) for f in stack) == 7, stack
+
+
+def test_native_threads(tmp_path):
+    """Threads that the runtime knows nothing of, and one that it meets when it calls in."""
+    _, report = profile(tmp_path, NEWEST, "native", 1)
+    for name in ("native-0", "native-1", "native-2", "called"):
+        assert report.threads().get(name, 0) > 0, name
+    called = [s for s, _ in report.with_frame("Truth.Native.OnNativeThread")]
+    assert called and all(is_sequence(s, re.compile("truth_call_in_thread|worker_main"),
+                                      "Truth.Native.OnNativeThread") for s in called)
+
+
+def test_600_frames(tmp_path, tfm):
+    truth, report = profile(tmp_path, tfm, "deep", 1, hz=1999)
+    bottom = report.with_frame("Truth.Deep.Bottom")
+    assert sum(n for _, n in bottom) > 1000
+    for stack, _ in bottom:
+        assert sum(plain(f) == "Truth.Deep.Down" for f in stack) == truth["depth"]
+
+
+def test_replaced_while_it_runs(tmp_path, tfm):
+    """A frame of OSR code keeps its caller and appears once."""
+    _, report = profile(tmp_path, tfm, "osr", 1.5)
+    loop = report.with_frame("Truth.Osr.Loop")
+    assert sum(n for _, n in loop) > report.samples * 0.8
+    for stack, n in loop:
+        assert is_sequence(stack, "Truth.Osr.Run", "Truth.Osr.Outer", "Truth.Osr.Loop"), stack
+        assert sum(plain(f) == "Truth.Osr.Loop" for f in stack) == 1, stack
+
+
+def test_ordinary_code(tmp_path):
+    truth, report = profile(tmp_path, NEWEST, "mix", 2.5)
+    methods = truth["methods"]
+    assert_close(methods, {m: report.total(m) for m in methods})
+
+
+@pytest.mark.parametrize("name", ["alloc", "async", "cpu", "deep", "exceptions", "mix", "native",
+                                  "osr", "shortthreads", "unload"])
+def test_stacks_are_whole(tmp_path, name):
+    """99.9 % of stacks reach the thread's start; unresolved frames are rare, and named."""
+    _, report = profile(tmp_path, NEWEST, name, 2)
+    assert report.samples >= ENOUGH
+    whole = report.samples
+    assert report.incomplete() <= whole * 0.001
+    assert report.cpu["truncated"] + report.cpu["failed"] <= whole * 0.001
+    assert report.cpu["unresolved"] <= whole * 0.003
+    assert not [path for path, _ in report.stacks() if not all(path)], "every frame has a name"
+
+
+def test_methods_agree_with_tree(tmp_path):
+    """The table of methods and the tree are two views of the same samples."""
+    _, report = profile(tmp_path, NEWEST, "mix", 0.5)
+    assert sum(m["self"] for m in report.data["methods"]) == report.samples
+    assert sum(root["total"] for root in report.data["tree"]) == report.samples
+    assert sum(t["samples"] for t in report.data["threads"]) == report.samples
+    for path in report.paths():
+        node = path[-1]
+        assert node["total"] == node["self"] + sum(c["total"] for c in node.get("children", ()))

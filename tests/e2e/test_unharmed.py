@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Profiled programs do what they do alone. They check their own results; here it is seen that they ran
+to the end, and that what they print and how they end is the same with and without."""
+import signal
+
+import pytest
+
+from harness import NEWEST, PROGRAMS, dnprof, program, record, run
+
+HZ = 1999
+
+#: What depends on time, or on how busy the machine is.
+VARIES = {"work", "methods", "threads", "process_cpu_ns", "collections", "pause_ms", "threads_started",
+          "unloaded", "sigprof_ticks"}
+
+
+def steady(truth):
+    return {k: v for k, v in truth.items() if k not in VARIES}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(tmp_path, tfm, name):
+    argv = program(tfm, name, "--seconds", 1)
+    alone = run(argv).expect()
+    profiled, report = record(tmp_path, argv, hz=HZ)
+    assert steady(profiled.truth) == steady(alone.truth)
+    assert profiled.stderr == alone.stderr
+    assert report.samples > 0
+    assert report.data["runtime"] == alone.truth["runtime"]
+
+
+def test_exceptions_at_a_high_rate(tmp_path, tfm):
+    """Each NullReferenceException begins on a small alternative stack that a sample must not overflow."""
+    record(tmp_path, program(tfm, "exceptions", "--seconds", 3), hz=7993)
+
+
+def test_demo(tmp_path, tfm):
+    argv = program(tfm, 0.1, app="shop")
+    alone = run(argv).expect()
+    profiled, report = record(tmp_path, argv, hz=997)
+    assert profiled.stdout == alone.stdout
+    assert report.total("Shop.Program.NightlyRun") > 0
+
+
+@pytest.mark.parametrize("arguments", [["overflow"], ["overflow", "--thread"], ["crash", "--seconds", 0.3]])
+def test_dies_as_it_would(tmp_path, tfm, arguments):
+    """Stack overflow and unhandled exceptions: SIGABRT and the runtime's text, and a recording."""
+    argv = program(tfm, *arguments)
+    alone = run(argv)
+    assert alone.status == -signal.SIGABRT
+    out = tmp_path / "out.dnp"
+    profiled = dnprof("run", "-q", "-F", HZ, "-o", out, "--", *argv)
+    assert profiled.status in (alone.status, 128 + signal.SIGABRT), profiled
+    assert first_words(profiled) == first_words(alone)
+    assert "Truth.Endings" in profiled.err
+    recorded = dnprof("report", "--json", out)
+    assert recorded.status in (0, 3), recorded
+    assert "Truth.Burn.For" in recorded.out
+
+
+def first_words(result):
+    """The runtime's first line; counts of repeated frames differ with the depth of the stack."""
+    return [line.split(".")[0] for line in result.err.splitlines() if line][:1]
+
+
+@pytest.mark.parametrize("variable", ["DOTNET_gcServer=1", "DOTNET_TieredPGO=0", "DOTNET_ReadyToRun=0",
+                                      "DOTNET_TC_QuickJitForLoops=0", "DOTNET_EnableWriteXorExecute=0"])
+def test_runtime_settings(tmp_path, variable):
+    name, value = variable.split("=")
+    _, report = record(tmp_path, program(NEWEST, "mix", "--seconds", 0.7), hz=HZ, env={name: value})
+    assert report.incomplete() <= max(1, report.samples * 0.001)
