@@ -5,11 +5,13 @@ Nothing here knows how dnprof works inside: only its command line, its exit stat
 and, where a test has to damage a recording, the chunk header of docs/format.md.
 """
 import dataclasses
+import functools
 import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -27,6 +29,10 @@ PROGRAMS = ("alloc", "async", "cpu", "deep", "exceptions", "fork", "idle", "mix"
 
 #: Where a thread begins: the outermost frame of a whole stack.
 THREAD_STARTS = re.compile(r"!(_start|clone3?|start_thread|__libc_start_main\S*|__libc_start_call_main)$")
+
+
+# A call tree is as deep in JSON as the stacks are.
+sys.setrecursionlimit(20_000)
 
 
 def clean_environment():
@@ -182,6 +188,7 @@ def report(*files, options=()):
     return Report(json.loads(dnprof("report", "--json", *options, *files).expect().stdout))
 
 
+@functools.cache
 def plain(name):
     """`A.B<C>.M<D>(int)` as `A.B.M`; names of native code stay as they are."""
     name = name.split("(")[0]
@@ -214,10 +221,11 @@ class Report:
             found[t["name"]] = found.get(t["name"], 0) + t["samples"]
         return found
 
+    @functools.cache
     def stacks(self):
         """Every distinct stack, outermost frame first, with the samples that ended there."""
-        yield from ((tuple(n["name"] for n in path), path[-1]["self"]) for path in self.paths()
-                    if path[-1]["self"])
+        return [(tuple(n["name"] for n in path), path[-1]["self"]) for path in self.paths()
+                if path[-1]["self"]]
 
     def paths(self):
         """Every node of the tree, as the list of nodes from its root; deep trees are no problem."""
