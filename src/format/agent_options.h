@@ -36,7 +36,7 @@
 /* Bytes of the longest string that the parser takes, its zero not counted. */
 #define DNP_OPTIONS_MAX (4 * PATH_MAX)
 
-enum dnp_source {
+enum dnp_source_choice {
 	DNP_SOURCE_AUTO = 0, /* perf, and where the system refuses it timer */
 	DNP_SOURCE_PERF = 1,
 	DNP_SOURCE_TIMER = 2,

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/launch.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clean.h"
+#include "launch/agent_file.h"
+#include "launch/environment.h"
+#include "launch/process.h"
+#include "launch/record.h"
+#include "os/clock.h"
+
+#define SECOND_NS     UINT64_C(1000000000)
+#define TICK_MS       250
+#define FIRST_TICK_MS 20              /* until the agent is there */
+#define FIRST_NS      (5 * SECOND_NS) /* how long that is waited for so closely */
+#define OUTLIVING_NS                                                                               \
+	(3 * SECOND_NS) /* how long processes that outlive the program may end theirs */
+
+static const char session_name[] = "session";
+static const char recording_name[] = "recording.dnp";
+static const char folder_name[] = "processes";
+
+static int make_recording(struct dnp_launch *launch, struct dnp_err *err)
+{
+	auto_close int fd = -1;
+
+	launch->recording = dnp_output_work(&launch->output, recording_name);
+	if (!launch->recording)
+		return -ENOMEM;
+	fd = open(launch->recording, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* Not 0 to 2: the program may have them closed, and finds them so. */
+	launch->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (launch->fd < 0)
+		return dnp_err(err, -errno, "cannot write to %s: %s; choose another place with -o",
+			launch->output.folder, strerror(errno));
+	return 0;
+}
+
+static int make_files(struct dnp_launch *launch, struct dnp_err *err)
+{
+	auto_free char *session = dnp_output_work(&launch->output, session_name);
+	auto_free char *folder = dnp_output_work(&launch->output, folder_name);
+	int ret;
+
+	if (!session || !folder)
+		return -ENOMEM;
+	ret = dnp_session_new(&launch->session, session, err);
+	if (!ret)
+		ret = make_recording(launch, err);
+	if (!ret && launch->options.children && mkdir(folder, 0700))
+		ret = dnp_err(err, -errno, "cannot make %s: %s; choose another place with -o",
+			folder, strerror(errno));
+	return ret;
+}
+
+int dnp_launch_open(
+	struct dnp_launch *launch, const struct dnp_launch_options *options, struct dnp_err *err)
+{
+	int ret;
+
+	*launch = (struct dnp_launch){.options = *options, .fd = -1};
+	ret = dnp_program_find(&launch->program, options->command[0], err);
+	if (!ret && !options->children)
+		ret = dnp_program_check(&launch->program, err);
+	if (!ret)
+		ret = dnp_environment_check(err);
+	if (!ret)
+		ret = dnp_agent_file_find(launch->agent, err);
+	if (!ret)
+		ret = dnp_output_open(&launch->output, options->output, err);
+	if (!ret)
+		ret = make_files(launch, err);
+	if (ret)
+		dnp_launch_done(launch);
+	return ret;
+}
+
+/* Fills in where the recording goes. In the child, whose id it names. */
+static int tell_agent(const struct dnp_launch *launch, char *text, size_t capacity)
+{
+	struct dnp_agent_options agent = launch->options.agent;
+	auto_free char *session = dnp_output_work(&launch->output, session_name);
+	auto_free char *folder = dnp_output_work(&launch->output, folder_name);
+	struct stat st;
+
+	if (!session || !folder)
+		return -ENOMEM;
+	snprintf(agent.session, sizeof(agent.session), "%s", session);
+	if (launch->options.children) {
+		snprintf(agent.dir, sizeof(agent.dir), "%s", folder);
+	} else {
+		if (fstat(launch->fd, &st) || fcntl(launch->fd, F_SETFD, 0))
+			return -errno;
+		agent.fd = launch->fd;
+		agent.dev = st.st_dev;
+		agent.ino = st.st_ino;
+		agent.pid = getpid();
+	}
+	return dnp_agent_options_write(&agent, text, capacity);
+}
+
+/* In the child: what it executes gets the agent. */
+static int enter(void *context)
+{
+	const struct dnp_launch *launch = context;
+	static char text[DNP_OPTIONS_MAX + 1];
+	int ret = tell_agent(launch, text, sizeof(text));
+
+	if (ret >= 0)
+		ret = dnp_environment_set(launch->agent, text);
+	if (ret < 0)
+		return ret;
+	execv(launch->program.path, launch->options.command);
+	return -errno;
+}
+
+static int start(struct dnp_launch *launch, struct dnp_err *err)
+{
+	int ret = dnp_child_fork(&launch->child, enter, launch, err);
+
+	if (ret)
+		return ret;
+	ret = dnp_output_name(&launch->output, launch->child.pid, err);
+	if (ret) {
+		dnp_child_abandon(&launch->child);
+		launch->child.ended = false; /* nothing of the program has run */
+		return ret;
+	}
+	launch->start_ns = dnp_now_ns();
+	ret = dnp_child_release(&launch->child);
+	if (ret) {
+		launch->child.ended = false;
+		return dnp_err(
+			err, ret, "cannot start %s: %s", launch->program.path, strerror(-ret));
+	}
+	close(launch->fd);
+	launch->fd = -1;
+	return 0;
+}
+
+/* As soon as something is recorded the recording gets its name: it survives dnprof then. */
+static void place_early(struct dnp_launch *launch)
+{
+	struct dnp_err ignored;
+	char *path;
+
+	if (launch->placed || !launch->options.raw || launch->options.children ||
+		launch->sum.recording + launch->sum.ended == 0)
+		return;
+	path = strdup(launch->output.path);
+	if (!path || dnp_output_place(&launch->output, recording_name, path, &ignored)) {
+		free(path);
+		return; /* tried again at the end, and told then */
+	}
+	free(launch->recording);
+	launch->recording = path;
+	launch->placed = true;
+}
+
+static void stop(struct dnp_launch *launch)
+{
+	if (!launch->stopped)
+		dnp_session_stop(launch->session);
+	launch->stopped = true;
+}
+
+static void look(struct dnp_launch *launch)
+{
+	struct dnp_process process;
+
+	launch->elapsed_ns = dnp_now_ns() - launch->start_ns;
+	dnp_session_sum(launch->session, &launch->sum);
+	if (!dnp_process_read(&process, launch->child.pid))
+		launch->cpu_ns = process.cpu_ns;
+	if (!launch->sum.processes && !launch->saw_runtime && launch->elapsed_ns < FIRST_NS)
+		launch->saw_runtime = dnp_process_maps(launch->child.pid, "libcoreclr.so");
+	place_early(launch);
+	if (launch->child.interrupts ||
+		(launch->options.duration_ns && launch->elapsed_ns >= launch->options.duration_ns))
+		stop(launch);
+}
+
+static int tick_ms(const struct dnp_launch *launch)
+{
+	uint64_t left_ms;
+	int tick = TICK_MS;
+
+	if (!launch->sum.processes && launch->elapsed_ns < FIRST_NS)
+		tick = FIRST_TICK_MS;
+	if (launch->options.duration_ns > launch->elapsed_ns && !launch->stopped) {
+		left_ms = (launch->options.duration_ns - launch->elapsed_ns) / 1000000 + 1;
+		if (left_ms < (uint64_t)tick)
+			tick = (int)left_ms;
+	}
+	return tick;
+}
+
+static void follow(struct dnp_launch *launch)
+{
+	while (!launch->child.ended) {
+		dnp_child_wait(&launch->child, tick_ms(launch));
+		if (launch->child.ended)
+			break;
+		look(launch);
+		if (launch->options.progress)
+			launch->options.progress(launch->options.context, launch);
+	}
+	launch->elapsed_ns = dnp_now_ns() - launch->start_ns;
+}
+
+/* Servers that the program started and left running: their recordings end with it. */
+static void end_outliving(struct dnp_launch *launch)
+{
+	uint64_t deadline_ns = dnp_now_ns() + OUTLIVING_NS;
+	unsigned before = launch->child.interrupts;
+
+	dnp_session_sum(launch->session, &launch->sum);
+	launch->outliving = launch->sum.recording;
+	stop(launch);
+	while (launch->sum.recording && dnp_now_ns() < deadline_ns &&
+		launch->child.interrupts == before) {
+		dnp_child_wait(&launch->child, FIRST_TICK_MS);
+		dnp_session_sum(launch->session, &launch->sum);
+	}
+}
+
+static int gather(struct dnp_launch *launch, struct dnp_err *err)
+{
+	auto_free char *folder = dnp_output_work(&launch->output, folder_name);
+	int ret = 0;
+
+	if (!folder)
+		return -ENOMEM;
+	if (launch->options.children)
+		ret = dnp_record_gather(launch->recording, folder, err);
+	return ret;
+}
+
+static bool is_empty(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) || !st.st_size;
+}
+
+int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err)
+{
+	char *path = NULL;
+	int ret;
+
+	if (launch->placed || is_empty(launch->recording))
+		return 0;
+	if (asprintf(&path, "%s%s", launch->output.path, launch->options.raw ? "" : ".dnp") < 0)
+		return -ENOMEM;
+	ret = dnp_output_place(&launch->output, recording_name, path, err);
+	if (ret) {
+		free(path);
+		return ret;
+	}
+	free(launch->recording);
+	launch->recording = path;
+	launch->placed = true;
+	return 0;
+}
+
+static int finish(struct dnp_launch *launch, struct dnp_err *err)
+{
+	int ret;
+
+	end_outliving(launch);
+	ret = gather(launch, err);
+	if (ret || is_empty(launch->recording))
+		return ret;
+	if (launch->options.raw)
+		ret = dnp_launch_keep(launch, err);
+	if (ret)
+		return ret;
+	ret = dnp_record_exit(launch->recording, launch->child.pid, launch->child.status, err);
+	return ret == -ENODATA ? 0 : ret;
+}
+
+int dnp_launch_run(struct dnp_launch *launch, struct dnp_err *err)
+{
+	int ret = start(launch, err);
+
+	if (ret)
+		return ret;
+	follow(launch);
+	ret = finish(launch, err);
+	dnp_child_done(&launch->child);
+	return ret;
+}
+
+static int explain_missing(const struct dnp_launch *launch, struct dnp_err *err)
+{
+	const char *path = launch->program.path;
+
+	if (launch->options.children)
+		return dnp_err(err, -ENODATA,
+			"nothing was recorded: %s started no .NET program that loads profilers; "
+			"look at "
+			"what it printed",
+			path);
+	if (launch->saw_runtime)
+		return dnp_err(err, -ENODATA,
+			"nothing was recorded: the runtime did not load the agent; see whether the "
+			"program "
+			"switches diagnostics off (EnableDiagnostics in its runtimeconfig.json)");
+	return dnp_err(err, -ENODATA,
+		"nothing was recorded: no .NET runtime was seen in %s; look at what it printed",
+		path);
+}
+
+static int explain_slot(const struct dnp_session_slot *slot, struct dnp_err *err)
+{
+	char reason[DNP_SESSION_REASON];
+
+	dnp_session_reason(slot, reason);
+	if (dnp_session_slot_state(slot) == DNP_SLOT_FAILED)
+		return dnp_err(err, -ENODATA, "nothing was recorded: the agent could not start: %s",
+			*reason ? reason : "it did not say why");
+	return dnp_err(err, -ENODATA,
+		"nothing was recorded: the program ended before its recording began; let it run "
+		"longer");
+}
+
+int dnp_launch_explain(const struct dnp_launch *launch, struct dnp_err *err)
+{
+	const struct dnp_session_slot *slot = dnp_session_find(launch->session, launch->child.pid);
+
+	/* With --children the first that failed may be another. */
+	for (size_t i = 0; !slot && i < DNP_SESSION_SLOTS; i++) {
+		if (dnp_session_slot_state(&launch->session->slots[i]) == DNP_SLOT_FAILED)
+			slot = &launch->session->slots[i];
+	}
+	return slot ? explain_slot(slot, err) : explain_missing(launch, err);
+}
+
+void dnp_launch_done(struct dnp_launch *launch)
+{
+	if (launch->fd >= 0)
+		close(launch->fd);
+	dnp_session_free(launch->session);
+	dnp_output_done(&launch->output);
+	dnp_program_done(&launch->program);
+	free(launch->recording);
+	*launch = (struct dnp_launch){.fd = -1};
+}

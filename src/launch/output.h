@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the result goes, and the private folder beside it that holds what is not finished.
+ *
+ * Nothing is ever written through a link or into a file that stood there before: the result is made
+ * in the private folder (0700) as a new file (0600) and renamed to its place, which replaces what
+ * had the name.
+ */
+#ifndef DNP_LAUNCH_OUTPUT_H
+#define DNP_LAUNCH_OUTPUT_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct dnp_output {
+	char *pattern; /* owned; the file's name, with %p and %t */
+	char *folder;  /* owned; absolute, without a slash at its end */
+	char *path;    /* owned; the result's place once the process id is known, NULL before */
+	char *work;    /* owned; the private folder, NULL: removed */
+};
+
+/*
+ * Takes apart `pattern` (%p: process id, %t: date and time, %%: a percent sign; %p only in the
+ * file's name), and makes the private folder, which proves that the place can be written. 0 or
+ * -errno.
+ */
+int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_err *err);
+
+/* Fills output->path. 0, or -errno when something other than a plain file has that name. */
+int dnp_output_name(struct dnp_output *output, pid_t pid, struct dnp_err *err);
+
+/* A path in the private folder; owned by the caller, NULL: no memory. */
+char *dnp_output_work(const struct dnp_output *output, const char *name);
+
+/* Gives a file of the private folder its place. 0 or -errno. */
+int dnp_output_place(
+	const struct dnp_output *output, const char *from, const char *to, struct dnp_err *err);
+
+/* Removes the private folder with all in it, and frees *output. */
+void dnp_output_done(struct dnp_output *output);
+
+#endif

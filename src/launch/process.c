@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/process.h"
+
+#include <string.h>
+
+#include "base/clean.h"
+
+int dnp_process_read(struct dnp_process *process, pid_t pid)
+{
+	char path[32], line[1024];
+	auto_fclose FILE *file = NULL;
+	unsigned long long user, system, start;
+	const char *fields;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	n = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
+	line[n] = '\0';
+	/* The name stands in brackets and may hold any byte; the last bracket ends it. */
+	fields = strrchr(line, ')');
+	if (!fields ||
+		sscanf(fields,
+			") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d "
+			"%*d %*d %llu",
+			&process->state, &user, &system, &start) != 4)
+		return -ESRCH;
+	process->cpu_ns = (user + system) * (1000000000u / (unsigned long)sysconf(_SC_CLK_TCK));
+	process->start_ticks = start;
+	return 0;
+}
+
+bool dnp_process_maps(pid_t pid, const char *text)
+{
+	char path[32], line[4200];
+	auto_fclose FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		const char *name = strrchr(line, '/');
+
+		if (name && strstr(name, text))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/program.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/clean.h"
+
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OWN_MACHINE EM_AARCH64
+#else
+#error "no agent for this processor"
+#endif
+
+/* A whole file, mapped for reading. */
+struct view {
+	const unsigned char *p;
+	size_t n;
+};
+
+static bool contains(struct view view, size_t offset, size_t n)
+{
+	return offset <= view.n && n <= view.n - offset;
+}
+
+static const Elf64_Ehdr *elf_header(struct view file)
+{
+	if (!contains(file, 0, sizeof(Elf64_Ehdr)) || memcmp(file.p, ELFMAG, SELFMAG))
+		return NULL;
+	return (const Elf64_Ehdr *)(const void *)file.p;
+}
+
+/* The i-th program header; NULL: there is none, or it lies outside of the file. */
+static const Elf64_Phdr *elf_segment(struct view file, const Elf64_Ehdr *elf, size_t i)
+{
+	size_t at = elf->e_phoff + i * sizeof(Elf64_Phdr);
+
+	if (i >= elf->e_phnum || elf->e_phentsize != sizeof(Elf64_Phdr) || elf->e_phoff > file.n ||
+		at % _Alignof(Elf64_Phdr) || !contains(file, at, sizeof(Elf64_Phdr)))
+		return NULL;
+	return (const Elf64_Phdr *)(const void *)(file.p + at);
+}
+
+/* The bytes of a segment that the file holds. */
+static struct view segment_bytes(struct view file, const Elf64_Phdr *segment)
+{
+	if (!contains(file, segment->p_offset, segment->p_filesz))
+		return (struct view){file.p, 0};
+	return (struct view){file.p + segment->p_offset, segment->p_filesz};
+}
+
+static bool view_has(struct view view, const char *text)
+{
+	return memmem(view.p, view.n, text, strlen(text)) != NULL;
+}
+
+/* Whether text stands in what gets loaded; a bundle's payload behind the segments is not searched.
+ */
+static bool loaded_has(struct view file, const Elf64_Ehdr *elf, const char *text)
+{
+	const Elf64_Phdr *segment;
+
+	for (size_t i = 0; (segment = elf_segment(file, elf, i)); i++) {
+		if (segment->p_type == PT_LOAD && view_has(segment_bytes(file, segment), text))
+			return true;
+	}
+	return false;
+}
+
+static bool interpreter_has(struct view file, const Elf64_Ehdr *elf, const char *text)
+{
+	const Elf64_Phdr *segment;
+
+	for (size_t i = 0; (segment = elf_segment(file, elf, i)); i++) {
+		if (segment->p_type == PT_INTERP && view_has(segment_bytes(file, segment), text))
+			return true;
+	}
+	return false;
+}
+
+static void classify(struct dnp_program *program, enum dnp_program_kind kind, const char *what)
+{
+	program->kind = kind;
+	snprintf(program->what, sizeof(program->what), "%s", what);
+}
+
+/* Hosts name the entry points of hostfxr or of CoreCLR that they call. */
+static bool is_dotnet_host(struct view file, const Elf64_Ehdr *elf)
+{
+	return loaded_has(file, elf, "hostfxr") || loaded_has(file, elf, "coreclr_initialize");
+}
+
+static void classify_elf(struct dnp_program *program, struct view file, const Elf64_Ehdr *elf)
+{
+	if (elf->e_ident[EI_CLASS] != ELFCLASS64)
+		classify(program, DNP_PROGRAM_FOREIGN, "a 32-bit program");
+	else if (elf->e_machine != OWN_MACHINE)
+		classify(program, DNP_PROGRAM_FOREIGN, "a program for another processor");
+	else if (!is_dotnet_host(file, elf))
+		/* The debugger's entry to NativeAOT's runtime is exported from each such program.
+		 */
+		classify(program,
+			loaded_has(file, elf, "DotNetRuntimeDebugHeader") ? DNP_PROGRAM_NATIVEAOT
+									  : DNP_PROGRAM_OTHER,
+			"a native program");
+	else if (interpreter_has(file, elf, "ld-musl"))
+		classify(program, DNP_PROGRAM_FOREIGN, "a program for the C library musl");
+	else
+		classify(program, DNP_PROGRAM_DOTNET, "a .NET program");
+}
+
+static void classify_file(struct dnp_program *program, struct view file)
+{
+	const Elf64_Ehdr *elf = elf_header(file);
+
+	if (elf)
+		classify_elf(program, file, elf);
+	else if (file.n >= 2 && !memcmp(file.p, "#!", 2))
+		classify(program, DNP_PROGRAM_OTHER, "a script");
+	else if (file.n >= 2 && !memcmp(file.p, "MZ", 2))
+		classify(program, DNP_PROGRAM_OTHER, "an assembly or a Windows program");
+	else
+		classify(program, DNP_PROGRAM_OTHER, "neither a program nor a script");
+}
+
+static int look_into(struct dnp_program *program, struct dnp_err *err)
+{
+	auto_close int fd = open(program->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	void *map;
+
+	if (fd < 0 || fstat(fd, &st))
+		return dnp_err(err, -errno, "cannot read %s: %s; dnprof has to see what it starts",
+			program->path, strerror(errno));
+	if (st.st_size == 0) {
+		classify(program, DNP_PROGRAM_OTHER, "an empty file");
+		return 0;
+	}
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return dnp_err(err, -errno, "cannot read %s: %s", program->path, strerror(errno));
+	classify_file(program, (struct view){map, (size_t)st.st_size});
+	munmap(map, (size_t)st.st_size);
+	return 0;
+}
+
+static bool is_executable(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+/* NULL: nowhere in PATH, or no memory. */
+static char *search_path(const char *command)
+{
+	const char *list = getenv("PATH");
+
+	if (!list)
+		list = "/bin:/usr/bin";
+	for (;;) {
+		size_t n = strcspn(list, ":");
+		char *path;
+
+		if (asprintf(&path, "%.*s%s%s", (int)n, list, n ? "/" : "", command) < 0)
+			return NULL;
+		if (is_executable(path))
+			return path;
+		free(path);
+		if (!list[n])
+			return NULL;
+		list += n + 1;
+	}
+}
+
+static int find_named(struct dnp_program *program, const char *command, struct dnp_err *err)
+{
+	struct stat st;
+
+	program->path = strdup(command);
+	if (!program->path)
+		return -ENOMEM;
+	if (stat(command, &st))
+		return dnp_err(err, -errno, "cannot start %s: %s; check its path", command,
+			strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return dnp_err(
+			err, -EISDIR, "cannot start %s: it is a folder; name the program", command);
+	return 0;
+}
+
+int dnp_program_find(struct dnp_program *program, const char *command, struct dnp_err *err)
+{
+	int ret = 0;
+
+	*program = (struct dnp_program){0};
+	if (strchr(command, '/'))
+		ret = find_named(program, command, err);
+	else
+		program->path = search_path(command);
+	if (!ret && !program->path)
+		ret = dnp_err(err, -ENOENT,
+			"cannot start %s: it is in no folder of PATH; give its full path", command);
+	if (!ret)
+		ret = look_into(program, err);
+	if (!ret && program->kind == DNP_PROGRAM_OTHER &&
+		!strncmp(program->what, "an assembly", 11))
+		return dnp_err(err, -ENOEXEC,
+			"cannot start %s: it is %s; start it with 'dotnet %s'", command,
+			program->what, command);
+	if (!ret && !is_executable(program->path))
+		ret = dnp_err(err, -EACCES,
+			"cannot start %s: it is not executable; mark it so with 'chmod +x'",
+			command);
+	return ret;
+}
+
+void dnp_program_done(struct dnp_program *program)
+{
+	free(program->path);
+	program->path = NULL;
+}
+
+int dnp_program_check(const struct dnp_program *program, struct dnp_err *err)
+{
+	switch (program->kind) {
+	case DNP_PROGRAM_DOTNET: return 0;
+	case DNP_PROGRAM_NATIVEAOT:
+		return dnp_err(err, -ENOEXEC,
+			"cannot profile %s: it was compiled with NativeAOT and has no runtime that "
+			"loads "
+			"profilers; publish it without PublishAot, or use 'dnprof timeline'",
+			program->path);
+	case DNP_PROGRAM_FOREIGN:
+		return dnp_err(err, -ENOEXEC,
+			"cannot profile %s: it is %s; dnprof profiles 64-bit programs of its own "
+			"processor with glibc",
+			program->path, program->what);
+	case DNP_PROGRAM_OTHER: break;
+	}
+	return dnp_err(err, -ENOEXEC,
+		"cannot profile %s: it is %s, not .NET; use 'dnprof timeline' to see its threads, "
+		"or "
+		"--children to profile the .NET programs it starts",
+		program->path, program->what);
+}

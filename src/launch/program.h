@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Which file a command is, and whether it is a .NET program that can be profiled. */
+#ifndef DNP_LAUNCH_PROGRAM_H
+#define DNP_LAUNCH_PROGRAM_H
+
+#include "base/err.h"
+
+enum dnp_program_kind {
+	DNP_PROGRAM_OTHER,     /* a script, a native program: not .NET, though it may start some */
+	DNP_PROGRAM_DOTNET,    /* a host of CoreCLR: dotnet, an apphost, a single file */
+	DNP_PROGRAM_NATIVEAOT, /* compiled ahead of time, no CoreCLR in it */
+	DNP_PROGRAM_FOREIGN,   /* .NET perhaps, but for another processor or C library */
+};
+
+struct dnp_program {
+	char *path; /* owned; what to execute */
+	enum dnp_program_kind kind;
+	char what[64]; /* what it is, as in "a script" */
+};
+
+/*
+ * Finds `command` as execvp would (PATH, unless it has a slash) and looks into the file. 0, or
+ * -errno with err when there is no such file or it cannot be executed.
+ */
+int dnp_program_find(struct dnp_program *program, const char *command, struct dnp_err *err);
+void dnp_program_done(struct dnp_program *program);
+
+/* Whether it can be profiled by itself: 0, or -ENOEXEC and why not in err. */
+int dnp_program_check(const struct dnp_program *program, struct dnp_err *err);
+
+#endif
