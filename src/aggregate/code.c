@@ -74,6 +74,13 @@ struct dnp_str dnp_code_module(const struct dnp_rec_module *module)
 	return module->name.n ? module->name : dnp_basename(module->path);
 }
 
+static enum dnp_machine machine(const struct dnp_rec_frame *frame)
+{
+	if (frame->flags & DNP_FRAME_ASYNC)
+		return DNP_MACHINE_ASYNC;
+	return frame->flags & DNP_FRAME_ITERATOR ? DNP_MACHINE_ITERATOR : DNP_MACHINE_UNKNOWN;
+}
+
 /* As it was written in the source, unless that would have to be cut. */
 static void put_managed(struct dnp_sink *out, const struct dnp_rec_frame *frame)
 {
@@ -82,7 +89,7 @@ static void put_managed(struct dnp_sink *out, const struct dnp_rec_frame *frame)
 
 	dnp_text_init(&text, buffer, sizeof(buffer));
 	if (frame->kind != DNP_FRAME_OTHER)
-		dnp_pretty_name(frame->name, DNP_MACHINE_UNKNOWN, &text);
+		dnp_pretty_name(frame->name, machine(frame), &text);
 	if (text.n && !text.cut)
 		dnp_sink_str(out, dnp_text_since(&text, 0));
 	else

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
+#include "base/utf8.h"
+
 static const char ellipsis[] = "…";
 
 #define ELLIPSIS_BYTES (sizeof(ellipsis) - 1)
@@ -55,30 +57,6 @@ void dnp_text_puts(struct dnp_text *text, const char *str)
 	dnp_text_put(text, dnp_str(str));
 }
 
-static size_t encode(char out[4], uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 void dnp_text_put16(struct dnp_text *text, const uint16_t *units, size_t n)
 {
 	for (size_t i = 0; i < n && !text->cut; i++) {
@@ -89,7 +67,7 @@ void dnp_text_put16(struct dnp_text *text, const uint16_t *units, size_t n)
 			c = 0x10000 + ((c & 0x3ff) << 10) + (units[++i] & 0x3ff);
 		else if (c >= 0xd800 && c < 0xe000)
 			c = 0xfffd;
-		dnp_text_put(text, (struct dnp_str){bytes, encode(bytes, c)});
+		dnp_text_put(text, (struct dnp_str){bytes, dnp_utf8_put(bytes, c)});
 	}
 }
 

@@ -3,7 +3,7 @@
  * Text of bounded length in the caller's buffer: always terminated, always whole UTF-8 characters.
  * What does not fit is left out and the text ends with "…"; everything put after that is ignored.
  *
- * Allocates nothing and calls nothing but memcpy: any thread, signal handlers too.
+ * Allocates nothing, locks nothing: any thread, signal handlers too.
  */
 #ifndef DNP_BASE_TEXT_H
 #define DNP_BASE_TEXT_H
