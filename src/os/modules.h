@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ELF modules of this process (executable, libraries, vdso).
+ *
+ * The list is brought up to date outside of handlers and published as a sorted array that is never
+ * changed, so that handlers search it without a lock. What is replaced or unloaded stays readable
+ * until dnp_modules_reclaim is told that no handler and no sample can need it any more.
+ *
+ * One list per process. Functions lock among themselves unless marked SIGSAFE.
+ */
+#ifndef DNP_OS_MODULES_H
+#define DNP_OS_MODULES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+
+#define DNP_BUILD_ID_MAX 32
+
+struct dnp_elf_module {
+	uintptr_t low, high;       /* from the first to the last executable byte */
+	uintptr_t bias;            /* address in memory = bias + address in the file */
+	uintptr_t eh_frame_hdr;    /* in memory, 0: none */
+	uintptr_t readable_end;    /* of the segment that eh_frame_hdr is in */
+	uint64_t seen_ns, gone_ns; /* gone_ns 0: loaded */
+	uint32_t id;               /* from 1 upwards, never used again */
+	uint32_t build_id_bytes;
+	uint8_t build_id[DNP_BUILD_ID_MAX];
+	_Atomic(void *) unwind; /* owned by unwind/: its table of rules, or NULL */
+	bool tried;             /* unwind/ has been here */
+	char path[];            /* "[vdso]" for that one */
+};
+
+/*
+ * Compares with what the dynamic linker knows and takes over what changed; the caller may spend at
+ * most a few microseconds when nothing did. Returns the number of modules that came or went, or
+ * -errno. Waits while another thread is inside dlopen. Not for handlers.
+ */
+int dnp_modules_refresh(uint64_t now_ns);
+
+/* The loaded module whose code is at pc, or NULL. Valid as long as the calling walk runs. */
+SIGSAFE struct dnp_elf_module *dnp_module_find(uintptr_t pc);
+
+/* The same for a sample of that time, among unloaded ones too. For the thread that reclaims. */
+struct dnp_elf_module *dnp_module_find_at(uintptr_t pc, uint64_t time_ns);
+
+/* Loaded modules in the order of their addresses; i from 0 until NULL. For the refreshing thread.
+ */
+struct dnp_elf_module *dnp_module_get(size_t i);
+
+/*
+ * Frees what is unused since before `before_ns`: the caller knows that every walk that began before
+ * then has ended and that every sample taken before then is stored. `release` is called with the
+ * `unwind` of each module that is freed, if not NULL.
+ */
+void dnp_modules_reclaim(uint64_t before_ns, void (*release)(void *unwind));
+
+/* Frees everything; no handler may run any more. */
+void dnp_modules_done(void (*release)(void *unwind));
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How one frame is left: where its canonical frame address (CFA: the stack pointer before the call)
+ * is, and where it keeps its caller's RBP and RBX. The return address is always at CFA - 8. A rule
+ * is 8 bytes, so that one can be stored and read in one piece.
+ */
+#ifndef DNP_OS_X86_64_RULE_H
+#define DNP_OS_X86_64_RULE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum dnp_cfa {
+	DNP_CFA_NONE = 0, /* no unwind information */
+	DNP_CFA_SP,       /* rsp + off */
+	DNP_CFA_BP,       /* rbp + off */
+	DNP_CFA_BX,       /* rbx + off: the dynamic linker's resolver */
+	DNP_CFA_R10,      /* r10 + off: prologs that realign the stack; at an exact address only */
+	DNP_CFA_AT_SP, /* *(rsp + off) + 8: hand-written code that keeps the old rsp in its frame */
+	DNP_CFA_AT_BP, /* *(rbp + off): frames that realign the stack */
+	DNP_CFA_PLT,   /* rsp + 8, and 8 more after the push in a 16 byte slot of a PLT */
+	DNP_CFA_SIGNAL, /* a signal frame: the interrupted registers are in the ucontext at rsp */
+	DNP_CFA_END,    /* the thread's first frame: no caller */
+	DNP_CFA_COUNT
+};
+
+struct dnp_rule {
+	unsigned cfa : 4;   /* enum dnp_cfa */
+	unsigned kind : 3;  /* enum dnp_walk_kind, set by the walker */
+	unsigned bp_at : 1; /* the caller's rbp is at *(rbp) whatever the CFA is */
+	int bx_slot : 8;    /* rbx is saved at CFA + 8 * bx_slot; 0: not saved */
+	int bp_slot : 16;   /* the same for rbp */
+	int32_t off;
+};
+
+static_assert(sizeof(struct dnp_rule) == 8, "a rule is read and written in one piece");
+
+static inline bool dnp_rule_same(struct dnp_rule a, struct dnp_rule b)
+{
+	return a.cfa == b.cfa && a.kind == b.kind && a.bp_at == b.bp_at && a.bx_slot == b.bx_slot &&
+		a.bp_slot == b.bp_slot && a.off == b.off;
+}
+
+/* The slot of a register saved at CFA + offset; false when it cannot be said in 16 (8) bits. */
+static inline bool dnp_rule_set_bp(struct dnp_rule *rule, int64_t offset)
+{
+	if (offset % 8 || offset / 8 < INT16_MIN || offset / 8 > INT16_MAX)
+		return false;
+	rule->bp_slot = (int16_t)(offset / 8);
+	return true;
+}
+
+static inline bool dnp_rule_set_bx(struct dnp_rule *rule, int64_t offset)
+{
+	if (offset % 8 || offset / 8 < INT8_MIN || offset / 8 > INT8_MAX)
+		return false;
+	rule->bx_slot = (int8_t)(offset / 8);
+	return true;
+}
+
+#endif
