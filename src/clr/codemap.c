@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: MIT */
+#include "clr/codemap.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/generation.h"
+#include "os/mem.h"
+
+#define BUCKET_BYTES 4096
+#define CHUNK_BYTES  (16 * BUCKET_BYTES)
+#define BUCKET_ROOM  84
+
+struct bucket {
+	struct bucket *next; /* out of use: older one, or free one */
+	uint64_t retired_ns;
+	_Atomic uint32_t n;
+	struct dnp_code entries[BUCKET_ROOM]; /* ascending */
+};
+
+static_assert(sizeof(struct bucket) <= BUCKET_BYTES, "a bucket is one page");
+
+struct slot {
+	uintptr_t key; /* 0 in the first slot */
+	_Atomic(struct bucket *) bucket;
+};
+
+struct directory {
+	struct directory *next; /* out of use: older one */
+	uint64_t retired_ns;
+	size_t mapped_bytes;
+	size_t n;
+	struct slot slots[];
+};
+
+struct chunk {
+	struct chunk *next;
+	void *pages; /* owned */
+};
+
+struct retired {
+	struct dnp_code code;
+	uint64_t died_ns;
+};
+
+/* Samples wait for the drain thread for some milliseconds; more code does not die in that time. */
+#define RETIRED_MAX 65536
+
+struct dnp_codemap {
+	_Atomic(struct directory *) directory; /* never NULL, at least one slot */
+	pthread_mutex_t lock;
+	/* All below under lock. */
+	struct bucket *free_buckets, *old_buckets;
+	struct directory *old_directories;
+	struct chunk *chunks;
+	struct retired *retired; /* owned, in the order of death */
+	size_t n_retired, retired_room;
+	struct dnp_codemap_stats stats;
+};
+
+/* ---- Searching */
+
+/* Pairs with publish_directory. */
+SIGSAFE static const struct directory *directory_of(const struct dnp_codemap *map)
+{
+	return atomic_load_explicit(
+		&((struct dnp_codemap *)(uintptr_t)map)->directory, memory_order_acquire);
+}
+
+/* Pairs with publish_bucket: its entries are complete. */
+SIGSAFE static const struct bucket *bucket_of(const struct slot *slot)
+{
+	return atomic_load_explicit(
+		&((struct slot *)(uintptr_t)slot)->bucket, memory_order_acquire);
+}
+
+/* Pairs with append: the entries below the number are complete. */
+SIGSAFE static uint32_t bucket_entries(const struct bucket *bucket)
+{
+	return atomic_load_explicit(&((struct bucket *)(uintptr_t)bucket)->n, memory_order_acquire);
+}
+
+/* The slot whose range an address is in. */
+SIGSAFE static size_t slot_at(const struct directory *directory, uintptr_t pc)
+{
+	size_t low = 1, high = directory->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (directory->slots[middle].key <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
+/* The number of the bucket's entries that begin at or below an address. */
+SIGSAFE static uint32_t entries_below(const struct bucket *bucket, uint32_t n, uintptr_t pc)
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (bucket->entries[middle].begin <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The entry with the highest begin that is at or below an address. */
+SIGSAFE static const struct dnp_code *entry_below(const struct dnp_codemap *map, uintptr_t pc)
+{
+	const struct directory *directory = directory_of(map);
+
+	for (size_t i = slot_at(directory, pc) + 1; i > 0; i--) {
+		const struct bucket *bucket = bucket_of(&directory->slots[i - 1]);
+		uint32_t n = entries_below(bucket, bucket_entries(bucket), pc);
+
+		if (n)
+			return &bucket->entries[n - 1];
+	}
+	return NULL;
+}
+
+SIGSAFE const struct dnp_code *dnp_codemap_find(const struct dnp_codemap *map, uintptr_t pc)
+{
+	const struct dnp_code *code = entry_below(map, pc);
+
+	return code && pc - code->begin < code->bytes ? code : NULL;
+}
+
+/* ---- Memory; under lock from here on */
+
+static struct bucket *new_bucket(struct dnp_codemap *map)
+{
+	struct bucket *bucket;
+
+	if (!map->free_buckets) {
+		struct chunk *chunk = malloc(sizeof(*chunk));
+		uint8_t *pages = chunk ? dnp_mem_map(CHUNK_BYTES) : NULL;
+
+		if (!pages) {
+			free(chunk);
+			return NULL;
+		}
+		*chunk = (struct chunk){map->chunks, pages};
+		map->chunks = chunk;
+		map->stats.bytes += CHUNK_BYTES;
+		for (size_t at = 0; at < CHUNK_BYTES; at += BUCKET_BYTES) {
+			bucket = (struct bucket *)(void *)(pages + at);
+			bucket->next = map->free_buckets;
+			map->free_buckets = bucket;
+		}
+	}
+	bucket = map->free_buckets;
+	map->free_buckets = bucket->next;
+	atomic_store_explicit(&bucket->n, 0, memory_order_relaxed);
+	return bucket;
+}
+
+static void retire_bucket(struct dnp_codemap *map, struct bucket *bucket, uint64_t now_ns)
+{
+	bucket->retired_ns = now_ns;
+	bucket->next = map->old_buckets;
+	map->old_buckets = bucket;
+}
+
+static struct directory *new_directory(struct dnp_codemap *map, size_t slots)
+{
+	size_t bytes = sizeof(struct directory) + slots * sizeof(struct slot);
+	struct directory *directory = dnp_mem_map(bytes);
+
+	if (directory) {
+		directory->mapped_bytes = bytes;
+		directory->n = slots;
+		map->stats.bytes += bytes;
+	}
+	return directory;
+}
+
+static void free_directory(struct dnp_codemap *map, struct directory *directory)
+{
+	map->stats.bytes -= directory->mapped_bytes;
+	dnp_mem_unmap(directory, directory->mapped_bytes);
+}
+
+/* ---- Publishing */
+
+static struct directory *own_directory(struct dnp_codemap *map)
+{
+	return atomic_load_explicit(&map->directory, memory_order_relaxed);
+}
+
+static struct bucket *own_bucket(struct slot *slot)
+{
+	return atomic_load_explicit(&slot->bucket, memory_order_relaxed);
+}
+
+static void publish_directory(struct dnp_codemap *map, struct directory *directory, uint64_t now_ns)
+{
+	struct directory *old = own_directory(map);
+
+	atomic_store_explicit(&map->directory, directory, memory_order_release);
+	old->retired_ns = now_ns;
+	old->next = map->old_directories;
+	map->old_directories = old;
+}
+
+static void publish_bucket(
+	struct dnp_codemap *map, struct slot *slot, struct bucket *bucket, uint64_t now_ns)
+{
+	struct bucket *old = own_bucket(slot);
+
+	atomic_store_explicit(&slot->bucket, bucket, memory_order_release);
+	retire_bucket(map, old, now_ns);
+}
+
+static void append(struct bucket *bucket, const struct dnp_code *entry)
+{
+	uint32_t n = atomic_load_explicit(&bucket->n, memory_order_relaxed);
+
+	bucket->entries[n] = *entry;
+	atomic_store_explicit(&bucket->n, n + 1, memory_order_release);
+}
+
+static void append_run(struct bucket *to, const struct bucket *from, uint32_t begin, uint32_t end)
+{
+	uint32_t n = atomic_load_explicit(&to->n, memory_order_relaxed);
+
+	memcpy(&to->entries[n], &from->entries[begin], (end - begin) * sizeof(to->entries[0]));
+	atomic_store_explicit(&to->n, n + end - begin, memory_order_release);
+}
+
+static void copy_slots(
+	struct directory *to, size_t at, struct directory *from, size_t begin, size_t end)
+{
+	for (size_t i = begin; i < end; i++, at++) {
+		to->slots[at].key = from->slots[i].key;
+		atomic_store_explicit(
+			&to->slots[at].bucket, own_bucket(&from->slots[i]), memory_order_relaxed);
+	}
+}
+
+/* ---- Inserting */
+
+/* A copy of slot i's bucket with one more entry at a position. */
+static int insert_by_copy(
+	struct dnp_codemap *map, struct slot *slot, uint32_t position, const struct dnp_code *entry)
+{
+	struct bucket *old = own_bucket(slot), *copy = new_bucket(map);
+
+	if (!copy)
+		return -ENOMEM;
+	append_run(copy, old, 0, position);
+	append(copy, entry);
+	append_run(copy, old, position, bucket_entries(old));
+	publish_bucket(map, slot, copy, entry->born_ns);
+	return 0;
+}
+
+/* The directory with one more slot behind slot i; its bucket is still to be set. */
+static struct directory *widened(struct dnp_codemap *map, size_t i, uintptr_t key)
+{
+	struct directory *old = own_directory(map), *directory = new_directory(map, old->n + 1);
+
+	if (directory) {
+		copy_slots(directory, 0, old, 0, i + 1);
+		copy_slots(directory, i + 2, old, i + 1, old->n);
+		directory->slots[i + 1].key = key;
+	}
+	return directory;
+}
+
+static void set_slot(struct directory *directory, size_t i, struct bucket *bucket)
+{
+	atomic_store_explicit(&directory->slots[i].bucket, bucket, memory_order_relaxed);
+}
+
+/* Behind a full bucket: code is mostly compiled at rising addresses, so this keeps buckets full. */
+static int insert_behind(struct dnp_codemap *map, size_t i, const struct dnp_code *entry)
+{
+	struct bucket *bucket = new_bucket(map);
+	struct directory *directory = bucket ? widened(map, i, entry->begin) : NULL;
+
+	if (!directory) {
+		if (bucket)
+			retire_bucket(map, bucket, 0);
+		return -ENOMEM;
+	}
+	append(bucket, entry);
+	set_slot(directory, i + 1, bucket);
+	publish_directory(map, directory, entry->born_ns);
+	return 0;
+}
+
+/* Into a full bucket: it becomes two halves. */
+static int insert_by_split(
+	struct dnp_codemap *map, size_t i, uint32_t position, const struct dnp_code *entry)
+{
+	const uint32_t middle = BUCKET_ROOM / 2;
+	struct bucket *full = own_bucket(&own_directory(map)->slots[i]);
+	struct bucket *lower = new_bucket(map), *upper = new_bucket(map);
+	struct directory *directory = NULL;
+
+	if (lower && upper)
+		directory = widened(map, i, full->entries[middle].begin);
+	if (!directory) {
+		if (lower)
+			retire_bucket(map, lower, 0);
+		if (upper)
+			retire_bucket(map, upper, 0);
+		return -ENOMEM;
+	}
+	append_run(lower, full, 0, position < middle ? position : middle);
+	if (position <= middle)
+		append(lower, entry);
+	if (position < middle)
+		append_run(lower, full, position, middle);
+	append_run(upper, full, middle, position > middle ? position : middle);
+	if (position > middle)
+		append(upper, entry);
+	append_run(upper, full, position > middle ? position : middle, BUCKET_ROOM);
+	set_slot(directory, i, lower);
+	set_slot(directory, i + 1, upper);
+	publish_directory(map, directory, entry->born_ns);
+	retire_bucket(map, full, entry->born_ns);
+	return 0;
+}
+
+static int insert(struct dnp_codemap *map, const struct dnp_code *entry)
+{
+	struct directory *directory = own_directory(map);
+	size_t i = slot_at(directory, entry->begin);
+	struct bucket *bucket = own_bucket(&directory->slots[i]);
+	uint32_t n = bucket_entries(bucket);
+	uint32_t position = entries_below(bucket, n, entry->begin);
+	int result = 0;
+
+	if (n == BUCKET_ROOM && position == n)
+		result = insert_behind(map, i, entry);
+	else if (n == BUCKET_ROOM)
+		result = insert_by_split(map, i, position, entry);
+	else if (position == n)
+		append(bucket, entry);
+	else
+		result = insert_by_copy(map, &directory->slots[i], position, entry);
+	if (result == 0) {
+		map->stats.live++;
+		map->stats.added++;
+	}
+	return result;
+}
+
+/* ---- Removing */
+
+/* Keeps a copy for samples taken before; without memory those samples show an unknown address. */
+static void remember_dead(struct dnp_codemap *map, const struct dnp_code *code, uint64_t now_ns)
+{
+	if (map->n_retired == RETIRED_MAX) {
+		map->n_retired /= 2;
+		memmove(map->retired, map->retired + map->n_retired,
+			map->n_retired * sizeof(map->retired[0]));
+	}
+	if (map->n_retired == map->retired_room) {
+		size_t room = map->retired_room ? map->retired_room * 2 : 256;
+		struct retired *more = realloc(map->retired, room * sizeof(*more));
+
+		if (!more)
+			return;
+		map->stats.bytes += (room - map->retired_room) * sizeof(*more);
+		map->retired = more;
+		map->retired_room = room;
+	}
+	if (map->n_retired && map->retired[map->n_retired - 1].died_ns > now_ns)
+		now_ns = map->retired[map->n_retired - 1].died_ns;
+	map->retired[map->n_retired++] = (struct retired){*code, now_ns};
+}
+
+/* Takes an empty bucket out of the directory, unless it is the last one. */
+static void drop_slot(struct dnp_codemap *map, size_t i, uint64_t now_ns)
+{
+	struct directory *old = own_directory(map), *directory;
+
+	if (old->n == 1)
+		return;
+	directory = new_directory(map, old->n - 1);
+	if (!directory)
+		return; /* an empty bucket does no harm */
+	copy_slots(directory, 0, old, 0, i);
+	copy_slots(directory, i, old, i + 1, old->n);
+	directory->slots[0].key = 0;
+	retire_bucket(map, own_bucket(&old->slots[i]), now_ns);
+	publish_directory(map, directory, now_ns);
+}
+
+struct death {
+	uintptr_t begin, end;                     /* of the range that dies ... */
+	bool (*dead)(uint32_t method, void *arg); /* ... or, if not NULL, which methods do */
+	void *arg;
+	uint64_t now_ns;
+};
+
+static bool dies(const struct death *death, const struct dnp_code *code)
+{
+	if (death->dead)
+		return death->dead(code->method, death->arg);
+	return code->begin < death->end && code->begin + code->bytes > death->begin;
+}
+
+/* Removes what dies from slot i's bucket; returns how many. The slot may be gone afterwards. */
+static size_t remove_from(struct dnp_codemap *map, size_t i, const struct death *death)
+{
+	struct slot *slot = &own_directory(map)->slots[i];
+	struct bucket *old = own_bucket(slot), *copy = NULL;
+	uint32_t n = bucket_entries(old), removed = 0;
+
+	for (uint32_t k = 0; k < n; k++) {
+		if (!dies(death, &old->entries[k])) {
+			if (copy)
+				append(copy, &old->entries[k]);
+			continue;
+		}
+		if (!copy) {
+			copy = new_bucket(map);
+			if (!copy)
+				return 0;
+			append_run(copy, old, 0, k);
+		}
+		remember_dead(map, &old->entries[k], death->now_ns);
+		removed++;
+	}
+	if (!copy)
+		return 0;
+	publish_bucket(map, slot, copy, death->now_ns);
+	map->stats.live -= removed;
+	if (removed == n)
+		drop_slot(map, i, death->now_ns);
+	return removed;
+}
+
+/* From the highest slot down, so that a slot that goes away does not move those still to come. */
+static size_t remove_from_slots(
+	struct dnp_codemap *map, size_t first, size_t last, const struct death *death)
+{
+	size_t removed = 0;
+
+	for (size_t i = last + 1; i > first; i--)
+		removed += remove_from(map, i - 1, death);
+	if (removed)
+		dnp_generation_bump();
+	return removed;
+}
+
+static size_t retire_range(struct dnp_codemap *map, uintptr_t begin, uintptr_t end, uint64_t now_ns)
+{
+	struct death death = {.begin = begin, .end = end, .now_ns = now_ns};
+	const struct dnp_code *before = entry_below(map, begin);
+	const struct directory *directory = own_directory(map);
+
+	if (before && before->begin + before->bytes > begin)
+		begin = before->begin;
+	return remove_from_slots(
+		map, slot_at(directory, begin), slot_at(directory, end - 1), &death);
+}
+
+/* ---- For everybody */
+
+int dnp_codemap_add(struct dnp_codemap *map, const struct dnp_code *parts, size_t n)
+{
+	int result = 0;
+
+	if (!map)
+		return -ENOMEM;
+	pthread_mutex_lock(&map->lock);
+	for (size_t i = 0; i < n && result == 0; i++) {
+		if (!parts[i].bytes)
+			continue;
+		retire_range(
+			map, parts[i].begin, parts[i].begin + parts[i].bytes, parts[i].born_ns);
+		result = insert(map, &parts[i]);
+	}
+	pthread_mutex_unlock(&map->lock);
+	return result;
+}
+
+size_t dnp_codemap_retire(struct dnp_codemap *map, uintptr_t begin, uintptr_t end, uint64_t now_ns)
+{
+	size_t removed = 0;
+
+	if (!map)
+		return 0;
+	pthread_mutex_lock(&map->lock);
+	if (begin < end)
+		removed = retire_range(map, begin, end, now_ns);
+	pthread_mutex_unlock(&map->lock);
+	return removed;
+}
+
+size_t dnp_codemap_retire_methods(struct dnp_codemap *map, bool (*dead)(uint32_t method, void *arg),
+	void *arg, uint64_t now_ns)
+{
+	struct death death = {.dead = dead, .arg = arg, .now_ns = now_ns};
+	size_t removed;
+
+	if (!map)
+		return 0;
+	pthread_mutex_lock(&map->lock);
+	removed = remove_from_slots(map, 0, own_directory(map)->n - 1, &death);
+	pthread_mutex_unlock(&map->lock);
+	return removed;
+}
+
+/* The retired entry for a sample, or NULL; the youngest one that was born by then wins. */
+static const struct dnp_code *find_dead(
+	const struct dnp_codemap *map, uintptr_t pc, uint64_t time_ns)
+{
+	const struct dnp_code *found = NULL;
+
+	for (size_t i = map->n_retired; i > 0; i--) {
+		const struct retired *r = &map->retired[i - 1];
+
+		if (r->died_ns < time_ns)
+			break; /* in the order of death: those before died earlier still */
+		if (pc - r->code.begin >= r->code.bytes)
+			continue;
+		if (r->code.born_ns <= time_ns)
+			return &r->code;
+		found = &r->code;
+	}
+	return found;
+}
+
+bool dnp_codemap_find_at(
+	struct dnp_codemap *map, uintptr_t pc, uint64_t time_ns, struct dnp_code *out)
+{
+	const struct dnp_code *code, *dead;
+
+	if (!map)
+		return false;
+	pthread_mutex_lock(&map->lock);
+	code = dnp_codemap_find(map, pc);
+	if (!code || code->born_ns > time_ns) {
+		dead = find_dead(map, pc, time_ns);
+		code = dead ? dead : code;
+	}
+	if (code)
+		*out = *code;
+	pthread_mutex_unlock(&map->lock);
+	return code;
+}
+
+void dnp_codemap_reclaim(struct dnp_codemap *map, uint64_t before_ns)
+{
+	size_t dead = 0;
+
+	if (!map)
+		return;
+	pthread_mutex_lock(&map->lock);
+	for (struct bucket **at = &map->old_buckets; *at;) {
+		struct bucket *bucket = *at;
+
+		if (bucket->retired_ns < before_ns) {
+			*at = bucket->next;
+			bucket->next = map->free_buckets;
+			map->free_buckets = bucket;
+		} else {
+			at = &bucket->next;
+		}
+	}
+	for (struct directory **at = &map->old_directories; *at;) {
+		struct directory *directory = *at;
+
+		if (directory->retired_ns < before_ns) {
+			*at = directory->next;
+			free_directory(map, directory);
+		} else {
+			at = &directory->next;
+		}
+	}
+	while (dead < map->n_retired && map->retired[dead].died_ns < before_ns)
+		dead++;
+	map->n_retired -= dead;
+	if (dead && map->n_retired)
+		memmove(map->retired, map->retired + dead,
+			map->n_retired * sizeof(map->retired[0]));
+	pthread_mutex_unlock(&map->lock);
+}
+
+void dnp_codemap_stats(struct dnp_codemap *map, struct dnp_codemap_stats *stats)
+{
+	if (!map) {
+		*stats = (struct dnp_codemap_stats){0};
+		return;
+	}
+	pthread_mutex_lock(&map->lock);
+	*stats = map->stats;
+	stats->retired = (uint32_t)map->n_retired;
+	pthread_mutex_unlock(&map->lock);
+}
+
+struct dnp_codemap *dnp_codemap_new(void)
+{
+	struct dnp_codemap *map = calloc(1, sizeof(*map));
+	struct directory *directory;
+	struct bucket *bucket;
+
+	if (!map)
+		return NULL;
+	pthread_mutex_init(&map->lock, NULL);
+	directory = new_directory(map, 1);
+	bucket = new_bucket(map);
+	if (!directory || !bucket) {
+		dnp_codemap_free(map);
+		return NULL;
+	}
+	atomic_store_explicit(&directory->slots[0].bucket, bucket, memory_order_relaxed);
+	atomic_store_explicit(&map->directory, directory, memory_order_release);
+	return map;
+}
+
+void dnp_codemap_free(struct dnp_codemap *map)
+{
+	struct directory *directory;
+
+	if (!map)
+		return;
+	dnp_codemap_reclaim(map, UINT64_MAX);
+	directory = own_directory(map);
+	if (directory)
+		free_directory(map, directory);
+	while (map->chunks) {
+		struct chunk *chunk = map->chunks;
+
+		map->chunks = chunk->next;
+		dnp_mem_unmap(chunk->pages, CHUNK_BYTES);
+		free(chunk);
+	}
+	free(map->retired);
+	pthread_mutex_destroy(&map->lock);
+	free(map);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "clr/r2r.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/generation.h"
+#include "os/mem.h"
+
+struct list {
+	struct list *next; /* out of use: older one */
+	uint64_t retired_ns;
+	size_t n;
+	struct dnp_r2r_image *images[]; /* ascending; owned by the process's list */
+};
+
+struct gone {
+	struct gone *next;
+	uint64_t gone_ns;
+	struct dnp_r2r_image *image; /* owned */
+};
+
+struct runtime_function {
+	uint32_t begin, end, unwind_info;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct list *) current;
+static struct list *old_lists;   /* owned, under lock */
+static struct gone *gone_images; /* owned, under lock */
+
+/* Pairs with the release in publish. */
+SIGSAFE static struct list *current_list(void)
+{
+	return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc)
+{
+	const struct list *list = current_list();
+	size_t low = 0, high = list ? list->n : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list->images[middle]->high <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!list || low == list->n || pc < list->images[low]->low)
+		return NULL;
+	return list->images[low];
+}
+
+/* As dnp_pe_section_of, for handlers: bytes from rva to the end of its section, 0: in none. */
+SIGSAFE static uint32_t bytes_from(const struct dnp_pe *pe, uint32_t rva)
+{
+	for (uint32_t i = 0; i < pe->n_sections; i++) {
+		if (rva - pe->sections[i].rva < pe->sections[i].bytes)
+			return pe->sections[i].bytes - (rva - pe->sections[i].rva);
+	}
+	return 0;
+}
+
+SIGSAFE bool dnp_r2r_function_at(
+	const struct dnp_r2r_image *image, uintptr_t pc, struct dnp_r2r_function *function)
+{
+	/* Checked when the image was added: the whole table is in a section that is mapped. */
+	const struct runtime_function *table =
+		(const void *)image->functions; /* NOLINT(performance-no-int-to-ptr) */
+	uint32_t rva = (uint32_t)(pc - image->base), low = 0, high = image->n_functions;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (table[middle].begin <= rva)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || rva >= table[low - 1].end)
+		return false;
+	function->begin = image->base + table[low - 1].begin;
+	function->end = image->base + table[low - 1].end;
+	function->unwind_info = image->base + table[low - 1].unwind_info;
+	function->unwind_bytes = bytes_from(&image->pe, table[low - 1].unwind_info);
+	return function->unwind_bytes > 0;
+}
+
+/* ---- Checking an image */
+
+/* Samples of the table: ascending, in code, with a description that lies in the image. */
+static bool table_makes_sense(const struct dnp_r2r_image *image)
+{
+	uint32_t step = image->n_functions / 64 + 1;
+	struct runtime_function f[2];
+
+	for (uint32_t i = 0; i < image->n_functions; i += step) {
+		uint32_t n = i + 1 < image->n_functions ? 2 : 1;
+		uint8_t version;
+
+		if (dnp_mem_read(image->functions + i * sizeof(f[0]), f, n * sizeof(f[0])) < 0)
+			return false;
+		if (f[0].begin >= f[0].end || image->base + f[0].begin < image->low ||
+			image->base + f[0].end > image->high || (n == 2 && f[0].end > f[1].begin) ||
+			!bytes_from(&image->pe, f[0].unwind_info) ||
+			dnp_mem_read(image->base + f[0].unwind_info, &version, 1) < 0 ||
+			(version & 7) == 0 || (version & 7) > 2)
+			return false;
+	}
+	return true;
+}
+
+/* Sections are mapped one by one; handlers read them without a guard, so all must be there. */
+static bool sections_are_mapped(const struct dnp_r2r_image *image)
+{
+	uint8_t byte;
+
+	for (uint32_t i = 0; i < image->pe.n_sections; i++) {
+		const struct dnp_pe_section *section = &image->pe.sections[i];
+
+		if (section->bytes &&
+			(dnp_mem_read(image->base + section->rva, &byte, 1) < 0 ||
+				dnp_mem_read(image->base + section->rva + section->bytes - 1, &byte,
+					1) < 0))
+			return false;
+	}
+	return true;
+}
+
+static int read_image(uintptr_t base, struct dnp_r2r_image *image)
+{
+	uint8_t header[DNP_PE_HEADER_MAX];
+	size_t bytes = sizeof(header);
+	int result;
+
+	/* Small images have no second half of the page. */
+	while (dnp_mem_read(base, header, bytes) < 0) {
+		bytes /= 2;
+		if (bytes < 512)
+			return -EFAULT;
+	}
+	result = dnp_pe_parse(header, bytes, &image->pe);
+	if (result < 0)
+		return result;
+	image->base = base;
+	image->low = UINTPTR_MAX;
+	for (uint32_t i = 0; i < image->pe.n_sections; i++) {
+		const struct dnp_pe_section *section = &image->pe.sections[i];
+
+		if (!section->executable)
+			continue;
+		if (base + section->rva < image->low)
+			image->low = base + section->rva;
+		if (base + section->rva + section->bytes > image->high)
+			image->high = base + section->rva + section->bytes;
+	}
+	image->functions = base + image->pe.exceptions_rva;
+	image->n_functions = image->pe.exceptions_bytes / (uint32_t)sizeof(struct runtime_function);
+	if (image->low >= image->high || !sections_are_mapped(image) || !table_makes_sense(image))
+		return -ENOEXEC;
+	return 0;
+}
+
+/* ---- Changing the list; under lock */
+
+static struct list *new_list(size_t n)
+{
+	struct list *list = calloc(1, sizeof(*list) + n * sizeof(list->images[0]));
+
+	if (list)
+		list->n = n;
+	return list;
+}
+
+static void publish(struct list *list, uint64_t now_ns)
+{
+	struct list *old = current_list();
+
+	atomic_store_explicit(&current, list, memory_order_release);
+	if (old) {
+		old->retired_ns = now_ns;
+		old->next = old_lists;
+		old_lists = old;
+	}
+}
+
+static bool overlaps(const struct dnp_r2r_image *a, const struct dnp_r2r_image *b)
+{
+	return a->low < b->high && b->low < a->high;
+}
+
+static bool remove_base(uintptr_t base, uint64_t now_ns)
+{
+	const struct list *old = current_list();
+	struct gone *gone;
+	struct list *list;
+	size_t i = 0;
+
+	while (old && i < old->n && old->images[i]->base != base)
+		i++;
+	if (!old || i == old->n)
+		return false;
+	gone = malloc(sizeof(*gone));
+	list = new_list(old->n - 1);
+	if (!gone || !list) {
+		free(gone);
+		free(list);
+		return false;
+	}
+	memcpy(list->images, old->images, i * sizeof(old->images[0]));
+	memcpy(&list->images[i], &old->images[i + 1], (old->n - 1 - i) * sizeof(old->images[0]));
+	*gone = (struct gone){gone_images, now_ns, old->images[i]};
+	gone_images = gone;
+	publish(list, now_ns);
+	dnp_generation_bump();
+	return true;
+}
+
+static int add_image(struct dnp_r2r_image *image, uint64_t now_ns)
+{
+	const struct list *old = current_list();
+	struct list *list;
+	size_t at = 0;
+
+	for (size_t i = 0; old && i < old->n; i++) {
+		if (overlaps(old->images[i], image)) { /* its unload was not seen */
+			if (!remove_base(old->images[i]->base, now_ns))
+				return -ENOMEM;
+			return add_image(image, now_ns);
+		}
+	}
+	list = new_list((old ? old->n : 0) + 1);
+	if (!list)
+		return -ENOMEM;
+	while (old && at < old->n && old->images[at]->low < image->low) {
+		list->images[at] = old->images[at];
+		at++;
+	}
+	list->images[at] = image;
+	for (; old && at < old->n; at++)
+		list->images[at + 1] = old->images[at];
+	publish(list, now_ns);
+	return 0;
+}
+
+static bool known(const struct dnp_r2r_image *image)
+{
+	const struct list *list = current_list();
+
+	for (size_t i = 0; list && i < list->n; i++) {
+		if (list->images[i]->base == image->base && list->images[i]->low == image->low &&
+			list->images[i]->high == image->high &&
+			list->images[i]->n_functions == image->n_functions)
+			return true;
+	}
+	return false;
+}
+
+/* ---- For everybody */
+
+int dnp_r2r_add(uintptr_t base, uint64_t now_ns)
+{
+	struct dnp_r2r_image *image = calloc(1, sizeof(*image));
+	bool taken = false;
+	int result;
+
+	if (!image)
+		return -ENOMEM;
+	result = read_image(base, image);
+	pthread_mutex_lock(&lock);
+	if (result == 0 && !known(image)) {
+		result = add_image(image, now_ns);
+		taken = result == 0;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!taken)
+		free(image);
+	return result;
+}
+
+bool dnp_r2r_remove(uintptr_t base, uint64_t now_ns)
+{
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	found = remove_base(base, now_ns);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+void dnp_r2r_reclaim(uint64_t before_ns)
+{
+	pthread_mutex_lock(&lock);
+	for (struct list **at = &old_lists; *at;) {
+		struct list *list = *at;
+
+		if (list->retired_ns < before_ns) {
+			*at = list->next;
+			free(list);
+		} else {
+			at = &list->next;
+		}
+	}
+	for (struct gone **at = &gone_images; *at;) {
+		struct gone *gone = *at;
+
+		if (gone->gone_ns < before_ns) {
+			*at = gone->next;
+			free(gone->image);
+			free(gone);
+		} else {
+			at = &gone->next;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void dnp_r2r_done(void)
+{
+	struct list *list;
+
+	dnp_r2r_reclaim(UINT64_MAX);
+	pthread_mutex_lock(&lock);
+	list = current_list();
+	atomic_store_explicit(&current, NULL, memory_order_relaxed);
+	for (size_t i = 0; list && i < list->n; i++)
+		free(list->images[i]);
+	free(list);
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ReadyToRun images (managed code compiled ahead of time) that the runtime has mapped: which
+ * function is at an address, and where its UNWIND_INFO is. Everything is read in place.
+ *
+ * One list per process, published as a sorted array; see codemap.h for what waits for reclaim.
+ */
+#ifndef DNP_CLR_R2R_H
+#define DNP_CLR_R2R_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "clr/pe.h"
+
+struct dnp_r2r_image {
+	uintptr_t base;
+	uintptr_t low, high; /* from the first to the last byte of code */
+	uintptr_t functions; /* the table of runtime functions, in the image */
+	uint32_t n_functions;
+	struct dnp_pe pe;
+};
+
+struct dnp_r2r_function {
+	uintptr_t begin, end;
+	uintptr_t unwind_info;
+	uint32_t unwind_bytes; /* that can be read from there on */
+};
+
+/*
+ * Takes over the image of a module (ICorProfilerInfo::GetModuleInfo2, base load address). 0 (also
+ * when it is known), -ENOEXEC: it has no code of its own, -EFAULT: not mapped, -ENOMEM.
+ */
+int dnp_r2r_add(uintptr_t base, uint64_t now_ns);
+
+/* The module goes away; to be called before it is unmapped. False: it was not known. */
+bool dnp_r2r_remove(uintptr_t base, uint64_t now_ns);
+
+/* The image whose code is at an address, or NULL. Valid as long as the calling walk runs. */
+SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc);
+
+/* The function of an image at an address; false: there is none. */
+SIGSAFE bool dnp_r2r_function_at(
+	const struct dnp_r2r_image *image, uintptr_t pc, struct dnp_r2r_function *function);
+
+/* See dnp_codemap_reclaim. */
+void dnp_r2r_reclaim(uint64_t before_ns);
+/* Frees everything; no handler may run any more. */
+void dnp_r2r_done(void);
+
+#endif
