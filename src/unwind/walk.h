@@ -17,7 +17,7 @@
 
 /* Registers of one frame, x86-64. */
 struct dnp_regs {
-	uintptr_t pc, sp, bp, bx, r12;
+	uintptr_t pc, sp, bp, bx, r10;
 };
 
 /* A frame as walked: the address in the low 56 bits, its kind above. */
@@ -29,27 +29,36 @@ enum dnp_walk_kind {
 	DNP_WALK_R2R = 2,
 	DNP_WALK_DYNAMIC = 3,
 	DNP_WALK_NATIVE = 4,
-	DNP_WALK_STUB = 5,  /* a stub of the runtime, stepped over by rule */
+	DNP_WALK_STUB = 5,   /* a stub of the runtime, stepped over by rule */
 	DNP_WALK_KERNEL = 6, /* never by the walker: put on top by the sampler */
 };
 
 #define DNP_FRAME_SHIFT      56
 #define DNP_FRAME_KIND(word) ((enum dnp_walk_kind)((word) >> DNP_FRAME_SHIFT & 0x7))
-#define DNP_FRAME_EXACT      (UINT64_C(1) << 63) /* the address is an instruction, not a return address */
+#define DNP_FRAME_EXACT                                                                            \
+	(UINT64_C(1) << 63) /* the address is an instruction, not a return address */
 #define DNP_FRAME_ADDR(word) ((uintptr_t)((word) & ((UINT64_C(1) << DNP_FRAME_SHIFT) - 1)))
 
 enum dnp_walk_stop {
-	DNP_STOP_END = 0,    /* reached the thread's start */
-	DNP_STOP_DEPTH,      /* the caller's array is full */
-	DNP_STOP_BAD_STACK,  /* a canonical address outside of the stack or not above the last one */
-	DNP_STOP_NO_RULE,    /* code without unwind information */
-	DNP_STOP_UNKNOWN,    /* an address in no code that is known */
+	DNP_STOP_END = 0,   /* reached the thread's start */
+	DNP_STOP_DEPTH,     /* the caller's array is full */
+	DNP_STOP_BAD_STACK, /* a canonical address outside of the stack or not above the last one */
+	DNP_STOP_NO_RULE,   /* code without unwind information */
+	DNP_STOP_UNKNOWN,   /* an address in no code that is known */
 	DNP_STOP_COUNT
 };
 
 struct dnp_stack_range {
 	uintptr_t low, high; /* all reads stay inside */
 };
+
+struct dnp_codemap;
+
+/*
+ * Where walks look managed code up (NULL: nowhere; native and ReadyToRun code is found without).
+ * The map must outlive every walk; call it before the first one.
+ */
+void dnp_walk_use(struct dnp_codemap *map);
 
 /*
  * Walks from *regs (taken at an exact instruction, as in a signal handler) and stores up to `max`

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What managed code does to its frame, read from its instructions (x86-64, as CoreCLR's compiler
+ * writes them). Epilogs have no other description; prologs have UNWIND_INFO, which may be out of
+ * reach.
+ */
+#ifndef DNP_UNWIND_DECODE_H
+#define DNP_UNWIND_DECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "os/x86_64/rule.h"
+
+struct dnp_prolog {
+	uint32_t bytes;   /* of the instructions understood */
+	int32_t depth;    /* bytes pushed and allocated */
+	int32_t bp_depth; /* depth after rbp was pushed, 0: it is not saved */
+	bool sets_bp;     /* rbp = rsp + bp_offset when `depth` was bp_at */
+	int32_t bp_offset, bp_at;
+	bool osr; /* begins on top of the tier-0 frame, whose size is not known here */
+};
+
+/* Decodes up to the first instruction that is no part of a prolog, or n bytes. */
+SIGSAFE void dnp_prolog_decode(const uint8_t *code, size_t n, struct dnp_prolog *prolog);
+
+/* The rule behind a prolog (or behind the part of it that was decoded). */
+SIGSAFE bool dnp_prolog_rule(const struct dnp_prolog *prolog, struct dnp_rule *rule);
+
+/*
+ * If the instructions from `at` on are the rest of an epilog (up to the return or a tail call), the
+ * rule there. The function's code is n bytes at `code`, for the process at `address`.
+ */
+SIGSAFE bool dnp_epilog_rule(
+	const uint8_t *code, size_t n, uintptr_t address, size_t at, struct dnp_rule *rule);
+
+/* Whether a call instruction ends at code[n]. */
+SIGSAFE bool dnp_behind_call(const uint8_t *code, size_t n);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Unwind tables of the ELF modules of this process. */
+#ifndef DNP_UNWIND_NATIVE_H
+#define DNP_UNWIND_NATIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "os/modules.h"
+#include "os/x86_64/rule.h"
+
+struct dnp_native_stats {
+	uint32_t modules, functions, rows, without_rule;
+	uint32_t without_table; /* modules that have none, or whose could not be read */
+	size_t bytes;           /* of all tables */
+	uint64_t build_ns;      /* spent on them so far */
+};
+
+/*
+ * Brings the list of modules up to date and builds the tables of new ones, big ones first. Called
+ * at the start and then by one helper thread, again and again; when nothing changed it costs about
+ * a microsecond. Returns the number of modules that came or went, or -errno. Not for handlers.
+ */
+int dnp_native_refresh(uint64_t now_ns);
+
+/* See dnp_modules_reclaim. */
+void dnp_native_reclaim(uint64_t before_ns);
+void dnp_native_done(void);
+void dnp_native_stats(struct dnp_native_stats *stats);
+
+/*
+ * The rule at pc (for a return address: one less). False when the module has no table yet; then
+ * nothing about pc may be kept.
+ */
+SIGSAFE bool dnp_native_rule(
+	const struct dnp_elf_module *module, uintptr_t pc, struct dnp_rule *rule);
+
+/*
+ * The function that pc is in, as the address of its first instruction in the file (what symbol
+ * tables know; memory address minus bias). False: in none that is known.
+ */
+SIGSAFE bool dnp_native_function(
+	const struct dnp_elf_module *module, uintptr_t pc, uint64_t *start);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * UNWIND_INFO, the description of a prolog that managed code has, compiled at run time or ahead of
+ * time. Source: "x64 exception handling" (Microsoft Learn); dotnet/runtime, clrnt.h for the code
+ * that CoreCLR added for Unix (a frame register with a 32 bit offset).
+ */
+#ifndef DNP_UNWIND_UNWIND_INFO_H
+#define DNP_UNWIND_UNWIND_INFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "os/x86_64/rule.h"
+
+#define DNP_UNWIND_INFO_HEADER 4
+#define DNP_UNWIND_INFO_MAX    (DNP_UNWIND_INFO_HEADER + 2 * 255)
+#define DNP_UNWIND_BODY        UINT32_MAX
+
+/* Of the header: bytes of the whole description, of the prolog; needs DNP_UNWIND_INFO_HEADER. */
+SIGSAFE static inline size_t dnp_unwind_info_bytes(const uint8_t *info)
+{
+	return DNP_UNWIND_INFO_HEADER + 2U * info[2];
+}
+
+SIGSAFE static inline uint32_t dnp_unwind_info_prolog(const uint8_t *info)
+{
+	return info[1];
+}
+
+/*
+ * The rule at an offset of the function, as far as its prolog has run by then; DNP_UNWIND_BODY:
+ * behind it. `n` bytes can be read at `info`. False: cut off or of an unknown form.
+ */
+SIGSAFE bool dnp_unwind_info_rule(
+	const uint8_t *info, size_t n, uint32_t offset, struct dnp_rule *rule);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+#include "unwind/walk.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "clr/codemap.h"
+#include "clr/r2r.h"
+#include "os/generation.h"
+#include "os/mem.h"
+#include "os/modules.h"
+#include "unwind/decode.h"
+#include "unwind/native.h"
+#include "unwind/regs.h"
+#include "unwind/unwind_info.h"
+
+static _Atomic(struct dnp_codemap *) code_map;
+
+void dnp_walk_use(struct dnp_codemap *map)
+{
+	atomic_store_explicit(&code_map, map, memory_order_release);
+}
+
+/*
+ * `pc` is where the frame will go on; `exact` says that it is the very instruction (a leaf, or
+ * interrupted by a signal), not the one behind a call. A return address may be the first byte of
+ * the next function, so it is looked up one byte earlier.
+ */
+struct place {
+	uintptr_t pc;
+	bool exact;
+};
+
+SIGSAFE static uintptr_t lookup_address(struct place place)
+{
+	return place.exact ? place.pc : place.pc - 1;
+}
+
+/* ---- Rules of native code */
+
+SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool *keep)
+{
+	const struct dnp_elf_module *module = dnp_module_find(lookup_address(place));
+
+	if (!module)
+		return false;
+	*rule = (struct dnp_rule){0};
+	*keep = dnp_native_rule(module, lookup_address(place), rule);
+	if (rule->cfa == DNP_CFA_PLT) {
+		bool pushed = (place.pc & 15) >= (uintptr_t)rule->off;
+
+		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = pushed ? 16 : 8};
+	} else if (rule->cfa == DNP_CFA_NONE && *keep && place.exact) {
+		/* A PLT without a description, most likely: the return address is on top. */
+		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 8};
+	}
+	rule->kind = DNP_WALK_NATIVE;
+	return true;
+}
+
+/* ---- Rules of managed code */
+
+struct managed {
+	uintptr_t begin, end;
+	uintptr_t unwind_info; /* 0: not known */
+	uint32_t unwind_bytes; /* that can be read there */
+	uint32_t prolog_bytes;
+	struct dnp_rule body;
+};
+
+SIGSAFE static const void *memory(uintptr_t address)
+{
+	return (const void *)address; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+/* The thread is inside of this code, so code and description are there to be read. */
+SIGSAFE static bool prolog_rule(const struct managed *m, uint32_t offset, struct dnp_rule *rule)
+{
+	struct dnp_prolog prolog;
+
+	if (m->unwind_info)
+		return dnp_unwind_info_rule(memory(m->unwind_info), m->unwind_bytes, offset, rule);
+	dnp_prolog_decode(memory(m->begin), offset, &prolog);
+	return dnp_prolog_rule(&prolog, rule);
+}
+
+SIGSAFE static struct dnp_rule managed_rule(const struct managed *m, struct place place)
+{
+	uint32_t offset = (uint32_t)(place.pc - m->begin);
+	struct dnp_rule rule;
+
+	if (offset < m->prolog_bytes && prolog_rule(m, offset, &rule))
+		return rule;
+	if (place.exact &&
+		dnp_epilog_rule(memory(m->begin), m->end - m->begin, m->begin, offset, &rule))
+		return rule;
+	return m->body;
+}
+
+SIGSAFE static bool jit_rule(struct place place, struct dnp_rule *rule)
+{
+	const struct dnp_codemap *map = atomic_load_explicit(&code_map, memory_order_acquire);
+	const struct dnp_code *code = map ? dnp_codemap_find(map, lookup_address(place)) : NULL;
+	struct managed m;
+
+	if (!code)
+		return false;
+	if (code->flags & DNP_CODE_CATCH && place.pc - code->begin >= code->prolog_bytes) {
+		*rule = code->rule; /* the frame of the method, not the one of the handler's call */
+	} else {
+		m = (struct managed){.begin = code->begin,
+			.end = code->begin + code->bytes,
+			.unwind_info = code->unwind_info,
+			.unwind_bytes = DNP_UNWIND_INFO_MAX,
+			.prolog_bytes = code->prolog_bytes,
+			.body = code->rule};
+		*rule = managed_rule(&m, place);
+	}
+	rule->kind = code->flags & DNP_CODE_DYNAMIC ? DNP_WALK_DYNAMIC : DNP_WALK_JIT;
+	return true;
+}
+
+SIGSAFE static bool r2r_rule(struct place place, struct dnp_rule *rule)
+{
+	const struct dnp_r2r_image *image = dnp_r2r_find(lookup_address(place));
+	struct dnp_r2r_function function;
+	struct managed m = {0};
+
+	if (!image || !dnp_r2r_function_at(image, lookup_address(place), &function))
+		return false;
+	m.begin = function.begin;
+	m.end = function.end;
+	*rule = (struct dnp_rule){0};
+	if (function.unwind_bytes >= DNP_UNWIND_INFO_HEADER &&
+		dnp_unwind_info_rule(memory(function.unwind_info), function.unwind_bytes,
+			DNP_UNWIND_BODY, &m.body)) {
+		m.unwind_info = function.unwind_info;
+		m.unwind_bytes = function.unwind_bytes;
+		m.prolog_bytes = dnp_unwind_info_prolog(memory(function.unwind_info));
+		*rule = managed_rule(&m, place);
+	}
+	rule->kind = DNP_WALK_R2R;
+	return true;
+}
+
+/* The rule at a place, kind DNP_WALK_UNKNOWN where no code is known. *keep: it may be cached. */
+SIGSAFE static struct dnp_rule find_rule(struct place place, bool *keep)
+{
+	struct dnp_rule rule = {0};
+
+	*keep = true;
+	if (!jit_rule(place, &rule) && !r2r_rule(place, &rule) && !native_rule(place, &rule, keep))
+		*keep = false;
+	return rule;
+}
+
+/* ---- The cache */
+
+/*
+ * Shared by all threads, without a lock: an entry's two words are written one by one, and the key
+ * is stored combined with the rule, so that words of two different writers do not match.
+ */
+#define CACHE_BITS 14
+
+struct cached {
+	_Atomic uint64_t key_xor_rule, rule;
+};
+
+static struct cached cache[1U << CACHE_BITS];
+
+#define MIX UINT64_C(0x9E3779B97F4A7C15)
+
+SIGSAFE static uint64_t cache_key(struct place place, uint64_t generation)
+{
+	return ((uint64_t)place.pc << 1 | place.exact) ^ generation * MIX;
+}
+
+SIGSAFE static struct dnp_rule cached_rule(struct place place, uint64_t generation)
+{
+	uint64_t key = cache_key(place, generation);
+	struct cached *entry = &cache[key * MIX >> (64 - CACHE_BITS)];
+	uint64_t bits = atomic_load_explicit(&entry->rule, memory_order_relaxed);
+	uint64_t check = atomic_load_explicit(&entry->key_xor_rule, memory_order_relaxed);
+	struct dnp_rule rule;
+	bool keep;
+
+	if ((check ^ bits) == key && bits) {
+		memcpy(&rule, &bits, sizeof(rule));
+		return rule;
+	}
+	rule = find_rule(place, &keep);
+	if (keep) {
+		memcpy(&bits, &rule, sizeof(bits));
+		atomic_store_explicit(&entry->rule, bits, memory_order_relaxed);
+		atomic_store_explicit(&entry->key_xor_rule, bits ^ key, memory_order_relaxed);
+	}
+	return rule;
+}
+
+/* ---- Steps */
+
+struct walk {
+	struct dnp_regs regs;
+	struct dnp_stack_range range;
+	bool exact;
+};
+
+SIGSAFE static bool on_stack(const struct walk *w, uintptr_t address, size_t bytes)
+{
+	return address >= w->range.low && address <= w->range.high &&
+		bytes <= w->range.high - address;
+}
+
+SIGSAFE static bool load(const struct walk *w, uintptr_t address, uintptr_t *value)
+{
+	if (!on_stack(w, address, sizeof(*value)))
+		return false;
+	memcpy(value, memory(address), sizeof(*value));
+	return true;
+}
+
+/* Code that a call may return to: known, and behind a call instruction. */
+SIGSAFE static bool returns_to(uintptr_t address, bool native_too)
+{
+	const struct dnp_codemap *map = atomic_load_explicit(&code_map, memory_order_acquire);
+	uint8_t before[8];
+
+	if (!(map && dnp_codemap_find(map, address - 1)) && !dnp_r2r_find(address - 1) &&
+		!(native_too && dnp_module_find(address - 1)))
+		return false;
+	/* The word may be a leftover that points into code that is just going away. */
+	return dnp_mem_read(address - sizeof(before), before, sizeof(before)) == 0 &&
+		dnp_behind_call(before, sizeof(before));
+}
+
+/*
+ * The runtime's stubs have no description, but they are short and push at most two words before
+ * they jump on, so the return address is among the topmost three.
+ */
+SIGSAFE static bool step_stub(struct walk *w)
+{
+	for (size_t i = 0; i < 3; i++) {
+		uintptr_t address;
+
+		if (!load(w, w->regs.sp + 8 * i, &address))
+			return false;
+		if (returns_to(address, i == 0)) {
+			w->regs.pc = address;
+			w->regs.sp += 8 * (i + 1);
+			w->exact = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* To the registers that a signal interrupted. */
+SIGSAFE static bool step_signal(struct walk *w)
+{
+	if (w->regs.sp % 8 || !on_stack(w, w->regs.sp, sizeof(ucontext_t)))
+		return false;
+	w->regs = dnp_regs_of(memory(w->regs.sp));
+	w->exact = true;
+	return on_stack(w, w->regs.sp, 0);
+}
+
+SIGSAFE static bool find_cfa(const struct walk *w, struct dnp_rule rule, uintptr_t *cfa)
+{
+	uintptr_t off = (uintptr_t)(intptr_t)rule.off;
+
+	switch (rule.cfa) {
+	case DNP_CFA_SP: *cfa = w->regs.sp + off; return true;
+	case DNP_CFA_BP: *cfa = w->regs.bp + off; return true;
+	case DNP_CFA_BX: *cfa = w->regs.bx + off; return true;
+	case DNP_CFA_R10: *cfa = w->regs.r10 + off; return w->exact;
+	case DNP_CFA_AT_BP: return load(w, w->regs.bp + off, cfa);
+	case DNP_CFA_AT_SP:
+		if (!load(w, w->regs.sp + off, cfa))
+			return false;
+		*cfa += 8;
+		return true;
+	default: return false;
+	}
+}
+
+/* To the caller; false: the stack is not what the rule says. */
+SIGSAFE static bool step(struct walk *w, struct dnp_rule rule)
+{
+	uintptr_t cfa, pc;
+
+	if (!find_cfa(w, rule, &cfa) || cfa <= w->regs.sp || cfa % 8 || !load(w, cfa - 8, &pc))
+		return false;
+	if (rule.bx_slot && !load(w, cfa + (uintptr_t)(8 * (intptr_t)rule.bx_slot), &w->regs.bx))
+		return false;
+	if (rule.bp_at) {
+		if (!load(w, w->regs.bp, &w->regs.bp))
+			return false;
+	} else if (rule.bp_slot &&
+		!load(w, cfa + (uintptr_t)(8 * (intptr_t)rule.bp_slot), &w->regs.bp)) {
+		return false;
+	}
+	w->regs.pc = pc;
+	w->regs.sp = cfa;
+	w->exact = false;
+	return true;
+}
+
+SIGSAFE static dnp_frame_word frame_word(const struct walk *w, unsigned kind)
+{
+	return (w->regs.pc & ((UINT64_C(1) << DNP_FRAME_SHIFT) - 1)) |
+		(uint64_t)kind << DNP_FRAME_SHIFT | (w->exact ? DNP_FRAME_EXACT : 0);
+}
+
+#define LOWEST_CODE 4096 /* no code lies in the first page: a return address of 0 ends a stack */
+
+SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stack_range range,
+	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop)
+{
+	struct walk w = {*regs, range, true};
+	uint64_t generation = dnp_generation();
+	size_t n = 0;
+
+	*stop = DNP_STOP_DEPTH;
+	while (n < max) {
+		struct dnp_rule rule = cached_rule((struct place){w.regs.pc, w.exact}, generation);
+		bool stepped;
+
+		frames[n] = frame_word(&w, rule.kind);
+		n++;
+		if (rule.kind == DNP_WALK_UNKNOWN) {
+			struct walk before = w;
+
+			*stop = DNP_STOP_UNKNOWN;
+			if (!w.exact || !step_stub(&w))
+				break;
+			frames[n - 1] = frame_word(&before, DNP_WALK_STUB);
+			*stop = DNP_STOP_DEPTH;
+			continue;
+		}
+		if (rule.cfa == DNP_CFA_END) {
+			*stop = DNP_STOP_END;
+			break;
+		}
+		if (rule.cfa == DNP_CFA_NONE) {
+			*stop = DNP_STOP_NO_RULE;
+			break;
+		}
+		stepped = rule.cfa == DNP_CFA_SIGNAL ? step_signal(&w) : step(&w, rule);
+		if (!stepped) {
+			*stop = DNP_STOP_BAD_STACK;
+			break;
+		}
+		if (w.regs.pc < LOWEST_CODE) {
+			*stop = DNP_STOP_END;
+			break;
+		}
+	}
+	return n;
+}
