@@ -12,13 +12,13 @@ export interface Kind {
 }
 
 export const KINDS: readonly Kind[] = [
-  { name: 'User', what: 'your own managed code', light: '#f5b04c', dark: '#b8741a' },
-  { name: 'Framework', what: 'managed code of .NET', light: '#a5cdf0', dark: '#33678f' },
-  { name: 'Native', what: 'native libraries', light: '#63bf9f', dark: '#1f7a5c' },
-  { name: 'Kernel', what: 'the operating system', light: '#c58cc9', dark: '#7d4a86' },
-  { name: 'GC', what: 'garbage collector', light: '#f3e58a', dark: '#8f8628' },
-  { name: 'JIT', what: 'just-in-time compiler', light: '#e0705a', dark: '#9c3b2b' },
-  { name: 'Other', what: 'stubs and unknown code', light: '#cfd2d6', dark: '#555b64' },
+  { name: 'User', what: 'your own managed code', light: '#f5b04c', dark: '#a06a0a' },
+  { name: 'Framework', what: 'managed code of .NET', light: '#a5cdf0', dark: '#2c527d' },
+  { name: 'Native', what: 'native libraries', light: '#63bf9f', dark: '#2a8365' },
+  { name: 'Kernel', what: 'the operating system', light: '#c58cc9', dark: '#a04fa8' },
+  { name: 'GC', what: 'garbage collector', light: '#f3e58a', dark: '#827438' },
+  { name: 'JIT', what: 'just-in-time compiler', light: '#e0705a', dark: '#883a33' },
+  { name: 'Other', what: 'stubs and unknown code', light: '#cfd2d6', dark: '#4d515b' },
 ];
 
 export const OTHER_KIND = KINDS.length - 1;

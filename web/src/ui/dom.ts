@@ -26,6 +26,11 @@ export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** A name that may be broken into lines between its parts. */
+export function breakable(name: string): (string | HTMLElement)[] {
+  return name.split(/(?<=[.,:!<(+])(?![.,:!<(+])/).flatMap((part) => [part, el('wbr')]);
+}
+
 export function setPressed(button: Element, on: boolean): void {
   button.setAttribute('aria-pressed', String(on));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is under the pointer, next to it.
 
-import { el } from './dom.ts';
+import { breakable, el } from './dom.ts';
 
 const DISTANCE = 14;
 const MARGIN = 8;
@@ -43,7 +43,7 @@ export class Tooltip {
     if (card.color) swatch.style.background = card.color;
     const rows = card.facts.flatMap((f) => [el('dt', {}, f.label), el('dd', {}, f.value)]);
     this.element.replaceChildren(
-      el('div', { class: 'tooltip-title' }, card.title),
+      el('div', { class: 'tooltip-title' }, ...breakable(card.title)),
       card.subtitle ? el('div', { class: 'tooltip-sub' }, card.color ? swatch : null, card.subtitle) : '',
       el('dl', {}, ...rows),
     );

@@ -6,7 +6,7 @@ import { amount, count, percent } from '../model/format.ts';
 import { nameParts } from '../model/names.ts';
 import type { State } from '../model/selection.ts';
 import type { StackTree } from '../model/tree.ts';
-import { el, setText } from '../ui/dom.ts';
+import { breakable, el, setText } from '../ui/dom.ts';
 import { FlameGraph } from '../ui/flamegraph.ts';
 import type { Item } from '../ui/menu.ts';
 import { Table, type Column } from '../ui/table.ts';
@@ -170,7 +170,7 @@ export class MethodsView implements View {
     if (method === null) return;
     const { info } = answers.rows(state);
     const [self, total] = [this.self[method]!, this.total[method]!];
-    setText(this.chosenName, recording.name(method));
+    this.chosenName.replaceChildren(...breakable(recording.name(method)));
     setText(
       this.chosenFacts,
       `${recording.module(method)}  ·  ${KINDS[recording.frameKind[method]!]!.name}  ·  self ${amount(self, info)} (${percent(self, this.sum)})  ·  total ${amount(total, info)} (${percent(total, this.sum)})`,

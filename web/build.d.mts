@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+export function buildPage(options?: { debug?: boolean }): Promise<string>;

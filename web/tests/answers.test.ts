@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Answers, lowerBound } from '../src/model/answers.ts';
+import { KINDS } from '../src/model/kinds.ts';
+import { DURATION, frameOf, randomSamples, record, state, THREADS, type Sample } from './helpers.ts';
+
+const sum = (samples: readonly Sample[]) => samples.reduce((n, s) => n + s.weight, 0);
+
+const SELECTIONS = [
+  {},
+  { time: { from: 100, to: 420 } },
+  { threads: [1, 3] },
+  { time: { from: 300, to: 900 }, threads: [0] },
+  { search: 'b()', only: true },
+  { search: '^(A|lib)', regex: true, only: true, threads: [0, 1, 2] },
+  { search: 'no such name', only: true },
+];
+
+function chosen(samples: readonly Sample[], s: ReturnType<typeof state>): Sample[] {
+  const found = (name: string) => (s.regex ? new RegExp(s.search, 'i').test(name) : name.includes(s.search));
+  return samples.filter(
+    (x) =>
+      (!s.time || (x.time >= s.time.from && x.time < s.time.to)) &&
+      (!s.threads || s.threads.includes(x.thread)) &&
+      (!s.only || x.stack.some(found)),
+  );
+}
+
+for (let seed = 1; seed <= 4; seed++) {
+  const samples = randomSamples(seed);
+  const recording = record(samples);
+  const answers = new Answers(recording);
+
+  test(`self, total and recursion as counted sample by sample, seed ${seed}`, () => {
+    for (const patch of SELECTIONS) {
+      const s = state(patch);
+      const expected = chosen(samples, s);
+      assert.equal(answers.weights(s).sum, sum(expected));
+      const { self, total } = answers.methods(s);
+      for (let f = 1; f < recording.frames; f++) {
+        const name = recording.name(f);
+        assert.equal(self[f], sum(expected.filter((x) => x.stack.at(-1) === name)), `self of ${name}`);
+        assert.equal(total[f], sum(expected.filter((x) => x.stack.includes(name))), `total of ${name}`);
+      }
+    }
+  });
+
+  test(`the share of a search counts each sample once, seed ${seed}`, () => {
+    for (const [search, regex] of [['a', false], ['A.', false], ['^B|f$', true], ['zzz', false]] as const) {
+      const s = state({ search, regex, time: { from: 50, to: 800 } });
+      const pattern = regex ? new RegExp(search, 'i') : new RegExp(search.replace('.', '\\.'), 'i');
+      const inTime = samples.filter((x) => x.time >= 50 && x.time < 800);
+      assert.equal(answers.matched(s), sum(inTime.filter((x) => x.stack.some((n) => pattern.test(n)))));
+    }
+  });
+
+  test(`threads are counted whether chosen or not, seed ${seed}`, () => {
+    const s = state({ threads: [2], time: { from: 0, to: 500 } });
+    const { byThread } = answers.weights(s);
+    for (let t = 0; t < THREADS; t++)
+      assert.equal(byThread[t], sum(samples.filter((x) => x.thread === t && x.time < 500)));
+  });
+
+  test(`kinds are those of the leaves, seed ${seed}`, () => {
+    const kinds = answers.kinds(state());
+    assert.equal(kinds[3], sum(samples.filter((x) => x.stack.at(-1) === '[k] f')));
+    assert.equal(kinds.reduce((a, b) => a + b, 0), sum(samples));
+  });
+
+  test(`the histogram holds every sample in its bin, seed ${seed}`, () => {
+    const bins = 20;
+    const { values, highest } = answers.histogram(state({ threads: [0, 1] }), bins);
+    const expected = new Array<number>(bins).fill(0);
+    for (const x of samples) if (x.thread < 2) expected[Math.floor((x.time * bins) / DURATION)]! += x.weight;
+    for (let bin = 0; bin < bins; bin++) {
+      const kinds = values.subarray(bin * KINDS.length, (bin + 1) * KINDS.length);
+      assert.equal(kinds.reduce((a, b) => a + b, 0), expected[bin]);
+    }
+    assert.equal(highest, Math.max(...expected));
+  });
+
+  test(`the heaviest place of a method, seed ${seed}`, () => {
+    const f = frameOf(recording, 'B.c()');
+    const path = answers.heaviestStack(state(), f).map((x) => recording.name(x));
+    assert.equal(path.at(-1), 'B.c()');
+    const through = (prefix: readonly string[]) => sum(samples.filter((x) => prefix.every((n, i) => x.stack[i] === n)));
+    const prefixes = samples.flatMap((x) => x.stack.map((_, i) => x.stack.slice(0, i + 1)).filter((p) => p.at(-1) === 'B.c()'));
+    assert.equal(through(path), Math.max(...prefixes.map(through)));
+  });
+}
+
+test('a bad regular expression matches nothing and says why', () => {
+  const answers = new Answers(record(randomSamples(9)));
+  const matches = answers.matches(state({ search: '(', regex: true }))!;
+  assert.equal(matches.count, 0);
+  assert.match(matches.error!, /regular expression/i);
+  assert.equal(answers.matched(state({ search: '(', regex: true })), 0);
+});
+
+test('what is asked again with the same selection is not computed again', () => {
+  const answers = new Answers(record(randomSamples(10)));
+  assert.equal(answers.weights(state()), answers.weights(state({ search: 'x', view: 'methods' })));
+  assert.notEqual(answers.weights(state()), answers.weights(state({ threads: [1] })));
+  assert.equal(answers.tree(state(), 'weight'), answers.tree(state({ focus: [1] }), 'weight'));
+});
+
+test('lowerBound', () => {
+  const values = [1, 3, 3, 7];
+  assert.deepEqual([0, 1, 2, 3, 4, 7, 8].map((v) => lowerBound(values, v)), [0, 0, 1, 1, 3, 3, 4]);
+});

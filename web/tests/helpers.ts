@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Recordings for tests, and the same answers found the slow and obvious way.
+
+import { parseMeta } from '../src/data/meta.ts';
+import { Recording } from '../src/data/recording.ts';
+import { Sections, padded } from '../src/data/decode.ts';
+import { INITIAL, type State } from '../src/model/selection.ts';
+import type { StackTree } from '../src/model/tree.ts';
+import { Builder, random, type SampleRecording } from '../tools/sample.mjs';
+
+export interface Sample {
+  readonly time: number;
+  readonly thread: number;
+  readonly weight: number;
+  /** Names, root first. */
+  readonly stack: readonly string[];
+}
+
+export const THREADS = 4;
+export const DURATION = 1000;
+
+function sections(sample: SampleRecording) {
+  const [event] = sample.events;
+  const strings = new TextEncoder().encode(sample.strings.map((s) => `${s}\0`).join(''));
+  const list: [string, string, Uint8Array | Uint32Array][] = [
+    ['strings', 'utf8', strings],
+    ['frame.name', 'u32', sample.frameName],
+    ['frame.module', 'u32', sample.frameModule],
+    ['frame.kind', 'u8', sample.frameKind],
+    ['node.parent', 'u32', sample.nodeParent],
+    ['node.frame', 'u32', sample.nodeFrame],
+    ['cpu.time', 'u32', event!.time],
+    ['cpu.thread', 'u32', event!.thread],
+    ['cpu.node', 'u32', event!.node],
+    ['cpu.weight', 'u32', event!.weight],
+  ];
+  return list.map(([name, type, data]) => ({ name, type, data }));
+}
+
+/** A recording as the page has it, without the packing. */
+export function load(sample: SampleRecording, change: (name: string, data: Uint8Array | Uint32Array) => void = () => {}): Recording {
+  const list = sections(sample);
+  const infos = list.map(({ name, type, data }) => ({ name, type, bytes: data.byteLength }));
+  const buffer = new Uint8Array(infos.reduce((sum, i) => sum + padded(i.bytes), 0));
+  let at = 0;
+  for (const { name, data } of list) {
+    const copy = data.slice();
+    change(name, copy);
+    buffer.set(new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength), at);
+    at += padded(data.byteLength);
+  }
+  const meta = parseMeta(JSON.stringify({ ...sample.meta, sections: infos }));
+  return Recording.from(meta, Sections.of(buffer.buffer, infos));
+}
+
+export function record(samples: readonly Sample[]): Recording {
+  const builder = new Builder();
+  for (const s of samples) builder.sample(s.time, s.thread, builder.stack(s.stack), s.weight);
+  const threads = Array.from({ length: THREADS }, (_, t) => ({ process: 0, tid: 100 + t, name: `t${t}` }));
+  return load(builder.finish({ threads, duration_ns: DURATION * 1000 }));
+}
+
+/** Stacks over few names, so that recursion, direct and not, is everywhere. */
+export function randomSamples(seed: number, count = 300): Sample[] {
+  const next = random(seed);
+  const names = ['A.a()', 'A.b()', 'B.c()', 'System.D.d()', 'lib.so!e', '[k] f'];
+  const pick = (n: number) => Math.floor(next() * n);
+  const samples = Array.from({ length: count }, () => ({
+    time: pick(DURATION),
+    thread: pick(THREADS),
+    weight: 1 + pick(3),
+    stack: Array.from({ length: pick(8) }, () => names[pick(names.length)]!),
+  }));
+  return samples.sort((a, b) => a.time - b.time);
+}
+
+export const state = (patch: Partial<State> = {}): State => ({ ...INITIAL, ...patch });
+
+/** A tree as text: "name total self" by path; what two trees must agree on. */
+export function dump(recording: Recording, tree: StackTree): Map<string, string> {
+  const lines = new Map<string, string>();
+  const visit = (node: number, path: string) => {
+    const here = `${path}/${recording.name(tree.frame(node))}`;
+    lines.set(here, `${tree.total(node)} ${tree.self(node)}`);
+    const count = tree.childCount(node);
+    const first = tree.firstChild(node);
+    for (let c = first; c < first + count; c++) visit(c, here);
+  };
+  visit(0, '');
+  return lines;
+}
+
+/** The tree that a list of stacks makes, found by adding one stack after the other. */
+export function expectedTree(root: string, stacks: readonly { path: readonly string[]; weight: number }[]): Map<string, string> {
+  const totals = new Map<string, [number, number]>();
+  const add = (key: string, total: number, self: number) => {
+    const now = totals.get(key) ?? [0, 0];
+    totals.set(key, [now[0] + total, now[1] + self]);
+  };
+  for (const { path, weight } of stacks) {
+    let key = `/${root}`;
+    add(key, weight, path.length === 0 ? weight : 0);
+    path.forEach((name, i) => {
+      key += `/${name}`;
+      add(key, weight, i === path.length - 1 ? weight : 0);
+    });
+  }
+  return new Map([...totals].map(([key, [total, self]]) => [key, `${total} ${self}`]));
+}
+
+export const folded = (stack: readonly string[]) => stack.filter((name, i) => name !== stack[i - 1]);
+
+export const sorted = (map: Map<string, string>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+
+export const frameOf = (recording: Recording, name: string) => {
+  for (let f = 0; f < recording.frames; f++) if (recording.name(f) === name) return f;
+  throw new Error(`no frame ${name}`);
+};

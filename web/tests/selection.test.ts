@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fromHash, toHash } from '../src/model/hash.ts';
+import { INITIAL, Store } from '../src/model/selection.ts';
+import { tickStep } from '../src/ui/overview.ts';
+import { load, state } from './helpers.ts';
+import { random, shop } from '../tools/sample.mjs';
+
+const recording = load(shop());
+
+test('a change is told to all who listen', () => {
+  const store = new Store();
+  const seen: string[] = [];
+  store.on((s) => seen.push(s.search));
+  store.on((s) => seen.push(s.search.toUpperCase()));
+  store.set({ search: 'x' });
+  assert.deepEqual(seen, ['x', 'X']);
+  assert.equal(INITIAL.search, '');
+});
+
+test('turning the tree round drops a focus that means nothing in the other', () => {
+  const store = new Store(state({ focus: [1, 2] }));
+  store.set({ collapse: true });
+  assert.deepEqual(store.state.focus, [1, 2]);
+  store.set({ reverse: false });
+  assert.deepEqual(store.state.focus, [1, 2]);
+  store.set({ reverse: true });
+  assert.deepEqual(store.state.focus, []);
+  store.set({ reverse: false, focus: [3] });
+  assert.deepEqual(store.state.focus, [3]);
+});
+
+test('an address brings back the same state', () => {
+  const full = state({
+    time: { from: 1234, to: 5_678_901 }, threads: [0, 2, 5], search: 'a&b=#%<', regex: true, only: true, reverse: true,
+    collapse: true, focus: [1, 40, 7], method: 12, view: 'methods', flames: true, order: 'name',
+  });
+  assert.deepEqual(fromHash(`#${toHash(full, recording)}`, recording), full);
+  assert.equal(toHash(state(), recording), '');
+  assert.deepEqual(fromHash('', recording), INITIAL);
+});
+
+test('an address that does not fit is as if it were not there', () => {
+  const hash = 'event=nope&ms=9-2&threads=0.99&focus=zzzzzz&method=-1&order=x&callers=yes';
+  assert.deepEqual(fromHash(hash, recording), INITIAL);
+  const next = random(3);
+  for (let i = 0; i < 200; i++) {
+    const junk = Array.from({ length: 40 }, () => String.fromCharCode(32 + next() * 95)).join('');
+    assert.ok(fromHash(`ms=${junk}&threads=${junk}&focus=${junk}&method=${junk}`, recording));
+  }
+});
+
+test('ticks stand at round times with room between them', () => {
+  assert.equal(tickStep(10e9, 1000, 90), 1e9);
+  assert.equal(tickStep(10e9, 400, 90), 5e9);
+  assert.equal(tickStep(60e9, 1400, 90), 5e9);
+  for (const length of [1, 17, 1e3, 12_345, 1e12])
+    for (const width of [300, 1000, 2500]) {
+      const step = tickStep(length, width, 90);
+      assert.ok((step * width) / length >= 89.999 && (step * width) / length <= 900 * 1.001);
+    }
+});

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+import type { SampleRecording } from './sample.mjs';
+export function encodeData(sections: { data: ArrayBufferView }[]): string;
+export function encodeMeta(meta: unknown): string;
+export function encode(recording: SampleRecording): { meta: string; data: string };
+export function fill(template: string, block: { meta: string; data: string }): string;
