@@ -5,7 +5,7 @@ import { printable, type Recording } from './data/recording.ts';
 import { Answers } from './model/answers.ts';
 import { fromHash, toHash } from './model/hash.ts';
 import { Store, type State } from './model/selection.ts';
-import { Announcer, copyText, el, setText } from './ui/dom.ts';
+import { Announcer, copyText, el, measured, setText } from './ui/dom.ts';
 import { Header } from './ui/header.ts';
 import { Help, type KeyGroup } from './ui/help.ts';
 import { Legend } from './ui/legend.ts';
@@ -35,6 +35,7 @@ export class App {
   private readonly help: Help;
   private readonly keys: readonly Key[];
   private readonly themeButton: HTMLButtonElement;
+  private readonly events: HTMLSelectElement;
   private readonly panel = el('div', { class: 'panel', role: 'tabpanel' });
   private readonly body = el('div', { class: 'body' });
   private scheduled = false;
@@ -65,6 +66,7 @@ export class App {
     this.overview = new Overview(this.page);
     this.threads = new Threads(this.page);
     this.search = new SearchBox(this.page);
+    this.events = this.eventChoice();
     this.keys = this.pageKeys();
     this.help = new Help(this.keyGroups());
     this.build();
@@ -72,14 +74,14 @@ export class App {
     window.addEventListener('hashchange', () => this.onHash());
     document.addEventListener('keydown', (e) => this.onKey(e));
     this.ready = true;
-    this.render();
+    measured('dnprof-render', () => this.render());
   }
 
   private build(): void {
     const { announcer, tooltip, menu } = this.page;
     const tabList = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' }, ...this.tabs);
     tabList.addEventListener('keydown', (e) => this.onTabKey(e));
-    const bar = el('div', { class: 'bar-row' }, this.threadsToggle(), tabList, this.eventChoice(), this.search.element);
+    const bar = el('div', { class: 'bar-row' }, this.threadsToggle(), tabList, this.events, this.search.element);
     this.panel.append(...this.views.map((v) => v.element));
     this.body.append(this.threads.element, el('main', { class: 'main' }, bar, this.panel));
     this.host.replaceChildren(
@@ -110,12 +112,12 @@ export class App {
     button.setAttribute('aria-expanded', String(!hidden));
   }
 
-  private eventChoice(): HTMLElement | null {
+  private eventChoice(): HTMLSelectElement {
     const { events } = this.recording;
-    if (events.length < 2) return null;
     const select = el(
-      'select', { 'aria-label': 'Event', onchange: () => this.store.set({ event: select.selectedIndex }) },
-      ...events.map((e, i) => el('option', { selected: i === this.store.state.event }, e.info.name)),
+      'select',
+      { 'aria-label': 'Event', hidden: events.length < 2, onchange: () => this.store.set({ event: select.selectedIndex }) },
+      ...events.map((e) => el('option', {}, printable(e.info.name))),
     );
     return select;
   }
@@ -195,19 +197,17 @@ export class App {
     this.scheduled = true;
     requestAnimationFrame(() => {
       this.scheduled = false;
-      this.render();
+      measured('dnprof-render', () => this.render());
     });
   }
 
   private render(): void {
-    const start = performance.now();
     const { state } = this.store;
     this.showView();
     for (const part of [this.header, this.overview, this.threads, this.search, this.legend]) part.render(state);
     this.view.render(state);
     setText(this.themeButton, THEME_NAMES[this.theme.name]);
     this.keepHash(state);
-    performance.measure('dnprof-render', { start, end: performance.now() });
   }
 
   private showView(): void {
@@ -217,6 +217,7 @@ export class App {
       this.tabs[i]!.setAttribute('aria-selected', String(v === view));
       this.tabs[i]!.tabIndex = v === view ? 0 : -1;
     });
+    this.events.selectedIndex = this.store.state.event;
     this.panel.setAttribute('aria-label', view.title);
     const { title } = this.recording.meta;
     document.title = `${printable(title) || 'recording'} – dnprof`;

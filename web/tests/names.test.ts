@@ -18,6 +18,7 @@ const FORMS: [string, string[]][] = [
   ['Shop.Tokenizer+<Split>d__3.MoveNext()', ['Shop.Tokenizer+<Split>d__3.MoveNext', 'Tokenizer+<Split>d__3.MoveNext', 'MoveNext']],
   ['Run(System.Func<System.Int32>)', ['Run']],
   ['libc.so.6!memcpy', ['memcpy']],
+  ['libc.so.6!std::sort', ['std::sort', 'sort']],
   ['libcoreclr.so!WKS::gc_heap::mark(unsigned char**)', ['libcoreclr.so!WKS::gc_heap::mark', 'gc_heap::mark', 'mark']],
   ['lib.so!std::sort<std::vector<int> >(std::less<int>)', ['lib.so!std::sort<std::vector<int> >', 'std::sort<vector<int> >']],
   ['[k] do_syscall_64', []],
@@ -42,6 +43,7 @@ test('names get shorter by arguments, then by namespace, then by type', () => {
 test('a name for a list has its place apart', () => {
   assert.deepEqual(nameParts('System.IO.File.ReadAllText(System.String)'), { short: 'File.ReadAllText', place: 'System.IO' });
   assert.deepEqual(nameParts('libcoreclr.so!WKS::gc_heap::mark(int)'), { short: 'gc_heap::mark', place: 'libcoreclr.so!WKS' });
+  assert.deepEqual(nameParts('libc.so.6!memcpy'), { short: 'memcpy', place: 'libc.so.6' });
   assert.deepEqual(nameParts('[k] vfs_read'), { short: '[k] vfs_read', place: '' });
 });
 

@@ -200,7 +200,8 @@ export class Answers {
         best = n;
         most = total[n]!;
       }
-    return this.recording.stack(best);
+    const stack = this.recording.stack(best);
+    return s.collapse ? stack.filter((f, i) => f !== stack[i - 1]) : stack;
   }
 
   /** Length of the recording in its units of time; never 0, and no sample lies outside. */

@@ -47,7 +47,9 @@ function split(name: string) {
   const at = argumentsAt(whole);
   const bare = at > 0 ? whole.slice(0, at) : whole;
   const starts = partStarts(bare);
-  const last = (parts: number) => starts[Math.max(0, starts.length - parts)]!;
+  // A library is where a symbol is, not what it belongs to.
+  const outer = bare[starts[1]! - 1] === '!' ? 1 : 0;
+  const last = (parts: number) => starts[Math.max(outer, starts.length - parts)]!;
   return { mark, bare, last };
 }
 

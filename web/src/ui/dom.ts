@@ -40,6 +40,18 @@ export function toggle(label: string, title: string, onclick: () => void): HTMLB
   return el('button', { type: 'button', class: 'toggle', title, 'aria-pressed': 'false', onclick }, label);
 }
 
+const KEPT_MEASURES = 200;
+let measures = 0;
+
+/** Does some work and notes how long it took, for the browser's own tools and for tests. */
+export function measured<T>(name: string, work: () => T): T {
+  const start = performance.now();
+  const result = work();
+  if (++measures % KEPT_MEASURES === 0) performance.clearMeasures();
+  performance.measure(name, { start, end: performance.now() });
+  return result;
+}
+
 /** Says something to those who cannot see the picture. */
 export class Announcer {
   readonly element = el('div', { class: 'unseen', role: 'status', 'aria-live': 'polite' });

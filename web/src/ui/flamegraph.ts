@@ -10,7 +10,7 @@ import { Layout, layOut, type Span } from '../model/layout.ts';
 import type { StackTree } from '../model/tree.ts';
 import type { EventInfo } from '../data/meta.ts';
 import type { Page } from '../views/view.ts';
-import { el, prefersLessMotion } from './dom.ts';
+import { el, measured, prefersLessMotion } from './dom.ts';
 import type { Item } from './menu.ts';
 import { Painter, ROW_HEIGHT, type Rows } from './painter.ts';
 import type { Card } from './tooltip.ts';
@@ -213,10 +213,11 @@ export class FlameGraph {
   }
 
   paint(): void {
-    if (!this.picture || this.width === 0) return;
-    const start = performance.now();
+    if (this.picture && this.width > 0) measured('dnprof-draw', () => this.draw(this.picture!));
+  }
+
+  private draw({ tree, focus, matches }: Picture): void {
     this.update();
-    const { tree, focus, matches } = this.picture;
     const scene = {
       tree,
       matches,
@@ -227,7 +228,6 @@ export class FlameGraph {
     };
     this.painter.paint(scene, this.visibleRows());
     this.outline();
-    performance.measure('dnprof-draw', { start, end: performance.now() });
   }
 
   /** Outlines of what is under the pointer and, when the graph has the keyboard, of the cursor. */

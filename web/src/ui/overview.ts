@@ -145,7 +145,7 @@ export class Overview {
       const x = Math.round(this.toX(t)) + 0.5;
       context.moveTo(x, floor);
       context.lineTo(x, floor + 4);
-      const label = duration(Math.round(t * time_unit_ns));
+      const label = duration(Math.round(t * time_unit_ns)).replace(/\.0+ /, ' ');
       if (x + context.measureText(label).width + 6 < this.width) context.fillText(label, x + 4, floor + 9);
     }
     context.stroke();

@@ -29,6 +29,8 @@ export interface TableOptions {
   readonly columns: readonly Column[];
   readonly sort: string;
   readonly rowHeight: number;
+  /** Narrower than this, minor columns are left out. */
+  readonly compactBelow: number;
   readonly empty: string;
   readonly multiple?: boolean;
   /** Chosen by a click, Enter or the space bar. */
@@ -80,14 +82,20 @@ export class Table {
       },
       this.head, this.body, this.empty,
     );
-    this.setCompact(false);
+    this.setCompact();
     this.element.style.setProperty('--row', `${options.rowHeight}px`);
     this.body.addEventListener('scroll', () => this.draw());
     this.element.addEventListener('keydown', (e) => this.onKey(e));
-    new ResizeObserver(() => this.draw()).observe(this.body);
+    new ResizeObserver(() => this.resize()).observe(this.element);
   }
 
-  setCompact(compact: boolean): void {
+  private resize(): void {
+    this.setCompact();
+    this.draw();
+  }
+
+  private setCompact(): void {
+    const compact = this.element.clientWidth > 0 && this.element.clientWidth < this.options.compactBelow;
     const shown = this.options.columns.filter((c) => !compact || !c.minor);
     this.element.style.setProperty('--columns', shown.map((c) => c.width).join(' '));
     this.element.classList.toggle('compact', compact);

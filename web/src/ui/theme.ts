@@ -64,13 +64,14 @@ function readColors(): Colors {
 }
 
 export class ThemeSwitch {
-  private theme: Theme = 'auto';
+  private readonly system = window.matchMedia('(prefers-color-scheme: dark)');
+  private theme: Theme;
   private current: Colors | null = null;
 
   constructor(private readonly changed: () => void) {
     this.theme = this.stored();
     this.apply();
-    window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.apply());
+    this.system.addEventListener('change', () => this.apply());
   }
 
   get name(): Theme {
@@ -100,9 +101,8 @@ export class ThemeSwitch {
   }
 
   private apply(): void {
-    const root = document.documentElement;
-    if (this.theme === 'auto') root.removeAttribute('data-theme');
-    else root.setAttribute('data-theme', this.theme);
+    const system = this.system.matches ? 'dark' : 'light';
+    document.documentElement.dataset['theme'] = this.theme === 'auto' ? system : this.theme;
     this.current = null;
     this.changed();
   }

@@ -19,6 +19,7 @@ export class Threads {
   private readonly threads: readonly ThreadInfo[];
   private weights: Float64Array = new Float64Array(0);
   private heaviest = 1;
+  private sum = 0;
   private state: State;
 
   constructor(private readonly page: Page) {
@@ -30,7 +31,7 @@ export class Threads {
     });
     this.all = el('button', { type: 'button', class: 'small', onclick: () => this.choose(null) }, 'All');
     this.table = new Table({
-      label: 'Threads', columns: this.columns(), sort: 'samples', rowHeight: 26, multiple: true,
+      label: 'Threads', columns: this.columns(), sort: 'samples', rowHeight: 26, compactBelow: 300, multiple: true,
       empty: 'No thread of this name.',
       choose: (row, event) => this.onChoose(row, event),
       chosen: (row) => this.state.threads?.includes(row) ?? false,
@@ -57,13 +58,13 @@ export class Threads {
         text: (t) => this.name(t),
         hint: (t) => `${this.name(t)}, tid ${threads[t]!.tid}`,
       },
-      { name: 'tid', title: 'TID', width: '52px', numeric: true, compare: (a, b) => threads[a]!.tid - threads[b]!.tid, text: (t) => String(threads[t]!.tid) },
+      { name: 'tid', title: 'TID', width: '52px', numeric: true, minor: true, compare: (a, b) => threads[a]!.tid - threads[b]!.tid, text: (t) => String(threads[t]!.tid) },
       {
         name: 'samples', title: 'Samples', width: '72px', numeric: true,
         compare: (a, b) => (this.weights[a] ?? 0) - (this.weights[b] ?? 0),
         text: (t) => count(this.weights[t] ?? 0),
         bar: (t) => (this.weights[t] ?? 0) / this.heaviest,
-        hint: (t) => `${percent(this.weights[t] ?? 0, this.weights.reduce((a, b) => a + b, 0))} of the samples in this time`,
+        hint: (t) => `${percent(this.weights[t] ?? 0, this.sum)} of the samples in this time`,
       },
       {
         name: 'cpu', title: 'CPU', width: '60px', numeric: true,
@@ -78,6 +79,7 @@ export class Threads {
     this.state = state;
     this.weights = this.page.answers.weights(state).byThread;
     this.heaviest = this.weights.reduce((most, w) => Math.max(most, w), 1);
+    this.sum = this.weights.reduce((a, b) => a + b, 0);
     const chosen = state.threads?.length ?? 0;
     setText(this.heading, chosen > 0 ? `${chosen} of ${count(this.threads.length)} threads` : `Threads (${count(this.threads.length)})`);
     this.all.hidden = state.threads === null;

@@ -62,7 +62,7 @@ export class MethodsView implements View {
 
   constructor(private readonly page: Page) {
     this.table = new Table({
-      label: 'Methods', columns: this.columns(), sort: 'self', rowHeight: 26, empty: 'No method in this selection.',
+      label: 'Methods', columns: this.columns(), sort: 'self%', rowHeight: 26, compactBelow: 760, empty: 'No method in this selection.',
       choose: (frame) => page.store.set({ method: frame }),
       open: (frame) => this.openInFlame(frame),
       chosen: (frame) => page.store.state.method === frame,
@@ -166,10 +166,10 @@ export class MethodsView implements View {
     this.chosen.hidden = method === null;
     this.hint.hidden = method !== null;
     this.element.classList.toggle('with-sandwich', method !== null);
-    this.table.setCompact(method !== null);
     if (method === null) return;
     const { info } = answers.rows(state);
     const [self, total] = [this.self[method]!, this.total[method]!];
+    this.chosenName.title = recording.name(method);
     this.chosenName.replaceChildren(...breakable(recording.name(method)));
     setText(
       this.chosenFacts,

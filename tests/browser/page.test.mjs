@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+// The report page in a real browser.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { close, colorsOf, encodeMeta, hashOf, open, pageText, pixels, press, samples, save, settle, shots, skip, textOf } from './page.mjs';
+
+after(close);
+
+const shop = samples.shop();
+const shopText = await pageText(shop);
+const shopPage = save(shopText);
+const [cpu] = shop.events;
+
+const nameOf = (frame) => shop.strings[shop.frameName[frame]];
+
+/** Samples that satisfy a condition on their stack (names), thread and time. */
+function countSamples(condition) {
+  let sum = 0;
+  for (let i = 0; i < cpu.time.length; i++) {
+    const stack = [];
+    for (let n = cpu.node[i]; n !== 0; n = shop.nodeParent[n]) stack.push(nameOf(shop.nodeFrame[n]));
+    if (condition(stack, cpu.thread[i], cpu.time[i])) sum += cpu.weight[i];
+  }
+  return sum;
+}
+
+const all = countSamples(() => true);
+const share = (n) => `${((100 * n) / all).toFixed((100 * n) / all >= 10 ? 1 : 2)}%`;
+const thousands = (n) => n.toLocaleString('en-US');
+
+function browserTest(name, file, options, run) {
+  test(name, { skip }, async () => {
+    const { page, done } = await open(file, options);
+    try {
+      await run(page);
+    } finally {
+      assert.deepEqual(await done(), []);
+    }
+  });
+}
+
+browserTest('opens from a file: header, threads, picture, legend', shopPage, {}, async (page) => {
+  assert.equal(await page.title(), 'Shop.dll – dnprof');
+  assert.equal(await textOf(page, 'h1'), 'Shop.dll');
+  assert.match(await textOf(page, '.command'), /dotnet Shop\.dll --orders 'data\/orders 2026\.json'/);
+  assert.match(await textOf(page, '.title .facts'), /\.NET 10\.0\.12.*pid 48213.*10\.4 s/);
+  assert.deepEqual(await page.$$eval('.stat', (s) => s.map((x) => x.textContent)), [
+    `samples${thousands(all)}`, 'lost0', 'truncated0', 'unresolved0', 'failed0',
+  ]);
+  assert.equal(await page.locator('.threads .table-row:visible').count(), 7);
+  assert.ok((await colorsOf(page, '.flame-canvas')) > 20);
+  assert.ok((await colorsOf(page, '.overview canvas')) > 5);
+  const gc = countSamples((stack) => (stack[0] ?? '').includes('!WKS::'));
+  assert.ok((await page.$$eval('.legend-item', (l) => l.map((x) => x.textContent))).includes(`GC${share(gc)}`));
+});
+
+browserTest('search shows the total share of its matches, each sample once', shopPage, {}, async (page) => {
+  await press(page, '/');
+  await page.keyboard.type('introsort');
+  await settle(page);
+  const sorting = countSamples((stack) => stack.some((n) => n.includes('IntroSort')));
+  assert.equal(await textOf(page, '.share'), `${share(sorting)} · 1 name`);
+  await page.click('.search .toggle >> text=Only');
+  await settle(page);
+  assert.match(await textOf(page, '.focus-share'), new RegExp(`^${thousands(sorting)} samples`));
+  assert.equal(await textOf(page, '.share'), '100% · 1 name');
+  await page.focus('.search input');
+  await press(page, 'Escape');
+  assert.equal(await textOf(page, '.share'), '');
+  assert.equal(await hashOf(page), '');
+});
+
+browserTest('search takes regular expressions and says when one is wrong', shopPage, {}, async (page) => {
+  await page.click('.search .toggle >> text=.*');
+  await page.fill('.search input', '^Shop\\.(Search|Pricing)\\.');
+  await settle(page);
+  const n = countSamples((stack) => stack.some((x) => /^Shop\.(Search|Pricing)\./.test(x)));
+  assert.ok((await textOf(page, '.share')).startsWith(`${share(n)} · `));
+  await page.fill('.search input', '(');
+  await settle(page);
+  assert.equal(await textOf(page, '.share'), 'Not a regular expression');
+  assert.equal(await page.getAttribute('.search input', 'aria-invalid'), 'true');
+});
+
+browserTest('zooms by click, out by Escape, and shows what is under the pointer', shopPage, { motion: 'no-preference' }, async (page) => {
+  const box = await page.locator('.flame-canvas').first().boundingBox();
+  const [x, y] = [box.x + box.width * 0.9, box.y + 6.5 * 20];
+  await page.mouse.move(x, y);
+  assert.match(await textOf(page, '.tooltip'), /Shop\.Program\.Main\(String\[\]\)/);
+  const main = countSamples((stack) => stack.includes('Shop.Program.Main(String[])'));
+  assert.match(await textOf(page, '.tooltip'), new RegExp(`${thousands(main)} samples.*${share(main)}`));
+  await page.mouse.click(x, y);
+  await page.waitForTimeout(400);
+  assert.equal(await textOf(page, '.crumb[aria-current]'), 'Program.Main');
+  assert.match(await textOf(page, '.focus-share'), new RegExp(share(main)));
+  await press(page, 'Escape');
+  assert.equal(await textOf(page, '.crumb[aria-current]'), 'All');
+});
+
+browserTest('is used by keyboard alone, and says where it is', shopPage, {}, async (page) => {
+  await page.focus('.flame-scroll');
+  await press(page, 'ArrowDown', 'ArrowRight');
+  assert.match(await textOf(page, '[role=status]'), /^dotnet!main\. Native · dotnet\. Total [\d,]+ samples/);
+  await press(page, ...Array(5).fill('ArrowDown'));
+  assert.match(await textOf(page, '[role=status]'), /^Shop\.Program\.Main/);
+  await press(page, 'Enter');
+  assert.equal(await textOf(page, '.crumb[aria-current]'), 'Program.Main');
+  await press(page, 'Backspace');
+  assert.equal(await textOf(page, '.crumb[aria-current]'), 'CallDescrWorkerInternal');
+  await press(page, 'Escape', 'o');
+  await press(page, 'ArrowUp');
+  assert.match(await textOf(page, '[role=status]'), /Total/);
+  await press(page, 'Shift+F10');
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('role')), 'menuitem');
+  await press(page, 'ArrowDown', 'ArrowDown', 'Enter');
+  assert.match(await hashOf(page), /view=methods/);
+  await press(page, '1', 'r', 'f', 'n');
+  assert.match(await hashOf(page), /callers=1.*collapse=1.*order=name/);
+});
+
+browserTest('every control can be reached by Tab and shows the focus', shopPage, {}, async (page) => {
+  const seen = new Set();
+  for (let i = 0; i < 40; i++) {
+    await page.keyboard.press('Tab');
+    seen.add(await page.evaluate(() => {
+      const e = document.activeElement;
+      const style = getComputedStyle(e);
+      const frame = e.parentElement ? getComputedStyle(e.parentElement, '::after') : style;
+      const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+      const shown = outlined || parseFloat(frame.borderTopWidth) >= 2;
+      return `${e.getAttribute('aria-label') ?? e.textContent.slice(0, 20)}${shown || e === document.body ? '' : ' UNSEEN'}`;
+    }));
+  }
+  const names = [...seen];
+  assert.deepEqual(names.filter((n) => n.endsWith('UNSEEN')), []);
+  for (const name of ['Time range', 'Threads', 'Search names', 'Methods', 'Flame graph', 'Leaf first', 'All keys'])
+    assert.ok(names.some((n) => n.startsWith(name)) || name === 'Methods', `${name} in ${names.join(' | ')}`);
+});
+
+browserTest('chosen threads are those that all views count', shopPage, {}, async (page) => {
+  const one = countSamples((_, thread) => thread === 0);
+  await page.click('.threads .table-row >> text=Main');
+  await settle(page);
+  assert.equal(await textOf(page, '.focus-share'), `${thousands(one)} samples`);
+  assert.equal(await textOf(page, '.threads h2'), '1 of 7 threads');
+  await page.click('.threads .table-row >> text=.NET BGC', { modifiers: ['Control'] });
+  await settle(page);
+  const two = countSamples((_, thread) => thread === 0 || thread === 5);
+  assert.equal(await textOf(page, '.focus-share'), `${thousands(two)} samples`);
+  await press(page, '2');
+  const top = await page.$$eval('.methods .table-row:not([hidden]) .cell:nth-child(1)', (c) => c.map((x) => Number(x.textContent.replace(/,/g, ''))));
+  assert.ok(top.reduce((a, b) => a + b, 0) <= two);
+  await press(page, 'Shift+T', '1');
+  assert.equal(await textOf(page, '.focus-share'), `${thousands(all)} samples`);
+  await page.fill('.threads input', 'worker');
+  assert.equal(await page.locator('.threads .table-row:visible').count(), 5);
+});
+
+browserTest('a time range is dragged, moved and dropped', shopPage, {}, async (page) => {
+  const box = await page.locator('.overview-area').boundingBox();
+  const drag = async (from, to) => {
+    await page.mouse.move(box.x + box.width * from, box.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * to, box.y + 30, { steps: 3 });
+    await page.mouse.up();
+    await settle(page);
+  };
+  await drag(0.25, 0.5);
+  const [from, to] = /ms=([\d.]+)-([\d.]+)/.exec(await hashOf(page)).slice(1).map((ms) => Number(ms) * 1000);
+  assert.ok(Math.abs(from - 2.6e6) < 3e4 && Math.abs(to - 5.2e6) < 3e4, `${from} ${to}`);
+  const inside = countSamples((_, __, time) => time >= from && time < to);
+  assert.equal(await textOf(page, '.focus-share'), `${thousands(inside)} samples`);
+  assert.match(await page.getAttribute('.overview-area', 'aria-valuetext'), /2\.6\d s – 5\.\d+ s/);
+  await page.screenshot({ path: join(shots, 'range.png') });
+  await drag(0.4, 0.6);
+  const moved = /ms=([\d.]+)-([\d.]+)/.exec(await hashOf(page)).slice(1).map((ms) => Number(ms) * 1000);
+  assert.ok(Math.abs(moved[1] - moved[0] - (to - from)) < 2 && moved[0] > from + 1.9e6);
+  await page.focus('.overview-area');
+  await press(page, '+', 'ArrowLeft', 'Shift+ArrowRight');
+  assert.match(await hashOf(page), /ms=/);
+  await press(page, 'Escape');
+  assert.equal(await textOf(page, '.focus-share'), `${thousands(all)} samples`);
+});
+
+browserTest('methods: sorted, filtered, with callers and callees', shopPage, {}, async (page) => {
+  await press(page, '2');
+  const column = (n) => page.$$eval(`.methods .table-row:not([hidden]) .cell:nth-child(${n}) .text`, (c) => c.map((x) => x.textContent));
+  const selfs = (await column(1)).map((t) => Number(t.replace(/,/g, '')));
+  assert.deepEqual(selfs, [...selfs].sort((a, b) => b - a));
+  await page.click('.methods [role=columnheader] >> text=Method');
+  await settle(page);
+  assert.equal(await page.getAttribute('.methods [aria-sort]', 'aria-sort'), 'ascending');
+  await page.fill('.search input', 'IntroSort');
+  await settle(page);
+  assert.deepEqual(await column(5), ['ArraySortHelper<Order>.IntroSort']);
+  const total = countSamples((stack) => stack.some((n) => n.includes('.IntroSort(')));
+  assert.deepEqual(await column(3), [thousands(total)]);
+  await page.focus('.methods .table');
+  await press(page, 'Enter');
+  assert.match(await textOf(page, '.sandwich-head'), new RegExp(`IntroSort.*${thousands(total)} samples`));
+  assert.ok((await colorsOf(page, '.sandwich .flame-canvas')) > 3);
+  await page.screenshot({ path: join(shots, 'methods.png') });
+  await page.click('text=In the flame graph');
+  await settle(page);
+  assert.match(await hashOf(page), /focus=.*|q=/);
+  assert.equal(await textOf(page, '.crumb[aria-current]'), 'ArraySortHelper<Order>.IntroSort');
+});
+
+browserTest('the address keeps the view, and opens it again', shopPage, { hash: 'view=methods&q=Sort&threads=0&ms=1000-9000&method=3' }, async (page) => {
+  assert.equal(await page.inputValue('.search input'), 'Sort');
+  assert.equal(await page.getAttribute('.tab >> nth=1', 'aria-selected'), 'true');
+  assert.equal(await textOf(page, '.threads h2'), '1 of 7 threads');
+  const before = await hashOf(page);
+  await page.reload();
+  await page.waitForSelector('.header');
+  assert.equal(await hashOf(page), before);
+  await page.evaluate(() => (location.hash = 'q=Json'));
+  await settle(page);
+  assert.equal(await page.inputValue('.search input'), 'Json');
+});
+
+browserTest('all keys are on "?"', shopPage, {}, async (page) => {
+  await press(page, '?');
+  const text = await textOf(page, 'dialog[open]');
+  for (const what of ['leaf first', 'fold recursion', 'copy the name', 'whole time', 'callers and callees', 'zoom in']) assert.ok(text.includes(what), what);
+  await page.screenshot({ path: join(shots, 'help.png') });
+  await press(page, 'Escape');
+  assert.equal(await page.locator('dialog[open]').count(), 0);
+});
+
+browserTest('a kind is brought out, so that colours need not be told apart', shopPage, {}, async (page) => {
+  // The first row of the picture is "all", of another kind.
+  const first = async () => (await pixels(page, '.flame-canvas', { x: 300, y: 10, width: 1, height: 1 }))[0];
+  const before = await first();
+  await page.click('.legend-item >> text=GC');
+  await page.mouse.move(10, 10);
+  await settle(page);
+  assert.equal(await page.getAttribute('.legend-item >> nth=4', 'aria-pressed'), 'true');
+  assert.notEqual(await first(), before);
+  await page.click('.legend-item >> text=GC');
+  await page.mouse.move(10, 10);
+  await settle(page);
+  assert.equal(await first(), before);
+});
+
+const hostilePage = save(await pageText(samples.hostile()));
+
+for (const scheme of ['light', 'dark'])
+  browserTest(`hostile names stay text, ${scheme}`, hostilePage, { scheme }, async (page) => {
+    await press(page, '2');
+    await page.hover('.methods .table-row >> nth=2');
+    await page.click('.methods .table-row >> nth=2');
+    await press(page, '1');
+    const box = await page.locator('.flame-canvas').first().boundingBox();
+    for (const part of [0.05, 0.3, 0.6]) await page.mouse.move(box.x + box.width * part, box.y + 50);
+    await page.mouse.click(box.x + 30, box.y + 50, { button: 'right' });
+    await press(page, 'Escape');
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator('img, svg, iframe').count(), 0);
+    assert.equal(await page.locator('script').count(), 3);
+    assert.ok((await textOf(page, '.problems')).includes('</script><img src=x onerror='));
+    assert.equal(await textOf(page, '.stat.warn'), 'lost12');
+    await page.screenshot({ path: join(shots, `hostile-${scheme}.png`) });
+  });
+
+const meta = (text, change) => {
+  const [head, rest] = text.split('<script id="dnprof-meta" type="application/json">');
+  const end = rest.indexOf('</script>');
+  return `${head}<script id="dnprof-meta" type="application/json">${encodeMeta(change(JSON.parse(rest.slice(0, end))))}${rest.slice(end)}`;
+};
+
+const BROKEN = {
+  'cut in its data': [shopText.slice(0, -60_000), /cut off/],
+  'cut before its data': [shopText.slice(0, shopText.indexOf('<script id="dnprof-data"')), /cut off: it holds no recording/],
+  'cut in its description': [shopText.slice(0, shopText.lastIndexOf('"time_unit_ns"')), /damaged or cut off/],
+  'of a later version': [meta(shopText, (m) => ({ ...m, version: 2 })), /version 2.*reads version 1/],
+  'with a part missing': [meta(shopText, (m) => ({ ...m, sections: m.sections.slice(0, -1) })), /longer than it says/],
+  'with other data': [shopText.replace(/(type="text\/plain">).{4000}/s, '$1' + 'QUJD'.repeat(1000)), /damaged or cut off/],
+};
+
+for (const [what, [text, message]] of Object.entries(BROKEN))
+  browserTest(`a page ${what} says so`, save(text), {}, async (page) => {
+    assert.equal(await textOf(page, '.failure h1'), 'This recording cannot be shown');
+    assert.match(await textOf(page, '.failure'), message);
+  });
+
+for (const scheme of ['light', 'dark'])
+  browserTest(`looks right in ${scheme} from 900 to 2560 pixels`, shopPage, { scheme, hash: 'q=Sort' }, async (page) => {
+    for (const width of [900, 1180, 1440, 1920, 2560]) {
+      await page.setViewportSize({ width, height: Math.round(width * 0.6) });
+      for (const view of ['1', '2']) {
+        await press(page, view);
+        const faults = await page.evaluate(() => {
+          const faults = [];
+          if (document.documentElement.scrollWidth > innerWidth) faults.push('the page is wider than the window');
+          const boxes = [...document.querySelectorAll('button, input, h1, .command, .stat, .share, .crumbs, .focus-share, .legend-item')]
+            .filter((e) => e.offsetParent && !e.closest('.table-body, .table-head, .menu, dialog'))
+            .map((e) => [e, e.getBoundingClientRect()]);
+          for (const [a, p] of boxes) {
+            if (p.width > 0 && (p.right > innerWidth + 1 || p.left < -1)) faults.push(`${a.className || a.tagName} is outside`);
+            for (const [b, q] of boxes) {
+              if (a === b || a.contains(b) || b.contains(a)) continue;
+              const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+              const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+              if (w > 1 && h > 1) faults.push(`${a.textContent || a.className} over ${b.textContent || b.className}`);
+            }
+          }
+          return faults;
+        });
+        assert.deepEqual(faults, [], `${width}, view ${view}`);
+        await page.screenshot({ path: join(shots, `${scheme}-${width}-${view}.png`) });
+      }
+    }
+  });
+
+browserTest('the switch chooses light or dark against the system', shopPage, { scheme: 'light' }, async (page) => {
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  await press(page, 'd', 'd');
+  assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
+  assert.notEqual(await ground(), light);
+  await press(page, 'd');
+  assert.equal(await ground(), light);
+});

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// How long a page of 200,000 distinct stacks takes to open and to redraw. The figures are printed; the
+// bounds are wide, since nobody knows what else the machine is doing.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { close, open, pageText, samples, save, settle, skip } from './page.mjs';
+
+after(close);
+
+const OPEN_MS = 3000;
+const REDRAW_MS = 50;
+/** How far over a target is a fault and not noise. */
+const SLACK = 4;
+
+const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+
+/** The time the page itself works for an action: all it renders and draws until nothing is left to do. */
+async function cost(page, action, wait = 0) {
+  await page.evaluate(() => performance.clearMeasures());
+  await action();
+  if (wait) await page.waitForTimeout(wait);
+  await settle(page);
+  const spent = await page.evaluate(() => performance.getEntriesByType('measure').map((m) => [m.name, m.startTime, m.duration]));
+  // A draw inside of a render is part of it.
+  const renders = spent.filter(([name]) => name === 'dnprof-render');
+  const draws = spent.filter(([name, start]) => name === 'dnprof-draw' && !renders.some(([, s, d]) => start >= s && start < s + d));
+  return Math.max(0, ...[...renders, ...draws].map(([, , duration]) => duration));
+}
+
+test('200,000 distinct stacks', { skip, timeout: 180_000 }, async (t) => {
+  const recording = samples.large();
+  const stacks = new Set(recording.events[0].node).size;
+  const file = save(await pageText(recording));
+  const { page, done } = await open(file, { motion: 'no-preference' });
+  const opened = await page.evaluate(() => performance.getEntriesByName('dnprof-open')[0].duration);
+  t.diagnostic(`${stacks} distinct stacks, ${recording.nodeParent.length} calls, ${recording.events[0].time.length} samples`);
+  t.diagnostic(`open: ${opened.toFixed(0)} ms (target ${OPEN_MS})`);
+  assert.ok(stacks >= 150_000);
+  assert.ok(opened < OPEN_MS * SLACK);
+
+  const box = await page.locator('.flame-canvas').first().boundingBox();
+  const sizes = [[1300, 800], [1600, 1000], [1440, 900]];
+  const letters = ['T', 'o', 'k', 'e', 'n'];
+  const steps = {
+    'zoom in': [3, async (i) => page.mouse.click(box.x + 60 + 200 * i, box.y + 30 + 20 * i), 400],
+    'zoom out': [3, async () => page.keyboard.press('Backspace'), 400],
+    'search, a letter': [5, async (i) => { if (i === 0) await page.focus('.search input'); await page.keyboard.type(letters[i]); }],
+    'clear the search': [1, async () => page.keyboard.press('Escape')],
+    'resize': [3, async (i) => page.setViewportSize({ width: sizes[i][0], height: sizes[i][1] })],
+    'pointer': [5, async (i) => page.mouse.move(box.x + 100 + 90 * i, box.y + 70 + 20 * i)],
+    'scroll': [3, async () => page.mouse.wheel(0, 60)],
+    'choose threads': [3, async (i) => page.click(`.threads .table-row >> nth=${i}`), 100],
+    'all threads': [1, async () => { await page.focus('.flame-scroll'); await page.keyboard.press('Shift+T'); }],
+    'leaf first': [1, async () => page.keyboard.press('r')],
+    'root first': [1, async () => page.keyboard.press('r')],
+    'fold recursion': [1, async () => page.keyboard.press('f')],
+    'methods': [1, async () => page.keyboard.press('2')],
+  };
+  const redraws = new Set(['zoom in', 'zoom out', 'search, a letter', 'clear the search', 'resize', 'pointer', 'scroll']);
+  for (const [name, [times, act, wait]] of Object.entries(steps)) {
+    const costs = [];
+    for (let i = 0; i < times; i++) costs.push(await cost(page, () => act(i), wait ?? 60));
+    const target = redraws.has(name) ? ` (target ${REDRAW_MS})` : '';
+    t.diagnostic(`${name}: median ${median(costs).toFixed(0)} ms, worst ${Math.max(...costs).toFixed(0)} ms${target}`);
+    if (redraws.has(name)) assert.ok(median(costs) < REDRAW_MS * SLACK, name);
+  }
+  assert.deepEqual(await done(), []);
+});
