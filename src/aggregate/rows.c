@@ -54,6 +54,18 @@ static void put(struct dnp_rows *rows, struct dnp_row row)
 	*slot = row;
 }
 
+/* Fetches the row's place in the table, and puts there the row that has waited longest for its own.
+ */
+static void put_soon(struct dnp_rows *rows, struct dnp_row row)
+{
+	struct dnp_row *ahead = &rows->ahead[rows->next_ahead++ % DNP_ROWS_AHEAD];
+
+	if (ahead->weight)
+		put(rows, *ahead);
+	*ahead = row;
+	__builtin_prefetch(&rows->slots[home_of(rows, &row)], 1);
+}
+
 void dnp_rows_settle(struct dnp_rows *rows)
 {
 	for (unsigned i = 0; i < DNP_ROWS_AHEAD; i++) {
@@ -82,21 +94,28 @@ static int rebuild(struct dnp_rows *rows, size_t capacity, unsigned coarser)
 
 		row.bin >>= coarser;
 		if (row.weight)
-			put(rows, row);
+			put_soon(rows, row);
 	}
+	dnp_rows_settle(rows);
 	free(old.slots);
 	return 0;
 }
 
+/* Whether bins can get four times as wide: while there are many, or when nothing else helps. */
 static bool bins_to_spare(const struct dnp_rows *rows)
 {
-	return rows->timed && rows->newest_us >> rows->shift >= DNP_ROWS_MIN_BINS * 2;
+	uint64_t bins = rows->newest_us >> rows->shift;
+
+	return rows->timed &&
+		(bins >= DNP_ROWS_MIN_BINS * 4 || (bins && rows->n >= rows->limit * 2));
 }
 
 static int make_room(struct dnp_rows *rows)
 {
-	while (rows->n >= rows->limit && bins_to_spare(rows))
-		if (rebuild(rows, rows->capacity, 1))
+	/* Down to half, so that this is not to be done again soon. */
+	for (size_t most = rows->limit; rows->n >= most && bins_to_spare(rows);
+		most = rows->limit / 2)
+		if (rebuild(rows, rows->capacity, 2))
 			return -ENOMEM;
 	if (rows->n < rows->capacity / 4 * 3)
 		return 0;
@@ -106,7 +125,7 @@ static int make_room(struct dnp_rows *rows)
 int dnp_rows_add(
 	struct dnp_rows *rows, uint64_t time_us, uint32_t thread, uint32_t node, uint64_t weight)
 {
-	struct dnp_row *ahead;
+	uint64_t bin;
 
 	if (!weight)
 		return 0;
@@ -117,13 +136,8 @@ int dnp_rows_add(
 	while (rows->timed && time_us >> rows->shift > UINT32_MAX)
 		if (rebuild(rows, rows->capacity, 1))
 			return -ENOMEM;
-	ahead = &rows->ahead[rows->next_ahead++ % DNP_ROWS_AHEAD];
-	if (ahead->weight)
-		put(rows, *ahead);
-	*ahead = (struct dnp_row){weight, 0, thread, node};
-	if (rows->timed)
-		ahead->bin = (uint32_t)(time_us >> rows->shift);
-	__builtin_prefetch(&rows->slots[home_of(rows, ahead)], 1);
+	bin = rows->timed ? time_us >> rows->shift : 0;
+	put_soon(rows, (struct dnp_row){weight, (uint32_t)bin, thread, node});
 	return 0;
 }
 

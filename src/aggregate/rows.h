@@ -3,9 +3,9 @@
  * The samples of one event, added up: one row for each stack of each thread in each bin of time.
  *
  * A bin is 2^shift microseconds wide. Without `timed` there is one bin for all of time. With it
- * bins begin at one microsecond and double whenever there are more than `limit` rows, as long as
- * the time seen so far keeps DNP_ROWS_MIN_BINS of them, so that memory does not grow with the
- * length of a recording.
+ * bins begin at one microsecond and grow whenever there are more than `limit` rows, as long as the
+ * time seen so far keeps DNP_ROWS_MIN_BINS of them or there are twice as many rows; so memory does
+ * not grow with the length of a recording.
  */
 #ifndef DNP_AGGREGATE_ROWS_H
 #define DNP_AGGREGATE_ROWS_H

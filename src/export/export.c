@@ -5,6 +5,9 @@ const struct dnp_exporter *const dnp_exporters[] = {
 	&dnp_export_text,
 	&dnp_export_json,
 	&dnp_export_collapsed,
+#ifdef DNP_HAVE_PAGE
+	&dnp_export_html,
+#endif
 	NULL,
 };
 

@@ -31,7 +31,8 @@ extern const struct dnp_exporter *const dnp_exporters[];
 const struct dnp_exporter *dnp_exporter_named(const char *name);
 const struct dnp_exporter *dnp_exporter_for(const char *path);
 
-extern const struct dnp_exporter dnp_export_text, dnp_export_json, dnp_export_collapsed;
+extern const struct dnp_exporter dnp_export_text, dnp_export_json, dnp_export_collapsed,
+	dnp_export_html;
 
 /* Writes a file that appears whole or not at all. */
 int dnp_export_file(const struct dnp_exporter *exporter, const struct dnp_profile *profile,
