@@ -2,9 +2,12 @@
 /*
  * A clock that interrupts one thread each time it has used so much CPU.
  *
+ * Intervals are random, spread evenly between half and one and a half times the mean: a program
+ * that does the same thing every few milliseconds would else be seen at always the same places.
+ *
  * Two sources: `perf`, the kernel's cpu-clock event with a signal (exact at any rate, tells the
  * kernel's frames), and `timer`, a POSIX timer on the thread's CPU clock (allowed everywhere, bound
- * to the kernel's tick: what comes late is told by the overrun count).
+ * to the kernel's tick, at even intervals; what comes late is told by the overrun count).
  */
 #ifndef DNP_OS_SAMPLER_H
 #define DNP_OS_SAMPLER_H
@@ -25,11 +28,11 @@ enum dnp_sampler_source {
 /* The sampler of one thread. Zeroed memory is a stopped one. */
 struct dnp_sampler {
 	enum dnp_sampler_source source;
-	int fd;                 /* owned, perf */
-	int timer;              /* owned, timer: kernel id */
-	void *ring;             /* owned, perf: mapped, NULL: no kernel frames */
-	uint64_t interval_ns;   /* of CPU time */
-	_Atomic uint32_t phase; /* perf: 1 while the first, shortened interval runs */
+	int fd;               /* owned, perf */
+	int timer;            /* owned, timer: kernel id */
+	void *ring;           /* owned, perf: mapped, NULL: no kernel frames */
+	uint64_t interval_ns; /* of CPU time */
+	uint64_t random;      /* perf: state of the generator of intervals, the handler's */
 };
 
 /*
@@ -41,7 +44,7 @@ enum dnp_sampler_source dnp_sampler_probe(
 
 /*
  * Starts sampling thread `tid` of this process by signal `signo`. The first interval is `first_ns`
- * (random, so that short threads get their share), the others interval_ns. The handler finds
+ * (random below interval_ns, so that short threads get their share). The handler finds
  * `owner` again by dnp_sampler_owner. Any thread; 0 or -errno.
  */
 int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source source, int kernel,

@@ -16,6 +16,7 @@
 
 DNP_SYMVER(pthread_create);
 DNP_SYMVER(pthread_join);
+DNP_SYMVER(pthread_once);
 DNP_SYMVER(pthread_attr_setstacksize);
 DNP_SYMVER(dlsym);
 DNP_SYMVER(dlopen);

@@ -99,7 +99,7 @@ static int perf_start(
 
 		sampler->ring = ring == MAP_FAILED ? NULL : ring;
 	}
-	atomic_store_explicit(&sampler->phase, 1, memory_order_relaxed);
+	sampler->random = first_ns ^ (uint64_t)tid << 32;
 	atomic_store_explicit(&fd_owner[fd], owner, memory_order_release);
 	if (fcntl(fd, F_SETFL, O_ASYNC) || fcntl(fd, F_SETSIG, signo) ||
 		fcntl(fd, F_SETOWN_EX, &target) || ioctl(fd, PERF_EVENT_IOC_REFRESH, 1)) {
@@ -240,15 +240,25 @@ SIGSAFE size_t dnp_sampler_kernel_frames(struct dnp_sampler *sampler, uint64_t *
 	return (size_t)n;
 }
 
+/* xorshift64*, Vigna 2016. */
+static SIGSAFE uint64_t next_random(uint64_t *state)
+{
+	uint64_t x = *state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*state = x;
+	return x * UINT64_C(0x2545f4914f6cdd1d) >> 11;
+}
+
 SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler)
 {
-	uint64_t period = sampler->interval_ns;
+	uint64_t period;
 
 	if (sampler->source != DNP_SAMPLER_PERF)
 		return;
-	if (atomic_load_explicit(&sampler->phase, memory_order_relaxed)) {
-		atomic_store_explicit(&sampler->phase, 0, memory_order_relaxed);
-		ioctl(sampler->fd, PERF_EVENT_IOC_PERIOD, &period);
-	}
+	period = sampler->interval_ns / 2 + next_random(&sampler->random) % sampler->interval_ns;
+	ioctl(sampler->fd, PERF_EVENT_IOC_PERIOD, &period);
 	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, 1);
 }

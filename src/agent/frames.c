@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/frames.h"
+
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/methods.h"
+#include "base/u64map.h"
+#include "clr/codemap.h"
+#include "clr/hresult.h"
+#include "clr/r2r.h"
+#include "os/clock.h"
+#include "os/generation.h"
+#include "os/modules.h"
+#include "unwind/managed.h"
+#include "unwind/native.h"
+
+/*
+ * What was last known of an address: most frames of most samples end here. Emptied by its key when
+ * code goes away.
+ */
+#define CACHE_SLOTS 8192u
+
+struct cached {
+	dnp_frame_word word;
+	uint64_t generation;
+	uint32_t frame;
+	uint8_t collecting;
+	uint8_t unresolved;
+};
+
+static struct {
+	struct cached cache[CACHE_SLOTS];
+	struct dnp_u64map native;  /* module id, function → frame; the second half for the GC's */
+	struct dnp_u64map kernel;  /* address → frame */
+	struct dnp_u64map modules; /* hash of a managed module's name → module index */
+	struct dnp_u64map elf;     /* module id → module index */
+	uint32_t next_frame, next_module;
+	uint32_t named[3]; /* frames of what has no name of its own */
+	uint32_t kernel_module;
+	int ready;
+} frames;
+
+enum { NAMED_STUB, NAMED_UNKNOWN, NAMED_UNLOADED };
+
+static uint32_t define(struct dnp_drain *drain, struct dnp_rec_frame *rec)
+{
+	rec->index = frames.next_frame++;
+	dnp_write_frame(&drain->writer, rec);
+	return (uint32_t)rec->index;
+}
+
+static uint32_t define_module(struct dnp_drain *drain, struct dnp_rec_module *rec)
+{
+	rec->index = frames.next_module++;
+	dnp_write_module(&drain->writer, rec);
+	return (uint32_t)rec->index;
+}
+
+/* Module 0 is of code without a file; frame 0 is not used, so that 0 means "none" in tables. */
+static void prepare(struct dnp_drain *drain)
+{
+	if (frames.ready)
+		return;
+	frames.ready = 1;
+	frames.next_frame = 1;
+	define_module(drain, &(struct dnp_rec_module){.kind = DNP_MODULE_OTHER});
+}
+
+static uint32_t named(struct dnp_drain *drain, unsigned which)
+{
+	static const char *const names[] = {"[stub]", "[unknown]", "[unloaded]"};
+
+	if (!frames.named[which])
+		frames.named[which] = define(drain,
+			&(struct dnp_rec_frame){
+				.kind = DNP_FRAME_OTHER,
+				.name = dnp_str(names[which]),
+			});
+	return frames.named[which];
+}
+
+static struct dnp_str base_name(struct dnp_str path)
+{
+	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+
+	if (!slash)
+		return path;
+	return (struct dnp_str){slash + 1, path.n - (size_t)(slash + 1 - path.p)};
+}
+
+static uint64_t hash_bytes(struct dnp_str bytes)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	for (size_t i = 0; i < bytes.n; i++)
+		hash = (hash ^ (uint8_t)bytes.p[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static uint32_t managed_module(struct dnp_drain *drain, struct dnp_str path)
+{
+	uint64_t key = hash_bytes(path);
+	uint32_t *known = dnp_u64map_get(&frames.modules, key), index;
+
+	if (known)
+		return *known;
+	index = define_module(drain,
+		&(struct dnp_rec_module){
+			.kind = DNP_MODULE_MANAGED,
+			.path = path,
+			.name = base_name(path),
+		});
+	dnp_u64map_put(&frames.modules, key, index);
+	return index;
+}
+
+static uint32_t method_frame(
+	struct dnp_drain *drain, uint32_t number, enum dnp_frame_kind kind, int *unresolved)
+{
+	uint32_t *frame = dnp_methods_frame(number, kind == DNP_FRAME_R2R);
+	struct dnp_method_text text;
+
+	if (*frame)
+		return *frame;
+	if (!dnp_methods_text(number, &text)) {
+		*unresolved = 1;
+		return named(drain, NAMED_UNKNOWN);
+	}
+	*frame = define(drain,
+		&(struct dnp_rec_frame){
+			.kind = kind,
+			.module = managed_module(drain, text.module),
+			.function = text.token,
+			.name = text.name,
+			.flags = text.flags,
+		});
+	return *frame;
+}
+
+static uint32_t jit_frame(struct dnp_drain *drain, uintptr_t pc, uint64_t time_ns, int *unresolved)
+{
+	struct dnp_code code;
+
+	if (!dnp_codemap_find_at(dnp_walk_codemap(), pc, time_ns, &code)) {
+		*unresolved = 1;
+		return named(drain, NAMED_UNLOADED);
+	}
+	if (!code.method) {
+		*unresolved = 1;
+		return named(drain, NAMED_UNKNOWN);
+	}
+	return method_frame(drain, code.method,
+		code.flags & DNP_CODE_DYNAMIC ? DNP_FRAME_DYNAMIC : DNP_FRAME_MANAGED, unresolved);
+}
+
+static uint32_t r2r_frame(struct dnp_drain *drain, uintptr_t pc, int *unresolved)
+{
+	FunctionID function = 0;
+	ReJITID rejit;
+	uint32_t number = 0;
+
+	if (SUCCEEDED(dnp_com(dnp_agent.info.com, GetFunctionFromIP3, (const uint8_t *)pc,
+		    &function, &rejit)) &&
+		function)
+		number = dnp_methods_number(function);
+	if (!number) {
+		*unresolved = 1;
+		return named(drain, NAMED_UNKNOWN);
+	}
+	return method_frame(drain, number, DNP_FRAME_R2R, unresolved);
+}
+
+static uint32_t elf_module(struct dnp_drain *drain, const struct dnp_elf_module *module)
+{
+	uint32_t *known = dnp_u64map_get(&frames.elf, module->id), index;
+	struct dnp_str path = dnp_str(module->path);
+
+	if (known)
+		return *known;
+	index = define_module(drain,
+		&(struct dnp_rec_module){
+			.kind = DNP_MODULE_NATIVE,
+			.path = path,
+			.name = base_name(path),
+			.build_id = {(const char *)module->build_id, module->build_id_bytes},
+			.base = module->bias,
+		});
+	dnp_u64map_put(&frames.elf, module->id, index);
+	return index;
+}
+
+/* Libraries of the runtime whose work is known by where it is done. */
+static unsigned native_flags(const struct dnp_elf_module *module, int collecting)
+{
+	struct dnp_str name = base_name(dnp_str(module->path));
+
+	if (!strncmp(name.p, "libclrjit", 9))
+		return DNP_FRAME_JIT;
+	if (!strncmp(name.p, "libclrgc", 8))
+		return DNP_FRAME_GC;
+	return collecting && !strncmp(name.p, "libcoreclr", 10) ? DNP_FRAME_GC : 0;
+}
+
+static uint32_t native_frame(
+	struct dnp_drain *drain, uintptr_t pc, uint64_t time_ns, int collecting, int *unresolved)
+{
+	const struct dnp_elf_module *module = dnp_module_find_at(pc, time_ns);
+	uint64_t function, key;
+	unsigned flags;
+	uint32_t *known, frame;
+
+	if (!module) {
+		*unresolved = 1;
+		return named(drain, NAMED_UNLOADED);
+	}
+	if (!dnp_native_function(module, pc, &function))
+		function = pc - module->bias;
+	flags = native_flags(module, collecting);
+	/* Offsets in files stay far below 2^44: the key holds module, kind and offset. */
+	key = (uint64_t)module->id << 46 | (uint64_t)flags << 44 |
+		(function & ((UINT64_C(1) << 44) - 1));
+	known = dnp_u64map_get(&frames.native, key);
+	if (known)
+		return *known;
+	frame = define(drain,
+		&(struct dnp_rec_frame){
+			.kind = DNP_FRAME_NATIVE,
+			.module = elf_module(drain, module),
+			.function = function,
+			.flags = flags,
+		});
+	dnp_u64map_put(&frames.native, key, frame);
+	return frame;
+}
+
+static uint32_t kernel_frame(struct dnp_drain *drain, uintptr_t address)
+{
+	/* The word keeps 56 bits of an address whose upper bits are all set. */
+	uint64_t pc = (uint64_t)address | UINT64_C(0xff) << DNP_FRAME_SHIFT;
+	uint32_t *known = dnp_u64map_get(&frames.kernel, pc), frame;
+
+	if (known)
+		return *known;
+	if (!frames.kernel_module)
+		frames.kernel_module = define_module(drain,
+			&(struct dnp_rec_module){
+				.kind = DNP_MODULE_KERNEL,
+				.path = dnp_str("[kernel]"),
+				.name = dnp_str("[kernel]"),
+			});
+	frame = define(drain,
+		&(struct dnp_rec_frame){
+			.kind = DNP_FRAME_KERNEL,
+			.module = frames.kernel_module,
+			.function = pc,
+		});
+	dnp_u64map_put(&frames.kernel, pc, frame);
+	return frame;
+}
+
+static uint32_t look_up(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
+	int collecting, int *unresolved)
+{
+	/* A return address belongs to the call before it. */
+	uintptr_t pc = DNP_FRAME_ADDR(word) - (word & DNP_FRAME_EXACT ? 0 : 1);
+
+	switch (DNP_FRAME_KIND(word)) {
+	case DNP_WALK_JIT:
+	case DNP_WALK_DYNAMIC: return jit_frame(drain, pc, time_ns, unresolved);
+	case DNP_WALK_R2R: return r2r_frame(drain, pc, unresolved);
+	case DNP_WALK_NATIVE: return native_frame(drain, pc, time_ns, collecting, unresolved);
+	case DNP_WALK_KERNEL: return kernel_frame(drain, DNP_FRAME_ADDR(word));
+	case DNP_WALK_STUB: return named(drain, NAMED_STUB);
+	default: *unresolved = 1; return named(drain, NAMED_UNKNOWN);
+	}
+}
+
+uint32_t dnp_frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
+	int collecting, int *unresolved)
+{
+	uint64_t generation = dnp_generation();
+	struct cached *slot =
+		&frames.cache[word * UINT64_C(0x9e3779b97f4a7c15) >> 51 & (CACHE_SLOTS - 1)];
+
+	if (slot->word == word && slot->generation == generation &&
+		slot->collecting == !!collecting && slot->frame) {
+		*unresolved = slot->unresolved;
+		return slot->frame;
+	}
+	prepare(drain);
+	*slot = (struct cached){
+		.word = word,
+		.generation = generation,
+		.frame = look_up(drain, word, time_ns, collecting, unresolved),
+		.collecting = !!collecting,
+		.unresolved = (uint8_t)*unresolved,
+	};
+	return slot->frame;
+}
+
+void dnp_frames_refresh(void)
+{
+	dnp_native_refresh(dnp_now_ns());
+}
+
+void dnp_frames_reclaim(uint64_t before_ns)
+{
+	dnp_codemap_reclaim(dnp_walk_codemap(), before_ns);
+	dnp_native_reclaim(before_ns);
+	dnp_methods_reclaim(before_ns);
+}
+
+size_t dnp_frames_bytes(void)
+{
+	struct dnp_codemap_stats code;
+	struct dnp_native_stats native;
+
+	dnp_codemap_stats(dnp_walk_codemap(), &code);
+	dnp_native_stats(&native);
+	return sizeof(frames) + code.bytes + native.bytes +
+		(frames.native.capacity + frames.kernel.capacity + frames.elf.capacity +
+			frames.modules.capacity) *
+		16;
+}
+
+void dnp_frames_done(void)
+{
+	dnp_u64map_done(&frames.native);
+	dnp_u64map_done(&frames.kernel);
+	dnp_u64map_done(&frames.modules);
+	dnp_u64map_done(&frames.elf);
+	frames.ready = 0;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The recorder: the profiler's one thread in the target. Every few milliseconds it looks for new
+ * threads and modules, and drains the rings. It alone writes the recording, also its end: it has
+ * all signals blocked, so that a write beyond a file size limit cannot kill the program.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/frames.h"
+#include "agent/methods.h"
+#include "os/clock.h"
+#include "os/modules.h"
+#include "os/process.h"
+#include "os/thread.h"
+#include "store/drain.h"
+
+#define TICK_NS        UINT64_C(10000000)
+#define LOOK_EVERY     10 /* ticks between two looks for threads that have gone or came unseen */
+#define FLUSH_EVERY    50 /* ticks between two flushes: what a killed process can lose */
+#define LAUNCHER_EVERY 20 /* ticks between two looks for the launcher */
+
+static struct {
+	struct dnp_drain drain;
+	struct dnp_own_thread thread;
+	_Atomic int tid;
+	_Atomic uint32_t stop; /* enum dnp_end_reason, 0: go on */
+	_Atomic uint32_t stopped;
+	unsigned known_threads;
+	uint64_t launcher_start;
+} recorder;
+
+int dnp_recorder_owns(int tid)
+{
+	return tid == atomic_load(&recorder.tid);
+}
+
+static int see_thread(int tid, void *context)
+{
+	struct dnp_thread *thread;
+
+	(void)context;
+	recorder.known_threads++;
+	if (dnp_recorder_owns(tid) || dnp_thread_find(tid))
+		return 0;
+	thread = dnp_agent_thread(tid);
+	if (thread)
+		atomic_fetch_or(&thread->flags, DNP_THREAD_LATE);
+	return 0;
+}
+
+/* Threads that the runtime does not tell of: its own, and those of native libraries. */
+static void look_for_threads(unsigned tick)
+{
+	unsigned now = dnp_process_thread_count();
+
+	if (now == recorder.known_threads && tick % LOOK_EVERY)
+		return;
+	recorder.known_threads = 0;
+	dnp_thread_each(see_thread, NULL);
+}
+
+static void write_process(struct dnp_writer *writer)
+{
+	static char command[32768], executable[4096];
+	struct dnp_rec_process rec = {
+		.pid = (uint64_t)getpid(),
+		.parent_pid = (uint64_t)getppid(),
+		.start_ns = dnp_now_ns(),
+		.start_unix_ns = dnp_unix_ns(),
+		.runtime = dnp_str(dnp_agent.runtime),
+		.tool = dnp_str(DNP_VERSION),
+		.cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
+	};
+	struct utsname name;
+	char os[160] = "";
+	ssize_t n;
+
+	rec.command = (struct dnp_str){command, dnp_process_command(command, sizeof(command))};
+	n = readlink("/proc/self/exe", executable, sizeof(executable));
+	rec.executable = (struct dnp_str){executable, n > 0 ? (size_t)n : 0};
+	if (!uname(&name))
+		snprintf(os, sizeof(os), "%s %s", name.sysname, name.release);
+	rec.os = dnp_str(os);
+	rec.process_start_ns = dnp_process_start_ticks(getpid()) *
+		(UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+	dnp_write_process(writer, &rec);
+}
+
+static void write_event(struct dnp_writer *writer)
+{
+	const char *note = dnp_agent.engine->note();
+
+	dnp_write_event(writer,
+		&(struct dnp_rec_event){
+			.index = 0,
+			.name = dnp_str(dnp_agent.engine->name),
+			.unit = dnp_str("samples"),
+			.interval_ns = dnp_agent.options.interval_ns,
+			.source = dnp_str(dnp_agent.engine->source()),
+			.note = dnp_str(note),
+		});
+}
+
+static size_t agent_bytes(void)
+{
+	return dnp_threads_bytes() + dnp_intern_bytes(&recorder.drain.intern) +
+		dnp_methods_bytes() + dnp_frames_bytes();
+}
+
+static void publish(void)
+{
+	struct dnp_session_slot *slot = dnp_agent.slot;
+
+	if (!slot)
+		return;
+	atomic_store_explicit(&slot->samples, recorder.drain.samples, memory_order_relaxed);
+	atomic_store_explicit(&slot->lost, recorder.drain.lost, memory_order_relaxed);
+	atomic_store_explicit(&slot->bytes, recorder.drain.writer.written, memory_order_relaxed);
+}
+
+/* Why recording should end now, 0: it should not. */
+static enum dnp_end_reason end_wanted(unsigned tick, int failed)
+{
+	struct dnp_session *session = dnp_agent.session;
+	enum dnp_end_reason asked = atomic_load_explicit(&recorder.stop, memory_order_acquire);
+
+	if (asked)
+		return asked;
+	if (failed)
+		return DNP_END_DISK;
+	if (!session)
+		return 0;
+	if (atomic_load_explicit(&session->stop, memory_order_acquire))
+		return DNP_END_STOP;
+	if (tick % LAUNCHER_EVERY == 0 &&
+		dnp_process_start_ticks(session->launcher_pid) != recorder.launcher_start)
+		return DNP_END_LAUNCHER;
+	return 0;
+}
+
+static void sleep_tick(uint64_t deadline_ns)
+{
+	uint64_t now = dnp_now_ns();
+	struct timespec left;
+
+	if (now >= deadline_ns)
+		return;
+	left = (struct timespec){0, (long)(deadline_ns - now)};
+	syscall(SYS_futex, &recorder.stop, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
+}
+
+static void finish(enum dnp_end_reason reason)
+{
+	int failed;
+
+	dnp_agent.engine->stop();
+	failed = dnp_drain_round(&recorder.drain, 1);
+	dnp_drain_stats(&recorder.drain, agent_bytes());
+	publish();
+	if (!failed)
+		failed = dnp_drain_close(&recorder.drain, reason);
+	if (dnp_agent.slot) {
+		if (failed)
+			snprintf(dnp_agent.slot->reason, sizeof(dnp_agent.slot->reason),
+				"the recording ended early: writing it failed: %s; make room and "
+				"record again",
+				strerror(-failed));
+		dnp_session_slot_set(dnp_agent.slot, failed ? DNP_SLOT_FAILED : DNP_SLOT_ENDED);
+	}
+	dnp_threads_done();
+	dnp_frames_done();
+}
+
+static void *record(void *context)
+{
+	uint64_t deadline = dnp_now_ns(), quiet_ns;
+	enum dnp_end_reason reason;
+	unsigned tick = 0;
+	int failed = 0;
+
+	(void)context;
+	atomic_store(&recorder.tid, dnp_thread_id());
+	dnp_thread_set_name("dnprof");
+	write_process(&recorder.drain.writer);
+	write_event(&recorder.drain.writer);
+	look_for_threads(0);
+	if (dnp_agent.slot)
+		dnp_session_slot_set(dnp_agent.slot, DNP_SLOT_RECORDING);
+	while (!(reason = end_wanted(tick, failed))) {
+		deadline += TICK_NS;
+		sleep_tick(deadline);
+		if (deadline + TICK_NS < dnp_now_ns())
+			deadline = dnp_now_ns(); /* behind: skip ticks, do not run after them */
+		tick++;
+		quiet_ns = dnp_threads_quiet_since();
+		dnp_frames_refresh();
+		look_for_threads(tick);
+		failed = dnp_drain_round(&recorder.drain, tick % LOOK_EVERY == 0);
+		if (tick % FLUSH_EVERY == 0) {
+			dnp_drain_stats(&recorder.drain, agent_bytes());
+			dnp_writer_flush(&recorder.drain.writer);
+		}
+		dnp_frames_reclaim(quiet_ns);
+		publish();
+	}
+	finish(reason);
+	atomic_store_explicit(&recorder.stopped, 1, memory_order_release);
+	syscall(SYS_futex, &recorder.stopped, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+static uint64_t random_number(void)
+{
+	uint64_t number = 0;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		number = dnp_now_ns() ^ (uint64_t)getpid() << 40;
+	return number;
+}
+
+int dnp_recorder_start(struct dnp_err *err)
+{
+	struct dnp_session *session = dnp_agent.session;
+	int failed = dnp_drain_open(&recorder.drain, dnp_agent.fd, random_number());
+
+	if (failed)
+		return dnp_err(err, failed, "the recording cannot be written: %s; make room for it",
+			strerror(-failed));
+	recorder.drain.frame_of = dnp_frame_of;
+	if (session)
+		recorder.launcher_start = dnp_process_start_ticks(session->launcher_pid);
+	dnp_frames_refresh();
+	failed = dnp_own_thread_start(&recorder.thread, record, NULL);
+	if (failed)
+		return dnp_err(err, failed, "the profiler's thread cannot be started: %s",
+			strerror(-failed));
+	return 0;
+}
+
+/*
+ * Waits for the recorder's end, but not for ever: if the runtime kept it from returning, the
+ * program must still be able to exit. The recording then lacks its end, and readers say so.
+ */
+void dnp_recorder_stop(enum dnp_end_reason reason)
+{
+	struct timespec patience = {10, 0};
+
+	atomic_store_explicit(&recorder.stop, reason, memory_order_release);
+	syscall(SYS_futex, &recorder.stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	while (!atomic_load_explicit(&recorder.stopped, memory_order_acquire))
+		if (syscall(SYS_futex, &recorder.stopped, FUTEX_WAIT_PRIVATE, 0, &patience, NULL,
+			    0) &&
+			errno == ETIMEDOUT)
+			return;
+	dnp_own_thread_join(&recorder.thread);
+}
