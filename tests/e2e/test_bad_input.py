@@ -104,9 +104,14 @@ def test_children_that_never_came(tmp_path):
 
 # The output
 
+def made_folder(path):
+    path.mkdir()
+    return path
+
+
 @pytest.mark.parametrize("make,words", [
     (lambda d: d / "no" / "such" / "out.dnp", ["no such file|does not exist"]),
-    (lambda d: d, ["folder|directory"]),
+    (lambda d: made_folder(d / "out.dnp"), ["folder|directory"]),
     (lambda d: "/proc/out.dnp", ["/proc/out.dnp"]),
     (lambda d: d / "out.unknown", [r"out\.unknown", r"\.dnp", r"\.html"]),
 ])
@@ -140,7 +145,12 @@ def other_place(tmp_path):
     return place
 
 
-@pytest.mark.parametrize("spoil", ["missing", "text", "cut", "other"])
+#: Loads, but has no class for the runtime (CLASS_E_CLASSNOTAVAILABLE).
+REFUSES = b"""int DllGetClassObject(void *clsid, void *iid, void **object) { return (int)0x80040111; }
+int DllCanUnloadNow(void) { return 1; }"""
+
+
+@pytest.mark.parametrize("spoil", ["missing", "text", "cut", "other", "refuses"])
 def test_agent_does_not_load(tmp_path, other_place, spoil):
     agent = other_place / AGENT.name
     if spoil == "missing":
@@ -149,13 +159,15 @@ def test_agent_does_not_load(tmp_path, other_place, spoil):
         agent.write_text("not a library\n")
     elif spoil == "cut":
         agent.write_bytes(agent.read_bytes()[:5000])
-    else:
+    elif spoil == "other":
         shutil.copy(*program(NEWEST, app="libtruth_fp.so"), agent)
+    else:
+        run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", agent, "-"], stdin=REFUSES).expect()
     result = run([other_place / DNPROF.name, "run", "-q", "-o", tmp_path / "out.dnp", "--",
                   *program(NEWEST, "exitcode", 5)])
     assert result.status in (1, 3, 5)
     assert len(result.complaints()) == 1, result
-    assert AGENT.name in result.complaints()[0]
+    assert "agent" in result.complaints()[0]
 
 
 @pytest.mark.parametrize("variable", ["CORECLR_ENABLE_PROFILING", "COR_ENABLE_PROFILING"])
