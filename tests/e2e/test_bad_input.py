@@ -98,7 +98,7 @@ def test_not_dotnet_with_children(tmp_path):
 def test_children_that_never_came(tmp_path):
     """Nothing was .NET after all: said, since the recording is empty."""
     result = dnprof("run", "-q", "--children", "-o", tmp_path / "out.dnp", "--", "/bin/true")
-    assert result.status in (0, 3)
+    assert result.status in (1, 3)
     assert len(result.complaints()) == 1 and ".NET" in result.err
 
 
@@ -112,8 +112,8 @@ def made_folder(path):
 @pytest.mark.parametrize("make,words", [
     (lambda d: d / "no" / "such" / "out.dnp", ["no such file|does not exist"]),
     (lambda d: made_folder(d / "out.dnp"), ["folder|directory"]),
-    (lambda d: "/proc/out.dnp", ["/proc/out.dnp"]),
-    (lambda d: d / "out.unknown", [r"out\.unknown", r"\.dnp", r"\.html"]),
+    (lambda d: "/proc/out.dnp", ["/proc", "-o"]),
+    (lambda d: d / "out.unknown", [r"out\.unknown", r"\.dnp"]),
 ])
 def test_output_not_writable(tmp_path, make, words):
     script, mark = marked(tmp_path)
@@ -128,7 +128,7 @@ def test_output_forbidden(tmp_path):
     tmp_path.chmod(0o755)
     as_user = [] if os.geteuid() else ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     result = run([*as_user, DNPROF, "run", "-q", "-o", "/out.dnp", "--", *program(NEWEST, "exitcode", 0)])
-    refused(result, 1, "/out.dnp", "permission denied")
+    refused(result, 1, "write to /", "permission denied", "-o")
 
 
 # The agent, and other profilers
