@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dnprof run: a program from its start to its end, and what it spent its CPU time on. */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clean.h"
@@ -82,6 +82,28 @@ static bool ends_with(const char *text, const char *ending)
 	return n >= m && !strcmp(text + n - m, ending);
 }
 
+/* What -o can end with, as ".dnp .txt …". */
+static void list_endings(char *out, size_t capacity)
+{
+	size_t used = (size_t)snprintf(out, capacity, ".dnp");
+
+	for (size_t i = 0; dnp_exporters[i] && used < capacity; i++)
+		used += (size_t)snprintf(
+			out + used, capacity - used, " %s", dnp_exporters[i]->extensions);
+}
+
+static int refuse_output(const char *output)
+{
+	char endings[128];
+	struct stat st;
+
+	if (!stat(output, &st) && S_ISDIR(st.st_mode))
+		return dnp_usage("run", "-o %s: it is a folder; give a file's name", output);
+	list_endings(endings, sizeof(endings));
+	return dnp_usage(
+		"run", "-o %s: no format is known by that ending; known: %s", output, endings);
+}
+
 static int parse_options(struct run *run, struct dnp_launch_options *options)
 {
 	const struct dnp_values *values = run->values;
@@ -93,8 +115,7 @@ static int parse_options(struct run *run, struct dnp_launch_options *options)
 	if (!options->raw)
 		run->exporter = dnp_exporter_for(output);
 	if (!options->raw && !run->exporter)
-		return dnp_usage(
-			"run", "-o %s: no format is known by that ending; use .dnp", output);
+		return refuse_output(output);
 	if (duration && !dnp_parse_seconds(duration, &options->duration_ns))
 		return dnp_usage("run", "-d %s: not a time in seconds", duration);
 	return parse_agent(values, &options->agent);

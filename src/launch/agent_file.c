@@ -10,10 +10,13 @@
 
 #define TRY_SECONDS 10
 
-/* In the child: writes why the library does not load to `out`; writes nothing when it does. */
+/* What the child writes when the library loads; its status may be nobody's to have (SIGCHLD). */
+#define LOADS "+"
+
+/* In the child: writes LOADS, or why the library does not load, to `out`. */
 static void try_load(const char *path, int out)
 {
-	const char *why = NULL;
+	const char *why = LOADS;
 	void *library;
 
 	alarm(TRY_SECONDS);
@@ -22,9 +25,7 @@ static void try_load(const char *path, int out)
 		why = dlerror();
 	else if (!dlsym(library, "DllGetClassObject"))
 		why = "it has no DllGetClassObject, so it is not an agent";
-	if (why && write(out, why, strlen(why)) < 0)
-		_exit(1);
-	_exit(0);
+	_exit(write(out, why, strlen(why)) < 0);
 }
 
 static size_t read_all(int fd, char *out, size_t capacity)
@@ -44,22 +45,11 @@ static size_t read_all(int fd, char *out, size_t capacity)
 	return used;
 }
 
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0) {
-		if (errno != EINTR)
-			return -errno;
-	}
-	return status;
-}
-
 static int check_load(const char *path, struct dnp_err *err)
 {
 	static const char advice[] = "build or install dnprof again";
 	char why[400];
-	int ends[2], status;
+	int ends[2], status = 0;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC))
@@ -74,14 +64,14 @@ static int check_load(const char *path, struct dnp_err *err)
 	}
 	read_all(ends[0], why, sizeof(why));
 	close(ends[0]);
-	status = wait_for(pid);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!strcmp(why, LOADS))
+		return 0;
 	if (*why)
 		return dnp_err(err, -ELIBBAD, "the agent cannot load: %s; %s", why, advice);
-	if (status)
-		return dnp_err(err, -ELIBBAD, "the agent cannot load: trying %s ended with %s; %s",
-			path, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "an error",
-			advice);
-	return 0;
+	return dnp_err(err, -ELIBBAD, "the agent cannot load: trying %s ended with %s; %s", path,
+		WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "an error", advice);
 }
 
 int dnp_agent_file_find(char path[PATH_MAX], struct dnp_err *err)

@@ -141,8 +141,15 @@ void dnp_child_abandon(struct dnp_child *child)
 /* The shell has to see that the job stopped; a debugger's SIGSTOP is none of its business. */
 static void follow_stop(int signal)
 {
-	if (signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
-		raise(SIGSTOP);
+	sigset_t set, old;
+
+	if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	raise(signal);
+	sigprocmask(SIG_UNBLOCK, &set, &old); /* stops here */
+	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
 static void look_after(struct dnp_child *child)

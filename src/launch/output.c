@@ -78,7 +78,7 @@ static int split(struct dnp_output *output, const char *pattern, struct dnp_err 
 		return -ENOMEM;
 	if (!*file || !strcmp(file, ".") || !strcmp(file, ".."))
 		return dnp_err(err, -EISDIR,
-			"cannot write to '%s': it names a folder; give a file's name", pattern);
+			"cannot write to %s: it is a folder; give a file's name", pattern);
 	ret = expand(prefix, 0, shown, err);
 	if (ret)
 		return ret;
@@ -106,7 +106,7 @@ int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_e
 	}
 	if (!ret && !mkdtemp(output->work)) {
 		ret = dnp_err(err, -errno, "cannot write to %s: %s; choose another place with -o",
-			output->folder, strerror(errno));
+			pattern, strerror(errno));
 		free(output->work);
 		output->work = NULL;
 	}
