@@ -79,7 +79,12 @@ export async function open(file, { width = 1440, height = 900, scheme = 'light',
 export const settle = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0)))));
 
-export const hashOf = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).toString());
+/** The state in the address, which follows the page with a delay. */
+export async function hashOf(page) {
+  await page.waitForTimeout(250);
+  return page.evaluate(() => new URLSearchParams(location.hash.slice(1)).toString());
+}
+
 export const textOf = async (page, selector) => (await page.textContent(selector)).trim();
 
 export async function press(page, ...keys) {

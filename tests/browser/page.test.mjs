@@ -324,3 +324,50 @@ browserTest('the switch chooses light or dark against the system', shopPage, { s
   await press(page, 'd');
   assert.equal(await ground(), light);
 });
+
+browserTest('names are copied, and it says so', shopPage, {}, async (page) => {
+  await page.focus('.flame-scroll');
+  await press(page, 'ArrowDown', 'ArrowRight', 'y');
+  await page.waitForFunction(() => document.querySelector('[role=status]').textContent === 'Copied dotnet!main');
+});
+
+browserTest('the time strip shows when matches ran', shopPage, {}, async (page) => {
+  const before = await pixels(page, '.overview canvas');
+  await page.fill('.search input', 'Regex');
+  await page.waitForTimeout(300);
+  const accent = await page.evaluate(() => {
+    const color = getComputedStyle(document.documentElement).getPropertyValue('--accent').trim();
+    return [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)).join();
+  });
+  assert.ok(!before.includes(accent) && (await pixels(page, '.overview canvas')).includes(accent));
+});
+
+function deep() {
+  const builder = new samples.Builder();
+  const names = Array.from({ length: 600 }, (_, i) => (i % 3 === 2 ? `Deep.Type${i}.Step()` : 'Deep.Recursion.Down(System.Int32)'));
+  for (let i = 0; i < 200; i++) builder.sample(i * 100, 0, builder.stack(names.slice(0, 600 - (i % 2))));
+  return builder.finish({ title: 'deep', duration_ns: 20e6, threads: [{ process: 0, tid: 1, name: 'Main' }] });
+}
+
+browserTest('stacks of 600 frames are walked and zoomed to the end', save(await pageText(deep())), {}, async (page) => {
+  await page.focus('.flame-scroll');
+  for (let i = 0; i < 600; i++) await page.keyboard.press('ArrowDown');
+  await settle(page);
+  assert.match(await textOf(page, '[role=status]'), /^Deep\.Type599\.Step\(\)/);
+  await press(page, 'Enter');
+  const focus = await textOf(page, '.crumb[aria-current]');
+  assert.equal(focus, 'Type599.Step');
+  const scrolled = () => page.$eval('.flame-scroll', (s) => s.scrollTop);
+  assert.ok((await scrolled()) > 10_000);
+  await page.screenshot({ path: join(shots, 'deep.png') });
+  await press(page, 'o');
+  assert.ok((await scrolled()) < 1000);
+  await page.waitForTimeout(250);
+  await page.reload();
+  await page.waitForSelector('.header');
+  await settle(page);
+  assert.equal(await textOf(page, '.crumb[aria-current]'), focus);
+  assert.ok((await scrolled()) < 1000);
+  await press(page, 'f', 'Escape');
+  assert.equal(await textOf(page, '.crumb[aria-current]'), 'All');
+});

@@ -4,7 +4,7 @@
 import { printable, type Recording } from './data/recording.ts';
 import { Answers } from './model/answers.ts';
 import { fromHash, toHash } from './model/hash.ts';
-import { Store, type State } from './model/selection.ts';
+import { Store } from './model/selection.ts';
 import { Announcer, copyText, el, measured, setText } from './ui/dom.ts';
 import { Header } from './ui/header.ts';
 import { Help, type KeyGroup } from './ui/help.ts';
@@ -19,6 +19,7 @@ import { FlameView } from './views/flame.ts';
 import { MethodsView } from './views/methods.ts';
 import type { Key, Page, View } from './views/view.ts';
 
+const HASH_DELAY_MS = 150;
 const THEME_NAMES = { auto: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };
 
 export class App {
@@ -38,6 +39,7 @@ export class App {
   private readonly events: HTMLSelectElement;
   private readonly panel = el('div', { class: 'panel', role: 'tabpanel' });
   private readonly body = el('div', { class: 'body' });
+  private hashTimer: ReturnType<typeof setTimeout> | undefined;
   private scheduled = false;
   private ready = false;
 
@@ -65,7 +67,7 @@ export class App {
     this.header = new Header(this.page, [this.themeButton, helpButton]);
     this.overview = new Overview(this.page);
     this.threads = new Threads(this.page);
-    this.search = new SearchBox(this.page);
+    this.search = new SearchBox(this.page, () => this.view.focus());
     this.events = this.eventChoice();
     this.keys = this.pageKeys();
     this.help = new Help(this.keyGroups());
@@ -133,7 +135,7 @@ export class App {
     }));
     return [
       ...views,
-      { keys: ['/'], label: '/', what: 'search; Esc clears it', run: () => this.search.focus() },
+      { keys: ['/'], label: '/', what: 'search; Esc clears it, Enter goes to the view', run: () => this.search.focus() },
       { keys: ['t'], label: 't', what: 'list of threads; Enter chooses, space adds', run: () => this.focusThreads() },
       { keys: ['T'], label: 'Shift t', what: 'all threads', run: () => store.set({ threads: null }) },
       { keys: ['w'], label: 'w', what: 'the whole time', run: () => store.set({ time: null }) },
@@ -207,7 +209,7 @@ export class App {
     for (const part of [this.header, this.overview, this.threads, this.search, this.legend]) part.render(state);
     this.view.render(state);
     setText(this.themeButton, THEME_NAMES[this.theme.name]);
-    this.keepHash(state);
+    this.keepHash();
   }
 
   private showView(): void {
@@ -223,8 +225,12 @@ export class App {
     document.title = `${printable(title) || 'recording'} – dnprof`;
   }
 
-  private keepHash(state: State): void {
-    const hash = toHash(state, this.recording);
-    if (hash !== location.hash.replace(/^#/, '')) history.replaceState(null, '', `#${hash}`);
+  /** Browsers refuse a page that changes its address all the time, as a drag would. */
+  private keepHash(): void {
+    clearTimeout(this.hashTimer);
+    this.hashTimer = setTimeout(() => {
+      const hash = toHash(this.store.state, this.recording);
+      if (hash !== location.hash.replace(/^#/, '')) history.replaceState(null, '', `#${hash}`);
+    }, HASH_DELAY_MS);
   }
 }

@@ -70,6 +70,7 @@ export class Answers {
   private readonly keptCallers = new Kept<StackTree>();
   private readonly keptCallees = new Kept<StackTree>();
   private readonly keptHistogram = new Kept<Histogram>();
+  private readonly keptMatchedHistogram = new Kept<Float64Array | null>();
 
   constructor(readonly recording: Recording) {}
 
@@ -236,5 +237,24 @@ export class Answers {
       if (sums[bin]! > highest) highest = sums[bin]!;
     }
     return { bins, values, highest };
+  }
+
+  /** Of the samples in each bin of the histogram those whose stack has a match; null without a search. */
+  matchedHistogram(s: Selection, bins: number): Float64Array | null {
+    const key = `${s.event}|${threadsKey(s.threads)}|${searchKey(s)}|${bins}`;
+    return this.keptMatchedHistogram.get(key, () => {
+      const under = this.under(s);
+      return under && this.countMatched(s, bins, under);
+    });
+  }
+
+  private countMatched(s: Selection, bins: number, under: Uint8Array): Float64Array {
+    const { time, thread, node, weight } = this.rows(s);
+    const sums = new Float64Array(bins);
+    const mask = this.threadMask(s);
+    const scale = bins / this.duration(s);
+    for (let i = 0; i < time.length; i++)
+      if (under[node[i]!] === 1 && (!mask || mask[thread[i]!] === 1)) sums[Math.floor(time[i]! * scale)]! += weight[i]!;
+    return sums;
   }
 }

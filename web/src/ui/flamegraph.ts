@@ -32,8 +32,8 @@ export interface Picture {
 
 export interface FlameOptions {
   readonly label: string;
-  /** What stands one row nearer to the root: "caller", or "callee" in a tree of callers. */
-  readonly parentName: () => string;
+  /** Callers stand below callees: what a frame has for itself is not what it did itself. */
+  readonly reversed: () => boolean;
   onFocus(node: number): void;
   menu(frame: number, node: number): Item[];
 }
@@ -93,6 +93,10 @@ export class FlameGraph {
     scroller.addEventListener('blur', () => this.outline());
   }
 
+  focus(): void {
+    this.scroller.focus();
+  }
+
   show(picture: Picture): void {
     const old = this.picture;
     const sameTree = old?.tree === picture.tree;
@@ -147,6 +151,7 @@ export class FlameGraph {
   private resize(): void {
     const { clientWidth: width, clientHeight: height } = this.scroller;
     if (width === 0 || height === 0) return;
+    const first = this.width === 0;
     this.width = width;
     this.height = height;
     for (const canvas of [this.canvas, this.overlay]) {
@@ -159,6 +164,7 @@ export class FlameGraph {
     this.layoutKey = '';
     this.update();
     this.setRows(this.layout.rows);
+    if (first) this.scrollToFocus(true);
     this.paint();
   }
 
@@ -306,12 +312,13 @@ export class FlameGraph {
     const time = sampledTime(total, event);
     const facts = [
       { label: 'Total', value: `${amount(total, event)}${time && ` · ${time}`}` },
-      { label: 'Self', value: `${amount(self, event)} · ${percent(self, sum)}` },
-      { label: 'Of all', value: percent(total, sum) },
+      { label: 'Of the selection', value: percent(total, sum) },
     ];
+    const reversed = this.options.reversed();
+    if (!reversed) facts.push({ label: 'Self', value: `${amount(self, event)} · ${percent(self, sum)}` });
     if (node > 0) {
       const parent = tree.total(tree.parent(node));
-      facts.push({ label: `Of its ${this.options.parentName()}`, value: percent(total, parent) });
+      facts.push({ label: reversed ? 'Of its callee' : 'Of its caller', value: percent(total, parent) });
     }
     const module = recording.module(frame);
     return {

@@ -38,12 +38,13 @@ export class Header {
     const typed = printable(first ? command(first.command) : '');
     const runtimes = [...new Set(meta.processes.map((p) => p.runtime).filter(Boolean))].map((r) => `.NET ${r}`);
     const more = meta.processes.length > 1 ? `${meta.processes.length} processes` : first ? `pid ${first.pid}` : '';
+    const commands = meta.processes.map((p) => printable(`${p.pid}  ${command(p.command)}`)).join('\n');
     const facts = [...runtimes, more, date(meta.start_unix_ns), duration(meta.duration_ns)].filter(Boolean);
     return el(
       'div', { class: 'title' },
       el('h1', {}, printable(meta.title) || 'dnprof'),
       typed && el('code', { class: 'command', title: typed }, typed),
-      el('p', { class: 'facts', title: meta.tool }, printable(facts.join('  ·  '))),
+      el('p', { class: 'facts', title: [meta.tool, commands].filter(Boolean).join('\n') }, printable(facts.join('  ·  '))),
     );
   }
 

@@ -15,6 +15,9 @@ const SAMPLES_PER_BIN = 60;
 const DRAG = 4;
 const EDGE = 6;
 const KEY_STEP = 0.01;
+/** Matches over time wait until the typing pauses: the picture below comes first. */
+const MATCH_DELAY_MS = 120;
+const BEHIND_MATCHES = 0.3;
 const STEPS = [1, 2, 5];
 
 type Grip = 'new' | 'from' | 'to' | 'move';
@@ -39,6 +42,8 @@ export class Overview {
   private state: State;
   private width = 0;
   private height = 0;
+  private matched: Float64Array | null = null;
+  private matchTimer: ReturnType<typeof setTimeout> | undefined;
   private drag: { grip: Grip; x: number; start: TimeRange; moved: boolean } | null = null;
 
   constructor(private readonly page: Page) {
@@ -72,6 +77,16 @@ export class Overview {
     this.state = state;
     this.paint();
     this.placeRange();
+    clearTimeout(this.matchTimer);
+    if (state.search === '') this.matched = null;
+    else this.matchTimer = setTimeout(() => this.showMatches(), MATCH_DELAY_MS);
+  }
+
+  private showMatches(): void {
+    const matched = this.page.answers.matchedHistogram(this.state, this.bins());
+    if (matched === this.matched) return;
+    this.matched = matched;
+    this.paint();
   }
 
   private get length(): number {
@@ -98,27 +113,32 @@ export class Overview {
     const colors = this.page.colors();
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
-    this.paintBars(context, colors.kinds);
+    this.paintBars(context, colors.kinds, colors.accent);
     this.paintAxis(context, colors.muted, colors.line);
   }
 
-  private paintBars(context: CanvasRenderingContext2D, kinds: readonly string[]): void {
+  private paintBars(context: CanvasRenderingContext2D, kinds: readonly string[], accent: string): void {
     const { bins, values, highest } = this.page.answers.histogram(this.state, this.bins());
     const floor = this.height - AXIS;
     const scale = (floor - 6) / Math.max(1, highest);
     const below = new Float64Array(bins);
+    const bar = (bin: number, from: number, to: number) => {
+      const left = Math.round((bin * this.width) / bins);
+      const right = Math.round(((bin + 1) * this.width) / bins);
+      context.fillRect(left, floor - to * scale, Math.max(1, right - left), (to - from) * scale + 0.3);
+    };
+    const matched = this.matched?.length === bins ? this.matched : null;
+    context.globalAlpha = matched ? BEHIND_MATCHES : 1;
     KINDS.forEach((_, kind) => {
       context.fillStyle = kinds[kind]!;
       for (let bin = 0; bin < bins; bin++) {
         const value = values[bin * KINDS.length + kind]!;
-        if (value === 0) continue;
-        const left = Math.round((bin * this.width) / bins);
-        const right = Math.round(((bin + 1) * this.width) / bins);
-        const top = floor - (below[bin]! + value) * scale;
-        context.fillRect(left, top, Math.max(1, right - left), value * scale + 0.3);
-        below[bin]! += value;
+        if (value > 0) bar(bin, below[bin]!, (below[bin]! += value));
       }
     });
+    context.globalAlpha = 1;
+    context.fillStyle = accent;
+    if (matched) for (let bin = 0; bin < bins; bin++) if (matched[bin]! > 0) bar(bin, 0, matched[bin]!);
     setText(this.busiest, this.busyText(highest, bins));
   }
 

@@ -13,7 +13,7 @@ export class SearchBox {
   private readonly only: HTMLButtonElement;
   private readonly share = el('output', { class: 'share', 'aria-live': 'polite' });
 
-  constructor(private readonly page: Page) {
+  constructor(private readonly page: Page, private readonly leave: () => void) {
     const { store } = page;
     this.input = el('input', {
       type: 'search', placeholder: 'Search names', 'aria-label': 'Search names', spellcheck: 'false',
@@ -33,10 +33,11 @@ export class SearchBox {
   }
 
   private onKey(event: KeyboardEvent): void {
+    if (event.key === 'Enter') this.leave();
     if (event.key !== 'Escape') return;
     event.stopPropagation();
     if (this.input.value !== '') this.page.store.set({ search: '', only: false });
-    else this.input.blur();
+    else this.leave();
   }
 
   render(state: State): void {

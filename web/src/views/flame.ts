@@ -47,7 +47,7 @@ export class FlameView implements View {
     );
     this.graph = new FlameGraph(page, {
       label: 'Flame graph. Arrows walk, Enter zooms in, Backspace zooms out, question mark lists all keys.',
-      parentName: () => (store.state.reverse ? 'callee' : 'caller'),
+      reversed: () => store.state.reverse,
       onFocus: (node) => store.set({ focus: this.tree().path(node) }),
       menu: (frame) => this.menu(frame),
     });
@@ -84,6 +84,10 @@ export class FlameView implements View {
       { label: 'Zoom in where it is heaviest', run: () => store.set({ reverse: false, focus: answers.heaviestStack(store.state, frame) }) },
       { label: 'Copy name', key: 'y', run: () => this.page.copy(name) },
     ];
+  }
+
+  focus(): void {
+    this.graph.focus();
   }
 
   render(state: State): void {

@@ -20,10 +20,10 @@ class Side {
   private tree: StackTree | null = null;
   private redraw = () => {};
 
-  constructor(page: Page, label: string, parentName: string, menu: (frame: number) => Item[]) {
+  constructor(page: Page, label: string, reversed: boolean, menu: (frame: number) => Item[]) {
     this.graph = new FlameGraph(page, {
       label,
-      parentName: () => parentName,
+      reversed: () => reversed,
       onFocus: (node) => {
         this.focus = this.tree!.path(node);
         this.redraw();
@@ -69,8 +69,8 @@ export class MethodsView implements View {
       menu: (frame, x, y) => page.menu.open(this.menu(frame), x, y),
       activated: (frame) => this.announce(frame),
     });
-    this.callers = new Side(page, 'Callers of the method', 'callee', (frame) => this.menu(frame));
-    this.callees = new Side(page, 'Callees of the method', 'caller', (frame) => this.menu(frame));
+    this.callers = new Side(page, 'Callers of the method', true, (frame) => this.menu(frame));
+    this.callees = new Side(page, 'Callees of the method', false, (frame) => this.menu(frame));
     this.chosen = this.sandwich();
     this.element = el('div', { class: 'view methods' }, this.table.element, el('section', { class: 'sandwich', 'aria-label': 'Callers and callees' }, this.chosen, this.hint));
     this.keys = [
@@ -144,6 +144,10 @@ export class MethodsView implements View {
     const { recording, announcer } = this.page;
     const shares = `self ${percent(this.self[frame]!, this.sum)}, total ${percent(this.total[frame]!, this.sum)}`;
     announcer.say(`${recording.name(frame)}, ${shares}`);
+  }
+
+  focus(): void {
+    this.table.focus();
   }
 
   render(state: State): void {

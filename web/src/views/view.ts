@@ -40,4 +40,6 @@ export interface View {
   /** What the keyboard does in this view; those with `run` work anywhere on the page. */
   readonly keys: readonly Key[];
   render(state: State): void;
+  /** Gives the keyboard to what the view is about. */
+  focus(): void;
 }
