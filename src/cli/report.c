@@ -7,6 +7,7 @@
 #include "base/clean.h"
 #include "cli/cli.h"
 #include "export/export.h"
+#include "read/symbolize.h"
 
 #define OPT(name) DNP_OPT(report, name)
 
@@ -52,6 +53,7 @@ struct report {
 	struct dnp_export_options options;
 	struct words threads, include, exclude;
 	struct dnp_input input;
+	struct dnp_sink_memory names; /* chunks with the names of native functions */
 	struct dnp_profile profile;
 };
 
@@ -109,6 +111,26 @@ static int parse_options(struct report *report)
 	return choose_exporter(report);
 }
 
+/* A recording whose launcher had no time to look up names gets them now, if this is its machine. */
+static int add_names(struct report *report, struct dnp_err *err)
+{
+	struct dnp_input *input = &report->input;
+	size_t found, total = 0;
+
+	dnp_sink_memory_init(&report->names);
+	for (size_t i = 0; i < input->recordings.n; i++) {
+		if (dnp_symbolize(&input->recordings.p[i], &report->names.sink, &found))
+			return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
+		total += found;
+	}
+	if (!total)
+		return 0;
+	if (dnp_input_add_bytes(
+		    input, "names of functions", report->names.bytes.p, report->names.bytes.n, err))
+		return err->code;
+	return dnp_input_finish(input, err);
+}
+
 static int read_files(struct report *report, int argc, char **argv, struct dnp_err *err)
 {
 	int status;
@@ -118,7 +140,8 @@ static int read_files(struct report *report, int argc, char **argv, struct dnp_e
 		if (status)
 			return status;
 	}
-	return dnp_input_finish(&report->input, err);
+	status = dnp_input_finish(&report->input, err);
+	return status ? status : add_names(report, err);
 }
 
 static int make_profile(struct report *report, struct dnp_err *err)
@@ -214,6 +237,7 @@ int dnp_cmd_report(const struct dnp_values *values, int argc, char **argv)
 	status = make_report(&report, argc, argv);
 	dnp_profile_done(&report.profile);
 	dnp_input_done(&report.input);
+	dnp_vec_done(&report.names.bytes);
 	words_done(&report.threads);
 	words_done(&report.include);
 	words_done(&report.exclude);

@@ -27,6 +27,8 @@ static inline void advance(uint64_t *time_ns, enum dnp_rec id, const void *rec)
 	{                                                                                          \
 		struct dnp_rec_##name rec;                                                         \
                                                                                                    \
+		if (!visit->visitor->name && DNP_REC_##name != DNP_REC_base)                       \
+			return 0;                                                                  \
 		if (dnp_get_##name((const uint8_t *)body.p, body.n, &rec)) {                       \
 			*visit->damaged += body.n;                                                 \
 			return 0;                                                                  \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goes through a recording's records in order. For each kind of record the visitor may have a
- * function; it gets the record (its strings borrow from the file) and the time that the recording
- * has come to: a sample's own time, or that of the sample before. What it returns, if not 0, ends
- * the visit and is returned.
+ * function; it gets the record (its strings borrow from the file) and, if it wants samples, the
+ * time that the recording has come to: a sample's own, or that of the sample before. What it
+ * returns, if not 0, ends the visit and is returned.
  */
 #ifndef DNP_READ_VISIT_H
 #define DNP_READ_VISIT_H

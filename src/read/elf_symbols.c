@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/elf_symbols.h"
+
+#include <dlfcn.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/clean.h"
+
+#define UNSIZED 4096u /* how far a symbol without a size may reach */
+
+int dnp_symbols_init(struct dnp_symbols *symbols)
+{
+	*symbols = (struct dnp_symbols){0};
+	return dnp_strings_init(&symbols->names);
+}
+
+void dnp_symbols_done(struct dnp_symbols *symbols)
+{
+	dnp_strings_done(&symbols->names);
+	dnp_vec_done(&symbols->list);
+}
+
+static int add(
+	struct dnp_symbols *symbols, const char *name, uint64_t start, uint64_t size, uint32_t rank)
+{
+	struct dnp_symbol symbol = {
+		.start = start, .end = start + (size ? size : UNSIZED), .rank = rank};
+
+	if (symbol.end < start)
+		return 0;
+	if (dnp_strings_add(&symbols->names, dnp_str(name), &symbol.name))
+		return -ENOMEM;
+	return dnp_vec_push(&symbols->list, symbol);
+}
+
+/* Of several names for one place: sized, global, without leading underscores. */
+static uint32_t rank_of(const char *name, const GElf_Sym *sym)
+{
+	return (sym->st_size ? 0u : 4u) + (GELF_ST_BIND(sym->st_info) == STB_LOCAL ? 2u : 0u) +
+		(name[0] == '_' && name[1] != 'Z' ? 1u : 0u);
+}
+
+static bool is_function(const GElf_Sym *sym)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info);
+
+	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && sym->st_value);
+}
+
+static int add_symtab(struct dnp_symbols *symbols, Dwfl_Module *module)
+{
+	int n = dwfl_module_getsymtab(module);
+
+	for (int i = 1; i < n; i++) {
+		GElf_Sym sym;
+		GElf_Addr address;
+		const char *name =
+			dwfl_module_getsym_info(module, i, &sym, &address, NULL, NULL, NULL);
+
+		if (!name || !*name || sym.st_shndx == SHN_UNDEF || !is_function(&sym))
+			continue;
+		if (add(symbols, name, address, sym.st_size, rank_of(name, &sym)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool same_build(Dwfl_Module *module, struct dnp_str build_id)
+{
+	const unsigned char *bits;
+	GElf_Addr where;
+	int n;
+
+	if (!build_id.n)
+		return true;
+	n = dwfl_module_build_id(module, &bits, &where);
+	return n > 0 && (size_t)n == build_id.n && !memcmp(bits, build_id.p, build_id.n);
+}
+
+/* A regular file; the path may come from anywhere, so nothing is opened that could block or act. */
+static int open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+int dnp_symbols_add_elf(struct dnp_symbols *symbols, const char *path, struct dnp_str build_id)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		/* Looks in /usr/lib/debug only; dwfl_standard_find_debuginfo may ask servers. */
+		.find_debuginfo = dwfl_build_id_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+	};
+	int fd = open_regular(path);
+	Dwfl_Module *module;
+	Dwfl *dwfl;
+	int status;
+
+	if (fd < 0)
+		return fd;
+	dwfl = dwfl_begin(&callbacks);
+	if (!dwfl) {
+		close(fd);
+		return -ENOMEM;
+	}
+	/* At 0 and with the file's own addresses: what it says is what we get. Takes fd. */
+	module = dwfl_report_elf(dwfl, path, path, fd, 0, true);
+	if (!module) {
+		close(fd);
+		status = -EINVAL;
+	} else {
+		dwfl_report_end(dwfl, NULL, NULL);
+		status = same_build(module, build_id) ? add_symtab(symbols, module) : -ESTALE;
+	}
+	dwfl_end(dwfl);
+	return status;
+}
+
+int dnp_symbols_add_kernel(struct dnp_symbols *symbols)
+{
+	auto_fclose FILE *file = fopen("/proc/kallsyms", "re");
+	char line[1024];
+
+	if (!file)
+		return -errno;
+	while (fgets(line, sizeof(line), file)) {
+		uint64_t address;
+		char type, name[512];
+
+		if (sscanf(line, "%" SCNx64 " %c %511s", &address, &type, name) != 3 || !address)
+			continue;
+		if (strchr("tTwW", type) && add(symbols, name, address, 0, 0))
+			return -ENOMEM;
+	}
+	return symbols->list.n ? 0 : -EPERM;
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct dnp_symbol *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return a->name < b->name ? -1 : a->name > b->name;
+}
+
+void dnp_symbols_sort(struct dnp_symbols *symbols)
+{
+	struct dnp_symbol *list = symbols->list.p;
+	size_t kept = 0;
+
+	if (!symbols->list.n)
+		return;
+	qsort(list, symbols->list.n, sizeof(*list), by_start);
+	for (size_t i = 0; i < symbols->list.n; i++)
+		if (!kept || list[kept - 1].start != list[i].start)
+			list[kept++] = list[i];
+	symbols->list.n = kept;
+}
+
+const char *dnp_symbols_find(const struct dnp_symbols *symbols, uint64_t address)
+{
+	size_t low = 0,
+	       high = symbols->list.n; /* the last start at or below is in [low - 1, high) */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->list.p[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address >= symbols->list.p[low - 1].end)
+		return NULL;
+	return dnp_strings_get(&symbols->names, symbols->list.p[low - 1].name);
+}
+
+/* libstdc++ is loaded only when a C++ name turns up; without it such names stay mangled. */
+char *dnp_demangle(const char *name)
+{
+	typedef char *demangle_fn(const char *, char *, size_t *, int *);
+	static demangle_fn *demangle;
+	static bool tried;
+	int status;
+
+	if (strncmp(name, "_Z", 2))
+		return NULL;
+	if (!tried) {
+		void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+
+		tried = true;
+		if (library)
+			*(void **)&demangle = dlsym(library, "__cxa_demangle");
+	}
+	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/symbolize.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clean.h"
+#include "format/chunk.h"
+#include "read/elf_symbols.h"
+#include "read/visit.h"
+
+#define CHUNK_BYTES (256u << 10)
+
+/* A function without a name yet. */
+struct wanted {
+	uint64_t module; /* the recording's index */
+	uint64_t function;
+	bool kernel;
+};
+
+struct symbolizing {
+	const struct dnp_recording *recording;
+	struct dnp_sink *sink;
+	uint32_t sequence;
+	struct dnp_vec_of(struct dnp_rec_module) modules; /* by index after sorting */
+	struct dnp_vec_of(struct wanted) wanted;          /* by module, function after sorting */
+	struct dnp_vec_of(uint8_t) payload;
+	size_t found;
+	bool done_before;
+};
+
+static int on_module(void *arg, const struct dnp_rec_module *rec, uint64_t time_ns)
+{
+	struct symbolizing *s = arg;
+
+	(void)time_ns;
+	return dnp_vec_push(&s->modules, *rec);
+}
+
+static int on_frame(void *arg, const struct dnp_rec_frame *rec, uint64_t time_ns)
+{
+	struct symbolizing *s = arg;
+	struct wanted wanted = {rec->module, rec->function, rec->kind == DNP_FRAME_KERNEL};
+
+	(void)time_ns;
+	if (rec->kind != DNP_FRAME_NATIVE && rec->kind != DNP_FRAME_KERNEL)
+		return 0;
+	return dnp_vec_push(&s->wanted, wanted);
+}
+
+static int on_symbol(void *arg, const struct dnp_rec_symbol *rec, uint64_t time_ns)
+{
+	struct symbolizing *s = arg;
+
+	(void)rec;
+	(void)time_ns;
+	s->done_before = true;
+	return 0;
+}
+
+static const struct dnp_visitor visitor = {
+	.module = on_module,
+	.frame = on_frame,
+	.symbol = on_symbol,
+};
+
+static int by_index(const void *left, const void *right)
+{
+	const struct dnp_rec_module *a = left, *b = right;
+
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static int by_function(const void *left, const void *right)
+{
+	const struct wanted *a = left, *b = right;
+
+	if (a->module != b->module)
+		return a->module < b->module ? -1 : 1;
+	return a->function < b->function ? -1 : a->function > b->function;
+}
+
+static void flush(struct symbolizing *s)
+{
+	struct dnp_chunk_header header;
+
+	if (!s->payload.n)
+		return;
+	dnp_chunk_seal(&header, DNP_CHUNK_RECORDS, s->recording->number, s->sequence++,
+		s->payload.p, (uint32_t)s->payload.n);
+	dnp_sink_write(s->sink, &header, sizeof(header));
+	dnp_sink_write(s->sink, s->payload.p, s->payload.n);
+	s->payload.n = 0;
+}
+
+static int put(struct symbolizing *s, const struct wanted *wanted, struct dnp_str name)
+{
+	struct dnp_rec_symbol rec = {wanted->module, wanted->function, name};
+	size_t most = name.n + 64;
+
+	if (s->payload.n + most > CHUNK_BYTES)
+		flush(s);
+	if (most > CHUNK_BYTES)
+		return 0; /* no name that anybody could read */
+	if (dnp_vec_reserve(&s->payload, s->payload.n + most))
+		return -ENOMEM;
+	s->payload.n += dnp_put_symbol(s->payload.p + s->payload.n, most, &rec);
+	s->found++;
+	return 0;
+}
+
+static int name_function(
+	struct symbolizing *s, const struct dnp_symbols *symbols, const struct wanted *wanted)
+{
+	const char *name = dnp_symbols_find(symbols, wanted->function);
+	auto_free char *demangled = name ? dnp_demangle(name) : NULL;
+
+	return name ? put(s, wanted, dnp_str(demangled ? demangled : name)) : 0;
+}
+
+/* Kernel addresses mean something only in the boot that they were recorded in. */
+static bool same_boot(const struct dnp_rec_process *process)
+{
+	const int64_t tolerance_ns = 10000000000;
+	struct timespec unix_now, now;
+	int64_t then, difference;
+
+	clock_gettime(CLOCK_REALTIME, &unix_now);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	then = (int64_t)(process->start_unix_ns - process->start_ns);
+	difference = (unix_now.tv_sec - now.tv_sec) * INT64_C(1000000000) + unix_now.tv_nsec -
+		now.tv_nsec - then;
+	return difference > -tolerance_ns && difference < tolerance_ns;
+}
+
+static int read_symbols(struct symbolizing *s, const struct wanted *wanted,
+	const struct dnp_rec_module *module, struct dnp_symbols *symbols)
+{
+	auto_free char *path = NULL;
+
+	if (wanted->kernel)
+		return same_boot(&s->recording->process) ? dnp_symbols_add_kernel(symbols)
+							 : -ESTALE;
+	if (!module || !module->path.n)
+		return -ENOENT;
+	path = strndup(module->path.p, module->path.n);
+	if (!path)
+		return -ENOMEM;
+	return dnp_symbols_add_elf(symbols, path, module->build_id);
+}
+
+/* All wanted functions of one module. */
+static int name_module(struct symbolizing *s, const struct wanted *wanted, size_t n)
+{
+	struct dnp_rec_module key = {.index = wanted->module};
+	const struct dnp_rec_module *module = NULL;
+	struct dnp_symbols symbols;
+	int status = dnp_symbols_init(&symbols);
+
+	if (s->modules.n)
+		module = bsearch(&key, s->modules.p, s->modules.n, sizeof(key), by_index);
+	if (!status)
+		status = read_symbols(s, wanted, module, &symbols);
+	if (!status)
+		dnp_symbols_sort(&symbols);
+	for (size_t i = 0; i < n && !status; i++)
+		status = name_function(s, &symbols, &wanted[i]);
+	dnp_symbols_done(&symbols);
+	return status == -ENOMEM ? status : 0;
+}
+
+static int name_all(struct symbolizing *s)
+{
+	struct wanted *wanted = s->wanted.p;
+	size_t n;
+
+	if (s->modules.n)
+		qsort(s->modules.p, s->modules.n, sizeof(*s->modules.p), by_index);
+	if (s->wanted.n)
+		qsort(wanted, s->wanted.n, sizeof(*wanted), by_function);
+	for (size_t i = 0; i < s->wanted.n; i += n) {
+		for (n = 1; i + n < s->wanted.n && wanted[i + n].module == wanted[i].module; n++)
+			;
+		if (name_module(s, &wanted[i], n))
+			return -ENOMEM;
+	}
+	flush(s);
+	return 0;
+}
+
+int dnp_symbolize(const struct dnp_recording *recording, struct dnp_sink *sink, size_t *found)
+{
+	struct symbolizing s = {
+		.recording = recording, .sink = sink, .sequence = recording->next_sequence};
+	uint64_t damaged = 0;
+	int status = dnp_recording_visit(recording, &visitor, &s, &damaged);
+
+	if (!status && !s.done_before)
+		status = name_all(&s);
+	*found = s.found;
+	dnp_vec_done(&s.modules);
+	dnp_vec_done(&s.wanted);
+	dnp_vec_done(&s.payload);
+	return status;
+}
+
+static int append(const char *path, const struct dnp_sink_memory *memory)
+{
+	auto_close int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	struct dnp_sink_fd out;
+
+	if (fd < 0)
+		return -errno;
+	dnp_sink_fd_init(&out, fd);
+	dnp_sink_write(&out.sink, memory->bytes.p, memory->bytes.n);
+	return dnp_sink_fd_flush(&out);
+}
+
+int dnp_symbolize_file(const char *path, struct dnp_err *err)
+{
+	struct dnp_sink_memory memory;
+	struct dnp_input input;
+	size_t found;
+	int status;
+
+	dnp_sink_memory_init(&memory);
+	dnp_input_init(&input);
+	status = dnp_input_add_file(&input, path, err);
+	if (!status)
+		status = dnp_input_finish(&input, err);
+	if (!status) {
+		for (size_t i = 0; i < input.recordings.n && !status; i++)
+			status = dnp_symbolize(&input.recordings.p[i], &memory.sink, &found);
+		if (!status)
+			status = memory.sink.error;
+		if (!status && memory.bytes.n)
+			status = append(path, &memory);
+		if (status)
+			dnp_err(err, status,
+				"cannot add names of native functions to %s: %s; the recording can "
+				"be read without them",
+				path, strerror(-status));
+	}
+	dnp_input_done(&input);
+	dnp_vec_done(&memory.bytes);
+	return status;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of native functions: of this very program, and of the C library. */
+#include <dlfcn.h>
+#include <link.h>
+
+#include "base/clean.h"
+#include "read/elf_symbols.h"
+#include "read/symbolize.h"
+#include "read/visit.h"
+
+#include "recording.h"
+#include "test.h"
+
+__attribute__((noinline)) int test_symbolize_known(int x);
+
+int test_symbolize_known(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x * 3;
+}
+
+/* The file and the address in it of a function that is loaded here. */
+static uint64_t place_of(const void *function, const char **path)
+{
+	struct link_map *map;
+	Dl_info info;
+
+	CHECK(dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP));
+	*path = *map->l_name ? map->l_name : "/proc/self/exe";
+	return (uintptr_t)function - map->l_addr;
+}
+
+TEST(symbols_of_this_program)
+{
+	struct dnp_symbols symbols;
+	const char *path;
+	uint64_t address = place_of((const void *)(uintptr_t)test_symbolize_known, &path);
+
+	CHECK_EQ(dnp_symbols_init(&symbols), 0);
+	CHECK_EQ(dnp_symbols_add_elf(&symbols, path, (struct dnp_str){0}), 0);
+	dnp_symbols_sort(&symbols);
+	CHECK_STR(dnp_symbols_find(&symbols, address), "test_symbolize_known");
+	CHECK_STR(dnp_symbols_find(&symbols, address + 1), "test_symbolize_known");
+	CHECK(!dnp_symbols_find(&symbols, 0));
+	CHECK(!dnp_symbols_find(&symbols, UINT64_MAX));
+	dnp_symbols_done(&symbols);
+}
+
+TEST(symbols_of_another_build)
+{
+	struct dnp_symbols symbols;
+
+	CHECK_EQ(dnp_symbols_init(&symbols), 0);
+	CHECK_EQ(dnp_symbols_add_elf(&symbols, "/proc/self/exe", dnp_str("not this one")), -ESTALE);
+	CHECK_EQ(dnp_symbols_add_elf(&symbols, "/nowhere/at/all", dnp_str("")), -ENOENT);
+	CHECK_EQ(dnp_symbols_add_elf(&symbols, "/dev/zero", dnp_str("")), -EINVAL);
+	CHECK_EQ(symbols.list.n, 0);
+	dnp_symbols_done(&symbols);
+}
+
+TEST(symbols_demangle)
+{
+	auto_free char *name = dnp_demangle("_ZN3GCX4waitEPKc");
+
+	CHECK(!dnp_demangle("malloc"));
+	CHECK(!dnp_demangle("_Zqqq"));
+	if (!dlopen("libstdc++.so.6", RTLD_NOW))
+		SKIP("there is no libstdc++ here");
+	CHECK_STR(name, "GCX::wait(char const*)");
+}
+
+static int count_symbols(void *arg, const struct dnp_rec_symbol *rec, uint64_t time_ns)
+{
+	size_t *count = arg;
+
+	(void)time_ns;
+	CHECK(rec->module == 3 && rec->name.n == 20);
+	CHECK(!memcmp(rec->name.p, "test_symbolize_known", 20));
+	++*count;
+	return 0;
+}
+
+TEST(symbolize_appends)
+{
+	static const struct dnp_visitor visitor = {.symbol = count_symbols};
+	struct recording rec = recording_new(99);
+	struct dnp_sink_memory names;
+	struct dnp_input input;
+	const char *path;
+	uint64_t damaged = 0,
+		 address = place_of((const void *)(uintptr_t)test_symbolize_known, &path);
+	size_t found, count = 0;
+
+	RECORD(&rec, process, .pid = 1);
+	RECORD(&rec, module, .index = 3, .kind = DNP_MODULE_NATIVE, .path = dnp_str(path));
+	RECORD(&rec, frame, .index = 0, .kind = DNP_FRAME_NATIVE, .module = 3, .function = address);
+	RECORD(&rec, frame, .index = 1, .kind = DNP_FRAME_NATIVE, .module = 3, .function = 1);
+	RECORD(&rec, frame, .index = 2, .kind = DNP_FRAME_NATIVE, .module = 9, .function = address);
+	recording_flush(&rec);
+	dnp_sink_memory_init(&names);
+	dnp_input_init(&input);
+	CHECK_EQ(dnp_input_add_bytes(&input, "a", rec.bytes.p, rec.bytes.n, NULL), 0);
+	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
+	CHECK_EQ(dnp_symbolize(&input.recordings.p[0], &names.sink, &found), 0);
+	CHECK_EQ(found, 1);
+	CHECK_EQ(dnp_input_add_bytes(&input, "b", names.bytes.p, names.bytes.n, NULL), 0);
+	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
+	CHECK_EQ(input.recordings.p[0].problems.n, 0);
+	CHECK_EQ(dnp_recording_visit(&input.recordings.p[0], &visitor, &count, &damaged), 0);
+	CHECK_EQ(count, 1);
+	CHECK_EQ(dnp_symbolize(&input.recordings.p[0], &names.sink, &found), 0);
+	CHECK_EQ(found, 0);
+	dnp_input_done(&input);
+	dnp_vec_done(&names.bytes);
+	recording_done(&rec);
+}
