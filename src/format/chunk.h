@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recording file (.dnp): a sequence of chunks, append-only, readable up to its last whole chunk.
+ * The recording file (.dnp): a sequence of chunks, append-only, readable up to its last whole
+ * chunk.
  *
  *   file      = chunk*
  *   chunk     = header (32 bytes, little-endian), payload (length bytes)
@@ -20,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DNP_CHUNK_MAGIC   UINT32_C(0x31504e44) /* "DNP1" */
-#define DNP_CHUNK_MAX     (UINT32_C(1) << 22)  /* payload bytes, at most */
+#define DNP_CHUNK_MAGIC    UINT32_C(0x31504e44) /* "DNP1" */
+#define DNP_CHUNK_MAX      (UINT32_C(1) << 22)  /* payload bytes, at most */
 #define DNP_FORMAT_VERSION 1u
 
 enum dnp_chunk_kind {
@@ -47,9 +48,9 @@ void dnp_chunk_seal(struct dnp_chunk_header *header, enum dnp_chunk_kind kind, u
 	uint32_t sequence, const void *payload, uint32_t length);
 
 /*
- * Whether *header is that of a whole chunk with `available` bytes of payload behind it at `payload`.
- * 0: it is. -EPROTO: not a chunk header or a broken one. -ENODATA: the payload is cut off.
- * -EBADMSG: checksum. -ENOTSUP: a version newer than this program knows.
+ * Whether *header is that of a whole chunk with `available` bytes of payload behind it at
+ * `payload`. 0: it is. -EPROTO: not a chunk header or a broken one. -ENODATA: the payload is cut
+ * off. -EBADMSG: checksum. -ENOTSUP: a version newer than this program knows.
  */
 int dnp_chunk_check(const struct dnp_chunk_header *header, const void *payload, size_t available);
 

@@ -3,10 +3,11 @@
  * Records: one struct, one encoder and one decoder for each entry of rec.def.
  *
  *   struct dnp_rec_sample          the fields as uint64_t, int64_t or struct dnp_str
- *   dnp_put_sample(out, cap, rec)  encodes; returns bytes written, 0: does not fit (nothing written)
- *   dnp_get_sample(body, n, rec)   decodes a body; strings borrow from `body`; 0 or -EBADMSG
+ *   dnp_put_sample(out, cap, rec)  encodes; returns bytes written, 0: does not fit (nothing
+ * written) dnp_get_sample(body, n, rec)   decodes a body; strings borrow from `body`; 0 or -EBADMSG
  *
- * Encoders and decoders call nothing outside this file, and are safe in signal handlers and threads.
+ * Encoders and decoders call nothing outside this file, and are safe in signal handlers and
+ * threads.
  */
 #ifndef DNP_FORMAT_REC_H
 #define DNP_FORMAT_REC_H
@@ -23,14 +24,14 @@ enum dnp_thread_flags {
 };
 
 enum dnp_module_kind {
-	DNP_MODULE_OTHER = 0,   /* no file: stubs, anonymous code */
+	DNP_MODULE_OTHER = 0, /* no file: stubs, anonymous code */
 	DNP_MODULE_NATIVE = 1,
 	DNP_MODULE_MANAGED = 2,
 	DNP_MODULE_KERNEL = 3,
 };
 
 enum dnp_frame_kind {
-	DNP_FRAME_OTHER = 0,   /* not known, a stub, unloaded code: named for what it is */
+	DNP_FRAME_OTHER = 0, /* not known, a stub, unloaded code: named for what it is */
 	DNP_FRAME_NATIVE = 1,
 	DNP_FRAME_MANAGED = 2, /* compiled at run time */
 	DNP_FRAME_R2R = 3,     /* managed, compiled ahead of time (ReadyToRun) */
@@ -39,14 +40,14 @@ enum dnp_frame_kind {
 };
 
 enum dnp_frame_flags {
-	DNP_FRAME_GC = 1,  /* the runtime at work on a collection */
-	DNP_FRAME_JIT = 2, /* the runtime at work compiling */
+	DNP_FRAME_GC = 1,       /* the runtime at work on a collection */
+	DNP_FRAME_JIT = 2,      /* the runtime at work compiling */
 	DNP_FRAME_ASYNC = 4,    /* the MoveNext of an async method */
 	DNP_FRAME_ITERATOR = 8, /* the MoveNext of an iterator */
 };
 
 enum dnp_sample_flags {
-	DNP_SAMPLE_TRUNCATED = 1,  /* the stack was cut at the greatest depth; the root is missing */
+	DNP_SAMPLE_TRUNCATED = 1, /* the stack was cut at the greatest depth; the root is missing */
 	DNP_SAMPLE_INCOMPLETE = 2, /* the walk ended before the thread's start */
 };
 
@@ -60,10 +61,10 @@ enum dnp_loss_reason {
 };
 
 enum dnp_end_reason {
-	DNP_END_EXIT = 1,    /* the runtime shut down */
-	DNP_END_STOP = 2,    /* asked to stop */
+	DNP_END_EXIT = 1,     /* the runtime shut down */
+	DNP_END_STOP = 2,     /* asked to stop */
 	DNP_END_LAUNCHER = 3, /* the command line went away */
-	DNP_END_DISK = 4,    /* writing failed */
+	DNP_END_DISK = 4,     /* writing failed */
 };
 
 /* enum dnp_rec: DNP_REC_process … */
