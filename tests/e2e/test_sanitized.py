@@ -17,6 +17,8 @@ pytestmark = pytest.mark.skipif(not PRELOAD, reason="no sanitizer: script/test c
                                        ["native", "--seconds", 1], ["exceptions", "--seconds", 1],
                                        ["unload", "--seconds", 1], ["deep", "--seconds", 1]])
 def test_sanitized(tmp_path, arguments):
+    if arguments[0] == "exceptions" and "tsan" in PRELOAD:
+        pytest.skip("dies under the thread sanitizer without any profiler: SIGFPE is not handed on")
     out = tmp_path / "out.dnp"
     result = dnprof("run", "-q", "-F", 997, "-o", out, "--", *program(NEWEST, *arguments),
                     env={"LD_PRELOAD": PRELOAD}, timeout=300)
