@@ -332,8 +332,16 @@ struct state {
 	int64_t cfa_offset;
 	enum dnp_cfa expression; /* NONE: register and offset */
 	bool unknown_expression, no_caller;
-	struct reg_state bp, bx;
+	struct reg_state bp, bx, ra;
 };
+
+static struct dnp_rule fault_rule(const struct state *s, struct dnp_rule rule)
+{
+	if (s->expression || s->cfa_reg != REG_SP || !dnp_rule_set_bx(&rule, s->ra.offset))
+		return (struct dnp_rule){0};
+	rule.cfa = DNP_CFA_FAULT;
+	return rule;
+}
 
 static struct dnp_rule rule_of(const struct state *s, bool signal)
 {
@@ -350,6 +358,8 @@ static struct dnp_rule rule_of(const struct state *s, bool signal)
 		(s->bp.how == SAVED_AT_CFA && !dnp_rule_set_bp(&rule, s->bp.offset)))
 		return (struct dnp_rule){0};
 	rule.bp_at = s->bp.how == SAVED_AT_BP;
+	if (s->ra.how == SAVED_AT_CFA && s->ra.offset != -8)
+		return fault_rule(s, rule);
 	if (s->bx.how == SAVED_AT_CFA)
 		dnp_rule_set_bx(&rule, s->bx.offset);
 	if (s->expression)
@@ -413,7 +423,7 @@ static void set_expression(struct state *s, const uint8_t *p, uint64_t n)
 
 static struct reg_state *tracked(struct state *s, uint64_t reg)
 {
-	return reg == REG_BP ? &s->bp : reg == REG_BX ? &s->bx : NULL;
+	return reg == REG_BP ? &s->bp : reg == REG_BX ? &s->bx : reg == REG_RA ? &s->ra : NULL;
 }
 
 static void save_at(struct state *s, uint64_t reg, int64_t offset)
@@ -430,7 +440,7 @@ static void save_how(struct state *s, uint64_t reg, enum saved how)
 
 	if (saved)
 		*saved = (struct reg_state){how, 0};
-	if (reg == REG_RA)
+	if (reg == REG_RA && how != SAVED_NOT)
 		s->unknown_expression = true; /* the return address is somewhere else */
 }
 
@@ -449,7 +459,7 @@ static void restore(struct state *s, const struct state *initial, uint64_t reg)
 	else if (reg == REG_BX)
 		s->bx = initial->bx;
 	else if (reg == REG_RA)
-		s->no_caller = initial->no_caller;
+		s->ra = initial->ra;
 }
 
 #define REMEMBER_MAX 16

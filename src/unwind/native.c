@@ -2,13 +2,16 @@
 #include "unwind/native.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
 #include "os/mem.h"
 #include "unwind/cfi.h"
 
-static struct dnp_native_stats totals; /* by the refreshing thread */
+/* Held while a list is made and its tables are built; taken before the lock of the modules. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dnp_native_stats totals; /* under lock */
 
 /* Pairs with the release in add_table. */
 SIGSAFE static const struct dnp_cfi *table_of(const struct dnp_elf_module *module)
@@ -109,7 +112,7 @@ static struct dnp_elf_module *next_untried(void)
 	return best;
 }
 
-static uint64_t thread_ns(void)
+static uint64_t monotonic_ns(void)
 {
 	struct timespec t;
 
@@ -119,33 +122,42 @@ static uint64_t thread_ns(void)
 
 int dnp_native_refresh(uint64_t now_ns)
 {
-	int changed = dnp_modules_refresh(now_ns);
 	struct dnp_elf_module *module;
 	uint64_t begin;
+	int changed;
 
-	if (changed <= 0)
-		return changed;
-	begin = thread_ns();
-	while ((module = next_untried()))
-		add_table(module);
-	totals.build_ns += thread_ns() - begin;
+	pthread_mutex_lock(&lock);
+	changed = dnp_modules_refresh(now_ns);
+	if (changed > 0) {
+		begin = monotonic_ns();
+		while ((module = next_untried()))
+			add_table(module);
+		totals.build_ns += monotonic_ns() - begin;
+	}
+	pthread_mutex_unlock(&lock);
 	return changed;
 }
 
 void dnp_native_reclaim(uint64_t before_ns)
 {
+	pthread_mutex_lock(&lock);
 	dnp_modules_reclaim(before_ns, release_table);
+	pthread_mutex_unlock(&lock);
 }
 
 void dnp_native_done(void)
 {
+	pthread_mutex_lock(&lock);
 	dnp_modules_done(release_table);
 	memset(&totals, 0, sizeof(totals));
+	pthread_mutex_unlock(&lock);
 }
 
 void dnp_native_stats(struct dnp_native_stats *stats)
 {
+	pthread_mutex_lock(&lock);
 	*stats = totals;
+	pthread_mutex_unlock(&lock);
 }
 
 /* ---- Looking up */

@@ -20,8 +20,9 @@ struct dnp_native_stats {
 
 /*
  * Brings the list of modules up to date and builds the tables of new ones, big ones first. Called
- * at the start and then by one helper thread, again and again; when nothing changed it costs about
- * a microsecond. Returns the number of modules that came or went, or -errno. Not for handlers.
+ * at the start and then again and again: by a helper thread, and where a library is about to be
+ * used (the JIT compiler is loaded after the profiler). When nothing changed it costs about a
+ * microsecond. Returns the number of modules that came or went, or -errno. Not for handlers.
  */
 int dnp_native_refresh(uint64_t now_ns);
 

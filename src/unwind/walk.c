@@ -270,7 +270,8 @@ SIGSAFE static bool find_cfa(const struct walk *w, struct dnp_rule rule, uintptr
 	uintptr_t off = (uintptr_t)(intptr_t)rule.off;
 
 	switch (rule.cfa) {
-	case DNP_CFA_SP: *cfa = w->regs.sp + off; return true;
+	case DNP_CFA_SP:
+	case DNP_CFA_FAULT: *cfa = w->regs.sp + off; return true;
 	case DNP_CFA_BP: *cfa = w->regs.bp + off; return true;
 	case DNP_CFA_BX: *cfa = w->regs.bx + off; return true;
 	case DNP_CFA_R10: *cfa = w->regs.r10 + off; return w->exact;
@@ -284,25 +285,31 @@ SIGSAFE static bool find_cfa(const struct walk *w, struct dnp_rule rule, uintptr
 	}
 }
 
+SIGSAFE static uintptr_t slot(uintptr_t cfa, int number)
+{
+	return cfa + (uintptr_t)(8 * (intptr_t)number);
+}
+
 /* To the caller; false: the stack is not what the rule says. */
 SIGSAFE static bool step(struct walk *w, struct dnp_rule rule)
 {
+	bool fault = rule.cfa == DNP_CFA_FAULT;
 	uintptr_t cfa, pc;
 
-	if (!find_cfa(w, rule, &cfa) || cfa <= w->regs.sp || cfa % 8 || !load(w, cfa - 8, &pc))
+	if (!find_cfa(w, rule, &cfa) || cfa <= w->regs.sp || cfa % 8 ||
+		!load(w, slot(cfa, fault ? rule.bx_slot : -1), &pc))
 		return false;
-	if (rule.bx_slot && !load(w, cfa + (uintptr_t)(8 * (intptr_t)rule.bx_slot), &w->regs.bx))
+	if (!fault && rule.bx_slot && !load(w, slot(cfa, rule.bx_slot), &w->regs.bx))
 		return false;
 	if (rule.bp_at) {
 		if (!load(w, w->regs.bp, &w->regs.bp))
 			return false;
-	} else if (rule.bp_slot &&
-		!load(w, cfa + (uintptr_t)(8 * (intptr_t)rule.bp_slot), &w->regs.bp)) {
+	} else if (rule.bp_slot && !load(w, slot(cfa, rule.bp_slot), &w->regs.bp)) {
 		return false;
 	}
 	w->regs.pc = pc;
 	w->regs.sp = cfa;
-	w->exact = false;
+	w->exact = fault;
 	return true;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How one frame is left: where its canonical frame address (CFA: the stack pointer before the call)
- * is, and where it keeps its caller's RBP and RBX. The return address is always at CFA - 8. A rule
- * is 8 bytes, so that one can be stored and read in one piece.
+ * is, and where it keeps its caller's RBP and RBX. The return address is at CFA - 8, except in
+ * frames that the runtime makes up so that its handler of a fault looks called by the instruction
+ * that faulted; they step over the red zone. A rule is 8 bytes, so that one can be stored and read
+ * in one piece.
  */
 #ifndef DNP_OS_X86_64_RULE_H
 #define DNP_OS_X86_64_RULE_H
@@ -19,6 +21,8 @@ enum dnp_cfa {
 	DNP_CFA_R10,      /* r10 + off: prologs that realign the stack; at an exact address only */
 	DNP_CFA_AT_SP, /* *(rsp + off) + 8: hand-written code that keeps the old rsp in its frame */
 	DNP_CFA_AT_BP, /* *(rbp + off): frames that realign the stack */
+	DNP_CFA_FAULT, /* rsp + off; a frame made up below an instruction that faulted, see ra_slot
+			*/
 	DNP_CFA_PLT,   /* rsp + 8, and 8 more after the push in a 16 byte slot of a PLT */
 	DNP_CFA_SIGNAL, /* a signal frame: the interrupted registers are in the ucontext at rsp */
 	DNP_CFA_END,    /* the thread's first frame: no caller */
@@ -29,8 +33,9 @@ struct dnp_rule {
 	unsigned cfa : 4;   /* enum dnp_cfa */
 	unsigned kind : 3;  /* enum dnp_walk_kind, set by the walker */
 	unsigned bp_at : 1; /* the caller's rbp is at *(rbp) whatever the CFA is */
-	int bx_slot : 8;    /* rbx is saved at CFA + 8 * bx_slot; 0: not saved */
-	int bp_slot : 16;   /* the same for rbp */
+	int bx_slot : 8;  /* rbx is saved at CFA + 8 * bx_slot; 0: not saved. FAULT: the address is
+			   */
+	int bp_slot : 16; /* the same for rbp */
 	int32_t off;
 };
 
