@@ -27,8 +27,9 @@ NEWEST = TFMS[-1]
 PROGRAMS = ("alloc", "async", "cpu", "deep", "exceptions", "fork", "idle", "mix", "native", "osr",
             "shortthreads", "signals", "threads8", "unload")
 
-#: Where a thread begins: the outermost frame of a whole stack.
-THREAD_STARTS = re.compile(r"!(_start|clone3?|start_thread|__libc_start_main\S*|__libc_start_call_main)$")
+#: Where threads begin: in the program's own file, the C library, or the dynamic linker. Their first
+#: functions have no names in stripped files, so the file has to do.
+FIRST_FILES = re.compile(r"(truth|shop|dotnet|libc\.so\.6|ld-linux-x86-64\.so\.2)!")
 
 
 # A call tree is as deep in JSON as the stacks are.
@@ -241,7 +242,7 @@ class Report:
 
     def incomplete(self):
         """Samples whose stack does not begin where a thread begins."""
-        return sum(n for path, n in self.stacks() if not THREAD_STARTS.search(path[0]))
+        return sum(n for path, n in self.stacks() if not FIRST_FILES.match(path[0]))
 
 
 def is_sequence(stack, *names):
