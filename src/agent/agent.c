@@ -77,7 +77,8 @@ static int own_file(const struct dnp_agent_options *options)
 
 /*
  * Without --children no child of this process is to be profiled: what the launcher set goes away
- * before any managed code can hand it on.
+ * before any code can hand it on. The runtime made a copy of the environment before it loaded us,
+ * which is what managed code sees; the C library's is what native code sees.
  */
 static void clean_environment(void)
 {
@@ -89,8 +90,15 @@ static void clean_environment(void)
 		"CORECLR_PROFILER_PATH_64",
 	};
 
-	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++) {
+		WCHAR wide[40] = {0};
+
+		for (size_t k = 0; names[i][k]; k++)
+			wide[k] = (WCHAR)names[i][k];
 		unsetenv(names[i]);
+		if (dnp_info_has(&dnp_agent.info, SetEnvironmentVariable))
+			dnp_com(dnp_agent.info.com, SetEnvironmentVariable, wide, NULL);
+	}
 }
 
 /* 1: this process is to be recorded. 0: it is not meant. Negative: it cannot be. */
@@ -106,8 +114,6 @@ static int open_recording(struct dnp_err *err)
 	if (failed)
 		return failed;
 	dnp_agent.fd = options->dir[0] ? own_file(options) : inherited_file(options);
-	if (!options->dir[0])
-		clean_environment();
 	if (dnp_agent.fd == -ENOENT)
 		return 0;
 	if (options->session[0])
@@ -179,6 +185,8 @@ static HRESULT start(IUnknown *unknown, struct dnp_err *err)
 			dnp_agent.info.version);
 		return E_NOTIMPL;
 	}
+	if (!dnp_agent.options.dir[0])
+		clean_environment();
 	read_runtime_version();
 	dnp_agent.engine = &dnp_engine_cpu;
 	dnp_threads_init(dnp_agent.options.depth);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
+#include "agent/frames.h"
 #include "agent/methods.h"
 #include "agent/thread_names.h"
 #include "clr/hresult.h"
@@ -78,6 +79,23 @@ static HRESULT DNP_COM on_thread_named(
 	(void)self;
 	if (name && atomic_load_explicit(&recording, memory_order_relaxed))
 		dnp_thread_names_set(managed, name, length);
+	return S_OK;
+}
+
+/*
+ * The JIT's own library is loaded after us: its unwind tables must be there before it first works.
+ */
+static HRESULT DNP_COM on_compiling(
+	ICorProfilerCallback *self, FunctionID function, BOOL safe_to_block)
+{
+	static atomic_flag seen = ATOMIC_FLAG_INIT;
+
+	(void)self;
+	(void)function;
+	(void)safe_to_block;
+	if (!atomic_flag_test_and_set(&seen) &&
+		atomic_load_explicit(&recording, memory_order_relaxed))
+		dnp_frames_refresh();
 	return S_OK;
 }
 
@@ -156,6 +174,7 @@ ICorProfilerCallback *dnp_agent_callback(void)
 		.ThreadAssignedToOSThread = on_thread_assigned,
 		.ThreadDestroyed = on_thread_destroyed,
 		.ThreadNameChanged = on_thread_named,
+		.JITCompilationStarted = on_compiling,
 		.JITCompilationFinished = on_compiled,
 		.DynamicMethodJITCompilationFinished = on_dynamic_compiled,
 		.DynamicMethodUnloaded = on_dynamic_unloaded,

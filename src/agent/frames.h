@@ -14,7 +14,7 @@
 uint32_t dnp_frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
 	int collecting, int *unresolved);
 
-/* Takes over what the dynamic linker loaded and unloaded. */
+/* Takes over what the dynamic linker loaded and unloaded. Any thread. */
 void dnp_frames_refresh(void);
 
 /* Frees what died before `before_ns`: no walk and no sample can need it any more. */

@@ -57,21 +57,23 @@ static SIGSAFE void count_walk(struct dnp_thread *thread, uint64_t ns)
 	count(&thread->counts.walk_ns, ns);
 }
 
-/* The stack to walk: the thread's own, or the one the signal found it on. 0: not known. */
-static SIGSAFE int stack_range(
-	struct dnp_thread *thread, uintptr_t sp, struct dnp_stack_range *range)
+/*
+ * The stacks to walk: the thread's own, or the one that it runs on now (a handler's, say) and then
+ * its own. 0: not known.
+ */
+static SIGSAFE int find_stacks(struct dnp_thread *thread, uintptr_t sp, struct dnp_stacks *stacks)
 {
 	if (!thread->stack.high)
 		dnp_thread_stack_find(sp, &thread->stack.low, &thread->stack.high);
-	*range = thread->stack;
-	if (sp >= range->low && sp < range->high)
+	*stacks = (struct dnp_stacks){.now = thread->stack};
+	if (sp >= stacks->now.low && sp < stacks->now.high)
 		return 1;
-	/* On an alternative stack, say: walk what there is of it. */
-	return dnp_thread_stack_find(sp, &range->low, &range->high) == 0;
+	stacks->below = stacks->now;
+	return dnp_thread_stack_find(sp, &stacks->now.low, &stacks->now.high) == 0;
 }
 
 static SIGSAFE uint32_t walk(struct dnp_thread *thread, const struct dnp_regs *regs,
-	struct dnp_stack_range range, enum dnp_walk_stop *stop)
+	struct dnp_stacks stacks, enum dnp_walk_stop *stop)
 {
 	uint32_t depth = dnp_threads_depth();
 	uint32_t n = 0;
@@ -84,24 +86,24 @@ static SIGSAFE uint32_t walk(struct dnp_thread *thread, const struct dnp_regs *r
 			thread->frames[i] = DNP_FRAME_ADDR(thread->frames[i]) |
 				(uint64_t)DNP_WALK_KERNEL << DNP_FRAME_SHIFT;
 	}
-	return n + (uint32_t)dnp_walk(regs, range, thread->frames + n, depth - n, stop);
+	return n + (uint32_t)dnp_walk(regs, stacks, thread->frames + n, depth - n, stop);
 }
 
 static SIGSAFE void take(struct dnp_thread *thread, const siginfo_t *info, void *context)
 {
 	uint64_t begin_ns = dnp_now_ns();
 	struct dnp_sample sample = {.time_ns = begin_ns};
-	struct dnp_stack_range range;
+	struct dnp_stacks stacks;
 	enum dnp_walk_stop stop;
 	struct dnp_regs regs;
 	uint32_t n, weight = dnp_sampler_weight(&thread->sampler, info);
 
 	regs = dnp_regs_of(context);
-	if (!stack_range(thread, regs.sp, &range)) {
+	if (!find_stacks(thread, regs.sp, &stacks)) {
 		count32(&thread->counts.lost_stack, weight);
 		return;
 	}
-	n = walk(thread, &regs, range, &stop);
+	n = walk(thread, &regs, stacks, &stop);
 	sample.weight = (uint16_t)(weight < UINT16_MAX ? weight : UINT16_MAX);
 	if (stop == DNP_STOP_DEPTH)
 		sample.flags = DNP_SAMPLE_TRUNCATED;

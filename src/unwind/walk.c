@@ -202,14 +202,15 @@ SIGSAFE static struct dnp_rule cached_rule(struct place place, uint64_t generati
 
 struct walk {
 	struct dnp_regs regs;
-	struct dnp_stack_range range;
+	struct dnp_stacks stacks;
 	bool exact;
 };
 
 SIGSAFE static bool on_stack(const struct walk *w, uintptr_t address, size_t bytes)
 {
-	return address >= w->range.low && address <= w->range.high &&
-		bytes <= w->range.high - address;
+	const struct dnp_stack_range *range = &w->stacks.now;
+
+	return address >= range->low && address <= range->high && bytes <= range->high - address;
 }
 
 SIGSAFE static bool load(const struct walk *w, uintptr_t address, uintptr_t *value)
@@ -255,13 +256,17 @@ SIGSAFE static bool step_stub(struct walk *w)
 	return false;
 }
 
-/* To the registers that a signal interrupted. */
+/* To the registers that a signal interrupted, perhaps on another stack than its handler's. */
 SIGSAFE static bool step_signal(struct walk *w)
 {
 	if (w->regs.sp % 8 || !on_stack(w, w->regs.sp, sizeof(ucontext_t)))
 		return false;
 	w->regs = dnp_regs_of(memory(w->regs.sp));
 	w->exact = true;
+	if (on_stack(w, w->regs.sp, 0))
+		return true;
+	w->stacks.now = w->stacks.below;
+	w->stacks.below = (struct dnp_stack_range){0};
 	return on_stack(w, w->regs.sp, 0);
 }
 
@@ -321,10 +326,10 @@ SIGSAFE static dnp_frame_word frame_word(const struct walk *w, unsigned kind)
 
 #define LOWEST_CODE 4096 /* no code lies in the first page: a return address of 0 ends a stack */
 
-SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stack_range range,
+SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop)
 {
-	struct walk w = {*regs, range, true};
+	struct walk w = {*regs, stacks, true};
 	uint64_t generation = dnp_generation();
 	size_t n = 0;
 

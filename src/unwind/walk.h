@@ -49,7 +49,13 @@ enum dnp_walk_stop {
 };
 
 struct dnp_stack_range {
-	uintptr_t low, high; /* all reads stay inside */
+	uintptr_t low, high;
+};
+
+/* All reads stay inside these. */
+struct dnp_stacks {
+	struct dnp_stack_range now;   /* where the stack pointer is */
+	struct dnp_stack_range below; /* where a signal frame may lead back to; high 0: nowhere */
 };
 
 struct dnp_codemap;
@@ -63,9 +69,9 @@ void dnp_walk_use(struct dnp_codemap *map);
 /*
  * Walks from *regs (taken at an exact instruction, as in a signal handler) and stores up to `max`
  * frames, leaf first. Returns their number; *stop says why it ended. Reads code bytes only of code
- * that is known, and the stack only inside `range`. Async-signal-safe, any thread, no locks.
+ * that is known, and the stacks only inside their ranges. Async-signal-safe, any thread, no locks.
  */
-SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stack_range range,
+SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop);
 
 #endif

@@ -44,7 +44,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 
 	(void)signal;
 	(void)info;
-	n_frames = dnp_walk(&regs, range, frames, FRAMES_MAX, &stopped);
+	n_frames = dnp_walk(&regs, (struct dnp_stacks){.now = range}, frames, FRAMES_MAX, &stopped);
 }
 
 static void prepare(void)
