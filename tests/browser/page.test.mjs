@@ -371,3 +371,45 @@ browserTest('stacks of 600 frames are walked and zoomed to the end', save(await 
   await press(page, 'f', 'Escape');
   assert.equal(await textOf(page, '.crumb[aria-current]'), 'All');
 });
+
+function empty() {
+  return new samples.Builder().finish({ title: 'nothing', duration_ns: 1e9, threads: [], problems: ['no thread ran'] });
+}
+
+browserTest('a recording without samples is a page like any other', save(await pageText(empty())), {}, async (page) => {
+  assert.equal(await textOf(page, '.flame .empty'), 'No samples in this selection.');
+  assert.equal(await textOf(page, '.problems'), 'no thread ran');
+  await press(page, '2', 'r', '1', 'Tab', 'ArrowDown', 'Enter');
+  await page.fill('.search input', 'x');
+  await settle(page);
+  assert.equal(await textOf(page, '.share'), '0% · 0 names');
+});
+
+function twoEvents() {
+  const both = samples.shop();
+  const [one] = both.events;
+  const wall = { ...one.info, name: 'wall', samples: 10, lost: 4 };
+  const part = (column) => column.slice(100, 110);
+  both.events.push({ info: wall, time: part(one.time), thread: part(one.thread), node: part(one.node), weight: part(one.weight) });
+  both.meta.events.push(wall);
+  both.meta.processes.push({ pid: 7, name: 'dotnet child.dll', command: ['dotnet', 'child.dll'], runtime: '9.0.1', start_ns: 0, duration_ns: 1 });
+  both.meta.threads[6].process = 1;
+  return both;
+}
+
+browserTest('several events and processes', save(await pageText(twoEvents())), { hash: 'event=wall' }, async (page) => {
+  assert.equal(await textOf(page, '.focus-share'), '10 samples');
+  assert.deepEqual(await page.$$eval('.stat', (s) => s.map((x) => x.textContent).slice(0, 2)), ['samples10', 'lost4']);
+  await page.selectOption('[aria-label=Event]', 'cpu');
+  await settle(page);
+  assert.equal(await textOf(page, '.focus-share'), `${thousands(all)} samples`);
+  assert.match(await textOf(page, '.title .facts'), /\.NET 10\.0\.12.*\.NET 9\.0\.1.*2 processes/);
+  assert.equal(await page.locator('.threads .table-row:visible >> text=child.dll').count(), 1);
+});
+
+browserTest('another time does not scroll the picture away', save(await pageText(deep())), {}, async (page) => {
+  await page.$eval('.flame-scroll', (s) => (s.scrollTop = 5000));
+  await page.click('.threads .table-row >> text=Main');
+  await settle(page);
+  assert.equal(await page.$eval('.flame-scroll', (s) => s.scrollTop), 5000);
+});

@@ -100,18 +100,30 @@ export class FlameGraph {
   show(picture: Picture): void {
     const old = this.picture;
     const sameTree = old?.tree === picture.tree;
-    if (!sameTree) {
-      this.cursor = old ? picture.tree.find(old.tree.path(this.cursor)) : picture.focus;
-      this.layoutKey = '';
-    }
+    const moved = !sameTree || old.focus !== picture.focus;
+    if (moved) this.hover(-1);
     this.picture = picture;
     this.empty.hidden = picture.tree.total(0) > 0;
-    const moved = old !== null && (old.focus !== picture.focus || !sameTree);
-    if (sameTree && moved) this.cursor = picture.focus;
-    if (sameTree && moved && !prefersLessMotion()) this.animate();
-    else if (moved || old === null) this.jump();
-    else this.paint();
+    if (!sameTree) this.changeTree(old, picture);
+    else if (!moved) this.paint();
+    else this.moveFocus();
     if (old && old.flames !== picture.flames) this.scrollToFocus(true);
+  }
+
+  /** Other counts: what the user looks at stays where it was, as far as it is still there. */
+  private changeTree(old: Picture | null, { tree, focus }: Picture): void {
+    const samePlace = old !== null && tree.depth(focus) === old.tree.depth(old.focus);
+    this.cursor = old ? tree.find(old.tree.path(this.cursor)) : focus;
+    this.layoutKey = '';
+    this.jump();
+    if (!samePlace) this.scrollToFocus(false);
+  }
+
+  private moveFocus(): void {
+    this.cursor = this.picture!.focus;
+    if (!prefersLessMotion()) return this.animate();
+    this.jump();
+    this.scrollToFocus(false);
   }
 
   private target(): Span {
@@ -125,7 +137,6 @@ export class FlameGraph {
     this.span = this.target();
     this.update();
     this.setRows(this.layout.rows);
-    this.scrollToFocus(false);
     this.paint();
   }
 
@@ -137,6 +148,7 @@ export class FlameGraph {
     const { tree, focus } = this.picture!;
     const rows = layOut(tree, to, this.width, LEAST_WIDTH).rows;
     this.setRows(Math.max(rows, this.rows));
+    this.scrollToFocus(false);
     const step = (now: number) => {
       const t = Math.min(1, Math.max(0, (now - start) / ANIMATION_MS));
       if (t === 1 || this.picture!.tree !== tree || this.picture!.focus !== focus) return this.jump();
