@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/methods.h"
@@ -54,9 +55,9 @@ static void map_session(const char *path)
 /* The descriptor that the launcher left us, if it is that. */
 static int inherited_file(const struct dnp_agent_options *options)
 {
-	struct stat st;
+	struct stat st; /* read by system call: libc's fstat is newer than the oldest libc */
 
-	if (options->pid != getpid() || fstat(options->fd, &st) ||
+	if (options->pid != getpid() || syscall(SYS_fstat, options->fd, &st) ||
 		(uint64_t)st.st_dev != options->dev || (uint64_t)st.st_ino != options->ino)
 		return -ENOENT;
 	if (fcntl(options->fd, F_SETFD, FD_CLOEXEC))

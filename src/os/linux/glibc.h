@@ -23,6 +23,8 @@ DNP_SYMVER(dlopen);
 DNP_SYMVER(dlclose);
 #ifdef __x86_64__
 __asm__(".symver pthread_getattr_np,pthread_getattr_np@GLIBC_2.2.5");
+__asm__(".symver pthread_attr_getstack,pthread_attr_getstack@GLIBC_2.2.5");
+__asm__(".symver fcntl64,fcntl@GLIBC_2.2.5");
 #endif
 
 #endif

@@ -16,8 +16,10 @@ int dnp_signal_number(void)
 static SIGSAFE void pass_on(int signo, siginfo_t *info, void *context)
 {
 	if (previous.sa_flags & SA_SIGINFO)
+		/* sigsafe: the runtime's own handler of this signal */
 		previous.sa_sigaction(signo, info, context);
 	else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
+		/* sigsafe: the same */
 		previous.sa_handler(signo);
 }
 
@@ -25,6 +27,7 @@ static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
+	/* sigsafe: SIGSAFE by its contract (sampling_signal.h), so a root of the check itself */
 	if (own(info, context))
 		dnp_signal_restart_syscall(context);
 	else
