@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* What is written: the text, JSON and collapsed reports, and the page's data. */
+#include <stdio.h>
+#include <zlib.h>
+
+#include "aggregate/profile.h"
+#include "base/clean.h"
+#include "export/export.h"
+#include "export/html.h"
+#include "export/share.h"
+
+#include "recording.h"
+#include "test.h"
+
+/* Everything between a recording and what an exporter wrote of it. */
+static struct dnp_sink_memory written;
+
+static const char *write_with(const struct dnp_exporter *exporter, const struct recording *rec,
+	const struct dnp_export_options *options)
+{
+	struct dnp_input input;
+	struct dnp_profile profile;
+
+	dnp_sink_memory_init(&written);
+	dnp_input_init(&input);
+	CHECK_EQ(dnp_input_add_bytes(&input, "t", rec->bytes.p, rec->bytes.n, NULL), 0);
+	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
+	CHECK_EQ(dnp_profile_init(&profile, true, NULL), 0);
+	CHECK_EQ(dnp_profile_add(&profile, &input, NULL), 0);
+	dnp_profile_finish(&profile);
+	if (exporter)
+		CHECK_EQ(exporter->write(&profile, options, &written.sink, NULL), 0);
+	else
+		CHECK_EQ(dnp_html_write(dnp_str("<@DNPROF_META@|@DNPROF_DATA@>"), &profile, 0,
+				 &written.sink, NULL),
+			0);
+	CHECK_EQ(written.sink.error, 0);
+	dnp_sink_write(&written.sink, "", 1);
+	dnp_profile_done(&profile);
+	dnp_input_done(&input);
+	return written.bytes.p;
+}
+
+static const struct dnp_export_options whole = {.methods = true, .threads = true, .tree = true};
+
+static const char *write_small(
+	const struct dnp_exporter *exporter, const struct dnp_export_options *options)
+{
+	struct recording rec = recording_new(1);
+	const char *text;
+
+	recording_small(&rec);
+	text = write_with(exporter, &rec, options);
+	recording_done(&rec);
+	return text;
+}
+
+TEST(text_report)
+{
+	static const char *const parts[] = {
+		"app.dll: dotnet app.dll\n",
+		"  pid 42, exit status 3, .NET 10.0.12, Linux 6.18, 2 CPUs\n",
+		"cpu: 12 samples, one per 10 ms (100 Hz), perf cpu-clock\n",
+		"  lost 4 (buffer full 4), unresolved 3 (0.75 % of frames), truncated 1, failed "
+		"2\n",
+		"  50.0 %           6    50.0 %           6   System.Math.Sin(double)\n",
+		"   0.0 %           0   100.0 %          12   App.Program.Main()\n",
+		"  75.0 %           9        100 ms        42   main\n",
+		" 100.0 %     0.0 %   App.Program.Main()\n"
+		"  75.0 %    25.0 %   ├ App.Program.Hot()\n"
+		"  50.0 %    50.0 %   │ System.Math.Sin(double)\n"
+		"  16.7 %     0.0 %   ├ App.Program.Rec()\n"
+		"  16.7 %    16.7 %   │ App.Program.Rec()\n"
+		"   8.3 %     0.0 %   └ libc.so.6!memcpy\n"
+		"   8.3 %     8.3 %     [k] do_syscall\n",
+	};
+	const char *text = write_small(&dnp_export_text, &whole);
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(parts); i++)
+		if (!strstr(text, parts[i]))
+			FAIL("the report lacks: %s", parts[i]);
+	dnp_vec_done(&written.bytes);
+}
+
+/* A stack of `depth` frames, one for each name in turn. */
+static void deep(
+	struct recording *rec, const char *const *names, size_t n, uint64_t kind, size_t depth)
+{
+	uint64_t frames[512];
+
+	RECORD(rec, process, .pid = 1);
+	RECORD(rec, event, .name = dnp_str("cpu"));
+	RECORD(rec, module, .name = dnp_str("System.X"));
+	for (size_t i = 0; i < n; i++)
+		RECORD(rec, frame, .index = i, .kind = kind, .name = dnp_str(names[i]));
+	for (size_t i = 0; i < depth; i++)
+		frames[i] = i % n;
+	recording_stack(rec, 1, 0, frames, depth);
+	RECORD(rec, sample, .node = depth, .weight = 1);
+	RECORD(rec, end, .time_ns = 1);
+	recording_flush(rec);
+}
+
+TEST(text_shortens_long_runs)
+{
+	static const char *const names[] = {"[a]", "[b]"};
+	struct recording rec = recording_new(1);
+	const char *text;
+
+	deep(&rec, names, 2, DNP_FRAME_OTHER, 400);
+	text = write_with(&dnp_export_text, &rec, &whole);
+	CHECK(strstr(
+		text, "   [a]\n                     … 398 frames\n 100.0 %   100.0 %   [b]\n"));
+	dnp_vec_done(&written.bytes);
+	recording_done(&rec);
+}
+
+static size_t widest_line(const char *text)
+{
+	size_t widest = 0;
+
+	for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
+		size_t columns = 0;
+
+		for (const char *at = text; at < end; at++)
+			columns += ((unsigned char)*at & 0xc0) != 0x80;
+		widest = columns > widest ? columns : widest;
+	}
+	return widest;
+}
+
+TEST(text_fits_the_terminal_and_is_safe)
+{
+	static const char *const names[] = {"Some.Quite.Long.Namespace.And.TypeName.Method(and, "
+					    "many, arguments, of, any, type)",
+		"\x1b]0;owned\x07\x1b[31mRed\xe2\x80\xae\xff.Method()"};
+	struct dnp_export_options narrow = whole;
+	struct recording rec = recording_new(1);
+	const char *text;
+
+	narrow.columns = 80;
+	deep(&rec, names, 2, DNP_FRAME_MANAGED, 4);
+	text = write_with(&dnp_export_text, &rec, &narrow);
+	CHECK(widest_line(text) <= 80);
+	CHECK(strstr(text, "TypeName.Method(…)"));
+	CHECK(!strchr(text, 0x1b) && !strstr(text, "\xe2\x80\xae"));
+	dnp_vec_done(&written.bytes);
+	recording_done(&rec);
+}
+
+TEST(collapsed_stacks)
+{
+	CHECK_STR(write_small(&dnp_export_collapsed, &whole),
+		"App.Program.Main();App.Program.Hot() 3\n"
+		"App.Program.Main();App.Program.Hot();System.Math.Sin(double) 6\n"
+		"App.Program.Main();App.Program.Rec();App.Program.Rec() 2\n"
+		"App.Program.Main();libc.so.6!memcpy;[k] do_syscall 1\n");
+	dnp_vec_done(&written.bytes);
+}
+
+TEST(json_report)
+{
+	static const char *const parts[] = {
+		"{\"version\":1,\"command\":[\"dotnet\",\"app.dll\"],\"pid\":42,"
+		"\"runtime\":\"10.0.12\"",
+		"\"start_unix_ns\":1700000000000000000,\"duration_ns\":100000000",
+		"\"events\":{\"cpu\":{",
+		"\"interval_ns\":10000000,\"samples\":12,\"lost\":4,\"truncated\":1,"
+		"\"unresolved\":3,\"failed\":2",
+		"{\"tid\":42,\"name\":\"main\",\"samples\":9,\"cpu_ns\":100000000}",
+		"{\"name\":\"System.Math.Sin(double)\",\"module\":\"System.Private.CoreLib\","
+		"\"kind\":\"managed\",\"code\":\"framework\",\"self\":6,\"total\":6}",
+		"\"tree\":[{\"name\":\"App.Program.Main()\",",
+		"\"self\":1,\"total\":1,\"children\":[]}]}]}]}\n",
+	};
+	const char *text = write_small(&dnp_export_json, &whole);
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(parts); i++)
+		if (!strstr(text, parts[i]))
+			FAIL("the JSON lacks: %s", parts[i]);
+	dnp_vec_done(&written.bytes);
+}
+
+/* Decodes base64 in place; returns the bytes. */
+static size_t decode(const char *text, size_t n, uint8_t *out)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint32_t bits = 0;
+	size_t made = 0, held = 0;
+
+	for (size_t i = 0; i < n && text[i] != '='; i++) {
+		const char *digit = strchr(digits, text[i]);
+
+		CHECK(digit);
+		bits = bits << 6 | (uint32_t)(digit - digits);
+		held += 6;
+		if (held >= 8) {
+			held -= 8;
+			out[made++] = (uint8_t)(bits >> held);
+		}
+	}
+	return made;
+}
+
+static size_t inflate_all(uint8_t *in, size_t n, uint8_t *out, size_t room)
+{
+	z_stream stream = {
+		.next_in = in, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)room};
+
+	CHECK_EQ(inflateInit2(&stream, -15), Z_OK);
+	CHECK_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	CHECK_EQ(inflateEnd(&stream), Z_OK);
+	return room - stream.avail_out;
+}
+
+/* The bytes of a section of u32 as meta lists it, padded. */
+static size_t padded_u32(const char *meta, const char *name)
+{
+	char entry[64];
+	unsigned long n;
+	const char *found;
+
+	snprintf(entry, sizeof(entry), "{\"name\":\"%s\",\"type\":\"u32\",\"count\":", name);
+	found = strstr(meta, entry);
+	CHECK(found);
+	n = strtoul(found + strlen(entry), NULL, 10);
+	return (n * 4 + 7) / 8 * 8;
+}
+
+TEST(page_data)
+{
+	static const char *const names[] = {"frame.name", "frame.module", "node.parent",
+		"node.frame", "cpu.time", "cpu.thread", "cpu.node", "cpu.weight"};
+	const char *page = write_small(NULL, &whole), *bar = strrchr(page, '|');
+	uint8_t packed[4096], data[8192];
+	uint32_t weights[5];
+	size_t n, want = 8; /* frame.kind: seven bytes, padded */
+
+	CHECK(bar && page[0] == '<' && strlen(bar) < sizeof(packed));
+	CHECK(strstr(page, "\"title\":\"app.dll\"") && strstr(page, "\"time_unit_ns\":1000,"));
+	n = decode(bar + 1, strlen(bar) - 2, packed);
+	n = inflate_all(packed, n, data, sizeof(data));
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
+		want += padded_u32(page, names[i]);
+	want += (strtoul(strstr(page, "\"utf8\",\"bytes\":") + 15, NULL, 10) + 7) / 8 * 8;
+	CHECK_EQ(n, want);
+	CHECK_EQ(data[0], 0);
+	memcpy(weights, data + n - 24, sizeof(weights));
+	CHECK_EQ(weights[0], 5); /* in the order of time */
+	CHECK_EQ(weights[1], 3);
+	CHECK_EQ(weights[2], 1);
+	CHECK_EQ(weights[3], 2);
+	CHECK_EQ(weights[4], 1);
+	dnp_vec_done(&written.bytes);
+}
+
+TEST(page_with_a_hostile_name_stays_in_its_place)
+{
+	static const char *const names[] = {"</script><script>alert(1)</script>@DNPROF_DATA@<!--"};
+	struct recording rec = recording_new(1);
+	const char *page;
+
+	deep(&rec, names, 1, DNP_FRAME_MANAGED, 1);
+	RECORD(&rec, problem, .text = dnp_str("</script>@DNPROF_META@"));
+	recording_flush(&rec);
+	page = write_with(NULL, &rec, &whole);
+	CHECK(!strstr(page, "</script>"));
+	dnp_vec_done(&written.bytes);
+	recording_done(&rec);
+}
+
+TEST(exporters_by_name_and_ending)
+{
+	CHECK(dnp_exporter_for("a.txt") == &dnp_export_text);
+	CHECK(dnp_exporter_for("dir.txt/a.folded") == &dnp_export_collapsed);
+	CHECK(!dnp_exporter_for("a.collapse"));
+	CHECK(!dnp_exporter_for("dir.txt/a"));
+	CHECK(!dnp_exporter_for("a."));
+	CHECK(dnp_exporter_named("report-json") == &dnp_export_json);
+	CHECK(!dnp_exporter_named("no such"));
+}
+
+TEST(numbers_for_people)
+{
+	CHECK_STR(dnp_format_count(0).text, "0");
+	CHECK_STR(dnp_format_count(999).text, "999");
+	CHECK_STR(dnp_format_count(1234567).text, "1,234,567");
+	CHECK_STR(dnp_format_count(UINT64_MAX).text, "18,446,744,073,709,551,615");
+	CHECK_STR(dnp_format_duration(12000).text, "12 µs");
+	CHECK_STR(dnp_format_duration(250000000).text, "250 ms");
+	CHECK_STR(dnp_format_duration(10280000000).text, "10.3 s");
+	CHECK_STR(dnp_format_duration(200000000000).text, "3 min 20 s");
+	CHECK_STR(dnp_format_duration(UINT64_C(7260000000000)).text, "2 h 01 min");
+}
