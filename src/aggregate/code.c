@@ -13,15 +13,16 @@ static bool equals(struct dnp_str str, const char *text)
 
 static bool starts(struct dnp_str str, const char *text)
 {
-	return str.n >= strlen(text) && !memcmp(str.p, text, strlen(text));
+	return str.n && str.n >= strlen(text) && !memcmp(str.p, text, strlen(text));
 }
 
 struct dnp_str dnp_basename(struct dnp_str path)
 {
 	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-	size_t skip = slash ? (size_t)(slash - path.p) + 1 : 0;
 
-	return (struct dnp_str){path.p + skip, path.n - skip};
+	if (!slash)
+		return path;
+	return (struct dnp_str){slash + 1, path.n - (size_t)(slash + 1 - path.p)};
 }
 
 /* Part of .NET: by the assembly's name, or by the shared framework's folder. */
@@ -60,7 +61,7 @@ enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_re
 	case DNP_FRAME_NATIVE: return native_code(module);
 	case DNP_FRAME_KERNEL: return DNP_CODE_KERNEL;
 	case DNP_FRAME_DYNAMIC:
-		if (memmem(frame->name.p, frame->name.n, "IL_STUB", 7))
+		if (frame->name.n && memmem(frame->name.p, frame->name.n, "IL_STUB", 7))
 			return DNP_CODE_OTHER;
 		return is_framework(module) ? DNP_CODE_FRAMEWORK : DNP_CODE_USER;
 	case DNP_FRAME_MANAGED:

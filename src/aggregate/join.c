@@ -260,39 +260,47 @@ static int join_event(struct join *join, struct dnp_raw_event *raw)
 	return 0;
 }
 
+/* Takes the next argument off a command. */
+static struct dnp_str next_argument(struct dnp_str *command)
+{
+	const char *zero = memchr(command->p, '\0', command->n);
+	struct dnp_str argument = {command->p, zero ? (size_t)(zero - command->p) : command->n};
+	size_t used = argument.n + (zero ? 1 : 0);
+
+	*command = (struct dnp_str){command->p + used, command->n - used};
+	return argument;
+}
+
 static int split_command(struct join *join, struct dnp_process *process)
 {
-	struct dnp_str rest = join->load->recording->process.command;
+	struct dnp_str command = join->load->recording->process.command;
+	uint32_t number;
 
-	while (rest.n) {
-		const char *zero = memchr(rest.p, '\0', rest.n);
-		struct dnp_str argument = {rest.p, zero ? (size_t)(zero - rest.p) : rest.n};
-		size_t used = argument.n + (zero ? 1 : 0);
-		uint32_t number;
-
-		if (intern(join, argument, &number) || dnp_vec_push(&process->command, number))
+	while (command.n)
+		if (intern(join, next_argument(&command), &number) ||
+			dnp_vec_push(&process->command, number))
 			return -ENOMEM;
-		rest = (struct dnp_str){rest.p + used, rest.n - used};
-	}
 	return 0;
 }
 
-/* What a user would call the program: app.dll of "dotnet app.dll", else the program's file name. */
-static int title_of(struct join *join, struct dnp_process *process)
+static bool is_assembly(struct dnp_str name)
 {
-	const struct dnp_rec_process *rec = &join->load->recording->process;
-	struct dnp_str title = dnp_basename(rec->executable);
+	return name.n > 4 && !memcmp(name.p + name.n - 4, ".dll", 4);
+}
 
-	for (size_t i = 0; i < process->command.n; i++) {
-		const char *argument = dnp_profile_string(join->profile, process->command.p[i]);
-		struct dnp_str name = dnp_basename(dnp_str(argument));
+/* What a user would call the program: app.dll of "dotnet app.dll", else the program's file name. */
+static struct dnp_str title_of(const struct dnp_rec_process *rec)
+{
+	struct dnp_str command = rec->command;
+	struct dnp_str title = dnp_basename(command.n ? next_argument(&command) : rec->executable);
 
-		if (i == 0 || (name.n > 4 && !memcmp(name.p + name.n - 4, ".dll", 4)))
-			title = name;
-		if (i > 0 && title.p == name.p)
-			break;
+	while (command.n) {
+		struct dnp_str name = dnp_basename(next_argument(&command));
+
+		if (is_assembly(name))
+			return name;
 	}
-	return intern(join, title.n ? title : dnp_str("[unknown]"), &process->title);
+	return title.n ? title : dnp_str("[unknown]");
 }
 
 static int add_process(struct join *join)
@@ -314,7 +322,8 @@ static int add_process(struct join *join)
 
 	if (intern(join, rec->runtime, &process.runtime) || intern(join, rec->os, &process.os) ||
 		intern(join, rec->tool, &process.tool) || split_command(join, &process) ||
-		title_of(join, &process) || dnp_vec_push(&join->profile->processes, process)) {
+		intern(join, title_of(rec), &process.title) ||
+		dnp_vec_push(&join->profile->processes, process)) {
 		dnp_vec_done(&process.command);
 		return -ENOMEM;
 	}

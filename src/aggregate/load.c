@@ -121,30 +121,40 @@ static struct dnp_raw_event *event_at(struct dnp_load *load, uint64_t index)
 	return &load->events.p[place];
 }
 
+/* A node on top of *parent, which it then is. */
+static int add_node(struct dnp_load *load, uint64_t index, uint32_t *parent, uint64_t frame)
+{
+	uint32_t place = dnp_ids_get(&load->frame_ids, frame);
+	struct dnp_raw_node node = {*parent, place == DNP_NONE ? DNP_LOST : place};
+
+	if (load->nodes.n >= DNP_NONE - 1 || dnp_vec_push(&load->nodes, node))
+		return -ENOMEM;
+	*parent = (uint32_t)(load->nodes.n - 1);
+	if (dnp_ids_get(&load->node_ids, index) != DNP_NONE)
+		return 0;
+	return dnp_ids_set(&load->node_ids, index, *parent);
+}
+
 static int on_stack(void *arg, const struct dnp_rec_stack *rec, uint64_t time_ns)
 {
 	struct dnp_load *load = arg;
-	const uint8_t *in = (const uint8_t *)rec->frames.p, *end = in + rec->frames.n;
 	uint32_t parent = rec->parent ? dnp_ids_get(&load->node_ids, rec->parent) : DNP_ROOT;
-	uint64_t index = rec->first, frame;
+	const uint8_t *in = (const uint8_t *)rec->frames.p;
+	size_t left = rec->frames.n;
+	uint64_t frame;
 
 	(void)time_ns;
 	if (parent == DNP_NONE)
 		parent = DNP_LOST;
-	for (; in < end; index++) {
-		uint32_t place;
+	for (uint64_t index = rec->first; left; index++) {
+		const uint8_t *next = dnp_varint_get(in, in + left, &frame);
 
-		in = dnp_varint_get(in, end, &frame);
-		if (!in)
+		if (!next)
 			return 0;
-		place = dnp_ids_get(&load->frame_ids, frame);
-		if (dnp_vec_push(&load->nodes,
-			    (struct dnp_raw_node){parent, place == DNP_NONE ? DNP_LOST : place}))
+		if (add_node(load, index, &parent, frame))
 			return -ENOMEM;
-		parent = (uint32_t)(load->nodes.n - 1);
-		if (dnp_ids_get(&load->node_ids, index) == DNP_NONE &&
-			dnp_ids_set(&load->node_ids, index, parent))
-			return -ENOMEM;
+		left -= (size_t)(next - in);
+		in = next;
 	}
 	return 0;
 }

@@ -29,8 +29,10 @@ static bool glob(struct dnp_str pattern, struct dnp_str name)
 
 bool dnp_pattern_match(const char *pattern, struct dnp_str name)
 {
-	const char *arguments = strchr(pattern, '(') ? NULL : memchr(name.p, '(', name.n);
+	const char *arguments = NULL;
 
+	if (name.n && !strchr(pattern, '('))
+		arguments = memchr(name.p, '(', name.n);
 	if (arguments && arguments != name.p)
 		name.n = (size_t)(arguments - name.p);
 	return glob(dnp_str(pattern), name);

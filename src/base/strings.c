@@ -28,7 +28,7 @@ static uint32_t *slot_of(const struct dnp_strings *strings, struct dnp_str str)
 	for (; strings->slots[i] != DNP_NONE; i = (i + 1) & mask) {
 		struct dnp_str other = string_at(strings, strings->slots[i]);
 
-		if (other.n == str.n && !memcmp(other.p, str.p, str.n))
+		if (other.n == str.n && (!str.n || !memcmp(other.p, str.p, str.n)))
 			break;
 	}
 	return &strings->slots[i];

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files from anywhere, up to every format that they are shown in. An input that begins with 'F' is
+ * a file; with 'R', the records of a chunk, which is sealed here: the fuzzer need not guess
+ * checksums.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/profile.h"
+#include "export/export.h"
+#include "export/html.h"
+#include "format/chunk.h"
+#include "fuzz.h"
+
+static int discard(struct dnp_sink *sink, const void *bytes, size_t n)
+{
+	(void)sink;
+	(void)bytes;
+	(void)n;
+	return 0;
+}
+
+static void check(int good)
+{
+	if (!good)
+		abort();
+}
+
+/* What each row stands for must be there. */
+static void check_profile(const struct dnp_profile *profile)
+{
+	for (size_t i = 1; i < profile->nodes.n; i++)
+		check(profile->nodes.p[i].parent < i &&
+			profile->nodes.p[i].frame < profile->frames.n);
+	for (size_t i = 0; i < profile->threads.n; i++)
+		check(profile->threads.p[i].process < profile->processes.n);
+	for (size_t e = 0; e < profile->events.n; e++)
+		for (size_t i = 0; i < profile->events.p[e].rows.n; i++)
+			check(profile->events.p[e].rows.slots[i].node < profile->nodes.n &&
+				profile->events.p[e].rows.slots[i].thread < profile->threads.n);
+}
+
+static void export_all(const struct dnp_profile *profile)
+{
+	struct dnp_export_options options = {
+		.methods = true, .threads = true, .tree = true, .columns = 60};
+	struct dnp_sink sink = {.write = discard};
+
+	for (uint32_t i = 0; i < profile->events.n && i < 3; i++) {
+		options.event = i;
+		for (size_t k = 0; dnp_exporters[k]; k++)
+			check(!dnp_exporters[k]->write(profile, &options, &sink, NULL));
+	}
+	if (profile->events.n)
+		check(!dnp_html_write(
+			dnp_str("@DNPROF_META@@DNPROF_DATA@"), profile, 0, &sink, NULL));
+}
+
+static void read_file(const void *bytes, size_t n)
+{
+	static const char *const patterns[] = {"*a*"};
+	const struct dnp_filter filter = {
+		.exclude = patterns, .exclude_count = 1, .from_ns = 1, .to_ns = UINT64_MAX - 1};
+	struct dnp_input input;
+	struct dnp_err err = {0};
+
+	dnp_input_init(&input);
+	if (dnp_input_add_bytes(&input, "fuzz", bytes, n, &err)) {
+		check(err.code < 0 && err.text[0]);
+	} else {
+		check(!dnp_input_finish(&input, NULL));
+		for (int filtered = 0; filtered < 2; filtered++) {
+			struct dnp_profile profile;
+
+			check(!dnp_profile_init(&profile, filtered, filtered ? &filter : NULL));
+			check(!dnp_profile_add(&profile, &input, NULL));
+			dnp_profile_finish(&profile);
+			check_profile(&profile);
+			export_all(&profile);
+			dnp_profile_done(&profile);
+		}
+	}
+	dnp_input_done(&input);
+}
+
+static void read_records(const uint8_t *records, size_t n)
+{
+	struct dnp_chunk_header header;
+	uint8_t *file;
+
+	if (n > DNP_CHUNK_MAX)
+		return;
+	file = malloc(sizeof(header) + n);
+	check(file != NULL);
+	dnp_chunk_seal(&header, DNP_CHUNK_RECORDS, 1, 0, records, (uint32_t)n);
+	memcpy(file, &header, sizeof(header));
+	memcpy(file + sizeof(header), records, n);
+	read_file(file, sizeof(header) + n);
+	free(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	if (n && data[0] == 'R')
+		read_records(data + 1, n - 1);
+	else if (n)
+		read_file(data + 1, n - 1);
+	return 0;
+}
