@@ -340,7 +340,7 @@ void dnp_methods_module_loaded(ModuleID module)
 	if (SUCCEEDED(dnp_com(dnp_agent.info.com, GetModuleInfo2, module, &base, 0, &length, NULL,
 		    &assembly, &flags)) &&
 		base && !(flags & COR_PRF_MODULE_FLAT_LAYOUT))
-		dnp_r2r_add((uintptr_t)base, dnp_now_ns());
+		dnp_r2r_add((uintptr_t)base);
 }
 
 uint32_t *dnp_methods_frame(uint32_t number, bool precompiled)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/clock.h"
 #include "os/generation.h"
 #include "os/mem.h"
 
@@ -15,11 +16,18 @@
 #define CHUNK_BYTES  (16 * BUCKET_BYTES)
 #define BUCKET_ROOM  84
 
+#define TAIL_MAX 16
+
+/*
+ * The first `sorted` entries are ascending; up to TAIL_MAX more stand behind them as they came, so
+ * that most additions copy nothing.
+ */
 struct bucket {
 	struct bucket *next; /* out of use: older one, or free one */
 	uint64_t retired_ns;
 	_Atomic uint32_t n;
-	struct dnp_code entries[BUCKET_ROOM]; /* ascending */
+	uint32_t sorted;
+	struct dnp_code entries[BUCKET_ROOM];
 };
 
 static_assert(sizeof(struct bucket) <= BUCKET_BYTES, "a bucket is one page");
@@ -100,10 +108,11 @@ SIGSAFE static size_t slot_at(const struct directory *directory, uintptr_t pc)
 	return low - 1;
 }
 
-/* The number of the bucket's entries that begin at or below an address. */
-SIGSAFE static uint32_t entries_below(const struct bucket *bucket, uint32_t n, uintptr_t pc)
+/* The bucket's entry with the highest begin that is at or below an address, or NULL. */
+SIGSAFE static const struct dnp_code *bucket_below(const struct bucket *bucket, uintptr_t pc)
 {
-	uint32_t low = 0, high = n;
+	uint32_t low = 0, high = bucket->sorted, n = bucket_entries(bucket);
+	const struct dnp_code *best;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -113,22 +122,25 @@ SIGSAFE static uint32_t entries_below(const struct bucket *bucket, uint32_t n, u
 		else
 			high = middle;
 	}
-	return low;
+	best = low ? &bucket->entries[low - 1] : NULL;
+	for (uint32_t i = bucket->sorted; i < n; i++) {
+		const struct dnp_code *entry = &bucket->entries[i];
+
+		if (entry->begin <= pc && (!best || entry->begin > best->begin))
+			best = entry;
+	}
+	return best;
 }
 
-/* The entry with the highest begin that is at or below an address. */
+/* The same in the whole map. */
 SIGSAFE static const struct dnp_code *entry_below(const struct dnp_codemap *map, uintptr_t pc)
 {
 	const struct directory *directory = directory_of(map);
+	const struct dnp_code *entry = NULL;
 
-	for (size_t i = slot_at(directory, pc) + 1; i > 0; i--) {
-		const struct bucket *bucket = bucket_of(&directory->slots[i - 1]);
-		uint32_t n = entries_below(bucket, bucket_entries(bucket), pc);
-
-		if (n)
-			return &bucket->entries[n - 1];
-	}
-	return NULL;
+	for (size_t i = slot_at(directory, pc) + 1; i > 0 && !entry; i--)
+		entry = bucket_below(bucket_of(&directory->slots[i - 1]), pc);
+	return entry;
 }
 
 SIGSAFE const struct dnp_code *dnp_codemap_find(const struct dnp_codemap *map, uintptr_t pc)
@@ -163,13 +175,15 @@ static struct bucket *new_bucket(struct dnp_codemap *map)
 	}
 	bucket = map->free_buckets;
 	map->free_buckets = bucket->next;
+	bucket->sorted = 0;
 	atomic_store_explicit(&bucket->n, 0, memory_order_relaxed);
 	return bucket;
 }
 
-static void retire_bucket(struct dnp_codemap *map, struct bucket *bucket, uint64_t now_ns)
+/* To be called when no newcomer can find it any more: the time is that of the clock, then. */
+static void retire_bucket(struct dnp_codemap *map, struct bucket *bucket)
 {
-	bucket->retired_ns = now_ns;
+	bucket->retired_ns = dnp_now_ns();
 	bucket->next = map->old_buckets;
 	map->old_buckets = bucket;
 }
@@ -205,23 +219,22 @@ static struct bucket *own_bucket(struct slot *slot)
 	return atomic_load_explicit(&slot->bucket, memory_order_relaxed);
 }
 
-static void publish_directory(struct dnp_codemap *map, struct directory *directory, uint64_t now_ns)
+static void publish_directory(struct dnp_codemap *map, struct directory *directory)
 {
 	struct directory *old = own_directory(map);
 
 	atomic_store_explicit(&map->directory, directory, memory_order_release);
-	old->retired_ns = now_ns;
+	old->retired_ns = dnp_now_ns();
 	old->next = map->old_directories;
 	map->old_directories = old;
 }
 
-static void publish_bucket(
-	struct dnp_codemap *map, struct slot *slot, struct bucket *bucket, uint64_t now_ns)
+static void publish_bucket(struct dnp_codemap *map, struct slot *slot, struct bucket *bucket)
 {
 	struct bucket *old = own_bucket(slot);
 
 	atomic_store_explicit(&slot->bucket, bucket, memory_order_release);
-	retire_bucket(map, old, now_ns);
+	retire_bucket(map, old);
 }
 
 static void append(struct bucket *bucket, const struct dnp_code *entry)
@@ -232,12 +245,27 @@ static void append(struct bucket *bucket, const struct dnp_code *entry)
 	atomic_store_explicit(&bucket->n, n + 1, memory_order_release);
 }
 
-static void append_run(struct bucket *to, const struct bucket *from, uint32_t begin, uint32_t end)
+/* Before the bucket is published. */
+static void fill(struct bucket *bucket, const struct dnp_code *sorted, uint32_t n)
 {
-	uint32_t n = atomic_load_explicit(&to->n, memory_order_relaxed);
+	memcpy(bucket->entries, sorted, n * sizeof(sorted[0]));
+	bucket->sorted = n;
+	atomic_store_explicit(&bucket->n, n, memory_order_release);
+}
 
-	memcpy(&to->entries[n], &from->entries[begin], (end - begin) * sizeof(to->entries[0]));
-	atomic_store_explicit(&to->n, n + end - begin, memory_order_release);
+/* An ascending copy of a bucket's entries; returns their number. */
+static uint32_t gather(const struct bucket *bucket, struct dnp_code out[BUCKET_ROOM + 1])
+{
+	uint32_t n = bucket_entries(bucket);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = i;
+
+		for (; at > 0 && out[at - 1].begin > bucket->entries[i].begin; at--)
+			out[at] = out[at - 1];
+		out[at] = bucket->entries[i];
+	}
+	return n;
 }
 
 static void copy_slots(
@@ -251,21 +279,6 @@ static void copy_slots(
 }
 
 /* ---- Inserting */
-
-/* A copy of slot i's bucket with one more entry at a position. */
-static int insert_by_copy(
-	struct dnp_codemap *map, struct slot *slot, uint32_t position, const struct dnp_code *entry)
-{
-	struct bucket *old = own_bucket(slot), *copy = new_bucket(map);
-
-	if (!copy)
-		return -ENOMEM;
-	append_run(copy, old, 0, position);
-	append(copy, entry);
-	append_run(copy, old, position, bucket_entries(old));
-	publish_bucket(map, slot, copy, entry->born_ns);
-	return 0;
-}
 
 /* The directory with one more slot behind slot i; its bucket is still to be set. */
 static struct directory *widened(struct dnp_codemap *map, size_t i, uintptr_t key)
@@ -285,54 +298,53 @@ static void set_slot(struct directory *directory, size_t i, struct bucket *bucke
 	atomic_store_explicit(&directory->slots[i].bucket, bucket, memory_order_relaxed);
 }
 
-/* Behind a full bucket: code is mostly compiled at rising addresses, so this keeps buckets full. */
-static int insert_behind(struct dnp_codemap *map, size_t i, const struct dnp_code *entry)
+/* One bucket more behind slot i, for the entries from `middle` on; the others stay in slot i. */
+static int split(struct dnp_codemap *map, size_t i, const struct dnp_code *sorted, uint32_t n,
+	uint32_t middle)
 {
-	struct bucket *bucket = new_bucket(map);
-	struct directory *directory = bucket ? widened(map, i, entry->begin) : NULL;
-
-	if (!directory) {
-		if (bucket)
-			retire_bucket(map, bucket, 0);
-		return -ENOMEM;
-	}
-	append(bucket, entry);
-	set_slot(directory, i + 1, bucket);
-	publish_directory(map, directory, entry->born_ns);
-	return 0;
-}
-
-/* Into a full bucket: it becomes two halves. */
-static int insert_by_split(
-	struct dnp_codemap *map, size_t i, uint32_t position, const struct dnp_code *entry)
-{
-	const uint32_t middle = BUCKET_ROOM / 2;
 	struct bucket *full = own_bucket(&own_directory(map)->slots[i]);
 	struct bucket *lower = new_bucket(map), *upper = new_bucket(map);
 	struct directory *directory = NULL;
 
 	if (lower && upper)
-		directory = widened(map, i, full->entries[middle].begin);
+		directory = widened(map, i, sorted[middle].begin);
 	if (!directory) {
 		if (lower)
-			retire_bucket(map, lower, 0);
+			retire_bucket(map, lower);
 		if (upper)
-			retire_bucket(map, upper, 0);
+			retire_bucket(map, upper);
 		return -ENOMEM;
 	}
-	append_run(lower, full, 0, position < middle ? position : middle);
-	if (position <= middle)
-		append(lower, entry);
-	if (position < middle)
-		append_run(lower, full, position, middle);
-	append_run(upper, full, middle, position > middle ? position : middle);
-	if (position > middle)
-		append(upper, entry);
-	append_run(upper, full, position > middle ? position : middle, BUCKET_ROOM);
+	fill(lower, sorted, middle);
+	fill(upper, sorted + middle, n - middle);
 	set_slot(directory, i, lower);
 	set_slot(directory, i + 1, upper);
-	publish_directory(map, directory, entry->born_ns);
-	retire_bucket(map, full, entry->born_ns);
+	publish_directory(map, directory);
+	retire_bucket(map, full);
+	return 0;
+}
+
+/*
+ * Sorts the bucket and the entry into a new one, or into two when it was full. Code is mostly
+ * compiled at rising addresses: an entry that comes last leaves the full bucket full.
+ */
+static int rebuild(struct dnp_codemap *map, size_t i, const struct dnp_code *entry)
+{
+	struct slot *slot = &own_directory(map)->slots[i];
+	struct dnp_code sorted[BUCKET_ROOM + 1];
+	uint32_t n = gather(own_bucket(slot), sorted), at = n++;
+	struct bucket *bucket;
+
+	for (; at > 0 && sorted[at - 1].begin > entry->begin; at--)
+		sorted[at] = sorted[at - 1];
+	sorted[at] = *entry;
+	if (n > BUCKET_ROOM)
+		return split(map, i, sorted, n, at == n - 1 ? n - 1 : n / 2);
+	bucket = new_bucket(map);
+	if (!bucket)
+		return -ENOMEM;
+	fill(bucket, sorted, n);
+	publish_bucket(map, slot, bucket);
 	return 0;
 }
 
@@ -342,17 +354,12 @@ static int insert(struct dnp_codemap *map, const struct dnp_code *entry)
 	size_t i = slot_at(directory, entry->begin);
 	struct bucket *bucket = own_bucket(&directory->slots[i]);
 	uint32_t n = bucket_entries(bucket);
-	uint32_t position = entries_below(bucket, n, entry->begin);
 	int result = 0;
 
-	if (n == BUCKET_ROOM && position == n)
-		result = insert_behind(map, i, entry);
-	else if (n == BUCKET_ROOM)
-		result = insert_by_split(map, i, position, entry);
-	else if (position == n)
+	if (n < BUCKET_ROOM && n - bucket->sorted < TAIL_MAX)
 		append(bucket, entry);
 	else
-		result = insert_by_copy(map, &directory->slots[i], position, entry);
+		result = rebuild(map, i, entry);
 	if (result == 0) {
 		map->stats.live++;
 		map->stats.added++;
@@ -386,7 +393,7 @@ static void remember_dead(struct dnp_codemap *map, const struct dnp_code *code, 
 }
 
 /* Takes an empty bucket out of the directory, unless it is the last one. */
-static void drop_slot(struct dnp_codemap *map, size_t i, uint64_t now_ns)
+static void drop_slot(struct dnp_codemap *map, size_t i)
 {
 	struct directory *old = own_directory(map), *directory;
 
@@ -398,8 +405,8 @@ static void drop_slot(struct dnp_codemap *map, size_t i, uint64_t now_ns)
 	copy_slots(directory, 0, old, 0, i);
 	copy_slots(directory, i, old, i + 1, old->n);
 	directory->slots[0].key = 0;
-	retire_bucket(map, own_bucket(&old->slots[i]), now_ns);
-	publish_directory(map, directory, now_ns);
+	publish_directory(map, directory);
+	retire_bucket(map, own_bucket(&old->slots[i]));
 }
 
 struct death {
@@ -420,31 +427,29 @@ static bool dies(const struct death *death, const struct dnp_code *code)
 static size_t remove_from(struct dnp_codemap *map, size_t i, const struct death *death)
 {
 	struct slot *slot = &own_directory(map)->slots[i];
-	struct bucket *old = own_bucket(slot), *copy = NULL;
-	uint32_t n = bucket_entries(old), removed = 0;
+	const struct bucket *old = own_bucket(slot);
+	struct dnp_code sorted[BUCKET_ROOM + 1];
+	uint32_t n = bucket_entries(old), dead = 0, kept = 0;
+	struct bucket *bucket;
 
-	for (uint32_t k = 0; k < n; k++) {
-		if (!dies(death, &old->entries[k])) {
-			if (copy)
-				append(copy, &old->entries[k]);
-			continue;
-		}
-		if (!copy) {
-			copy = new_bucket(map);
-			if (!copy)
-				return 0;
-			append_run(copy, old, 0, k);
-		}
-		remember_dead(map, &old->entries[k], death->now_ns);
-		removed++;
-	}
-	if (!copy)
+	for (uint32_t k = 0; k < n; k++)
+		dead += dies(death, &old->entries[k]);
+	bucket = dead ? new_bucket(map) : NULL;
+	if (!bucket)
 		return 0;
-	publish_bucket(map, slot, copy, death->now_ns);
-	map->stats.live -= removed;
-	if (removed == n)
-		drop_slot(map, i, death->now_ns);
-	return removed;
+	gather(old, sorted);
+	for (uint32_t k = 0; k < n; k++) {
+		if (dies(death, &sorted[k]))
+			remember_dead(map, &sorted[k], death->now_ns);
+		else
+			sorted[kept++] = sorted[k];
+	}
+	fill(bucket, sorted, kept);
+	publish_bucket(map, slot, bucket);
+	map->stats.live -= n - kept;
+	if (!kept)
+		drop_slot(map, i);
+	return n - kept;
 }
 
 /* From the highest slot down, so that a slot that goes away does not move those still to come. */

@@ -3,11 +3,11 @@
  * Which method's code is at an address: code compiled at run time and dynamic code, with what is
  * needed to leave its frames.
  *
- * Entries are ordered by address in buckets of one page; a sorted array of buckets (the directory)
- * is on top. Invariants: live entries never overlap; all entries of bucket i begin at or above its
- * key and below the next one's; directories are never changed except for the pointer in a slot, and
- * buckets never except that an entry is appended. Everything else is copied, changed, published,
- * and the old copy waits until dnp_codemap_reclaim. So handlers search without a lock.
+ * Entries are in buckets of one page; a sorted array of buckets (the directory) is on top.
+ * Invariants: live entries never overlap; all entries of bucket i begin at or above its key and
+ * below the next one's; directories are never changed except for the pointer in a slot, and buckets
+ * never except that an entry is appended. Everything else is copied, changed, published, and the
+ * old copy waits until dnp_codemap_reclaim. So handlers search without a lock.
  *
  * Writers lock among themselves; they are not for handlers. A NULL map is an empty one that nothing
  * can be added to.
@@ -77,8 +77,9 @@ size_t dnp_codemap_retire_methods(struct dnp_codemap *map, bool (*dead)(uint32_t
 	void *arg, uint64_t now_ns);
 
 /*
- * Frees what is unused since before `before_ns`: the caller knows that every walk that began before
- * then has ended and that every sample taken before then is stored.
+ * Frees what is unused since before `before_ns` (dnp_now_ns): the caller read the clock first, and
+ * then saw each thread outside of a walk, or in a later one; and every sample taken before then is
+ * stored. A walk announces itself with a sequentially consistent write before it reads the map.
  */
 void dnp_codemap_reclaim(struct dnp_codemap *map, uint64_t before_ns);
 

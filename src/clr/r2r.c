@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/clock.h"
 #include "os/generation.h"
 #include "os/mem.h"
 
@@ -177,13 +178,13 @@ static struct list *new_list(size_t n)
 	return list;
 }
 
-static void publish(struct list *list, uint64_t now_ns)
+static void publish(struct list *list)
 {
 	struct list *old = current_list();
 
 	atomic_store_explicit(&current, list, memory_order_release);
 	if (old) {
-		old->retired_ns = now_ns;
+		old->retired_ns = dnp_now_ns();
 		old->next = old_lists;
 		old_lists = old;
 	}
@@ -194,7 +195,7 @@ static bool overlaps(const struct dnp_r2r_image *a, const struct dnp_r2r_image *
 	return a->low < b->high && b->low < a->high;
 }
 
-static bool remove_base(uintptr_t base, uint64_t now_ns)
+static bool remove_base(uintptr_t base)
 {
 	const struct list *old = current_list();
 	struct gone *gone;
@@ -214,14 +215,14 @@ static bool remove_base(uintptr_t base, uint64_t now_ns)
 	}
 	memcpy(list->images, old->images, i * sizeof(old->images[0]));
 	memcpy(&list->images[i], &old->images[i + 1], (old->n - 1 - i) * sizeof(old->images[0]));
-	*gone = (struct gone){gone_images, now_ns, old->images[i]};
+	publish(list);
+	*gone = (struct gone){gone_images, dnp_now_ns(), old->images[i]};
 	gone_images = gone;
-	publish(list, now_ns);
 	dnp_generation_bump();
 	return true;
 }
 
-static int add_image(struct dnp_r2r_image *image, uint64_t now_ns)
+static int add_image(struct dnp_r2r_image *image)
 {
 	const struct list *old = current_list();
 	struct list *list;
@@ -229,9 +230,9 @@ static int add_image(struct dnp_r2r_image *image, uint64_t now_ns)
 
 	for (size_t i = 0; old && i < old->n; i++) {
 		if (overlaps(old->images[i], image)) { /* its unload was not seen */
-			if (!remove_base(old->images[i]->base, now_ns))
+			if (!remove_base(old->images[i]->base))
 				return -ENOMEM;
-			return add_image(image, now_ns);
+			return add_image(image);
 		}
 	}
 	list = new_list((old ? old->n : 0) + 1);
@@ -244,7 +245,7 @@ static int add_image(struct dnp_r2r_image *image, uint64_t now_ns)
 	list->images[at] = image;
 	for (; old && at < old->n; at++)
 		list->images[at + 1] = old->images[at];
-	publish(list, now_ns);
+	publish(list);
 	return 0;
 }
 
@@ -263,7 +264,7 @@ static bool known(const struct dnp_r2r_image *image)
 
 /* ---- For everybody */
 
-int dnp_r2r_add(uintptr_t base, uint64_t now_ns)
+int dnp_r2r_add(uintptr_t base)
 {
 	struct dnp_r2r_image *image = calloc(1, sizeof(*image));
 	bool taken = false;
@@ -274,7 +275,7 @@ int dnp_r2r_add(uintptr_t base, uint64_t now_ns)
 	result = read_image(base, image);
 	pthread_mutex_lock(&lock);
 	if (result == 0 && !known(image)) {
-		result = add_image(image, now_ns);
+		result = add_image(image);
 		taken = result == 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -283,12 +284,12 @@ int dnp_r2r_add(uintptr_t base, uint64_t now_ns)
 	return result;
 }
 
-bool dnp_r2r_remove(uintptr_t base, uint64_t now_ns)
+bool dnp_r2r_remove(uintptr_t base)
 {
 	bool found;
 
 	pthread_mutex_lock(&lock);
-	found = remove_base(base, now_ns);
+	found = remove_base(base);
 	pthread_mutex_unlock(&lock);
 	return found;
 }

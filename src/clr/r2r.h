@@ -33,10 +33,10 @@ struct dnp_r2r_function {
  * Takes over the image of a module (ICorProfilerInfo::GetModuleInfo2, base load address). 0 (also
  * when it is known), -ENOEXEC: it has no code of its own, -EFAULT: not mapped, -ENOMEM.
  */
-int dnp_r2r_add(uintptr_t base, uint64_t now_ns);
+int dnp_r2r_add(uintptr_t base);
 
 /* The module goes away; to be called before it is unmapped. False: it was not known. */
-bool dnp_r2r_remove(uintptr_t base, uint64_t now_ns);
+bool dnp_r2r_remove(uintptr_t base);
 
 /* The image whose code is at an address, or NULL. Valid as long as the calling walk runs. */
 SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc);

@@ -52,8 +52,10 @@ struct dnp_elf_module *dnp_module_find_at(uintptr_t pc, uint64_t time_ns);
 struct dnp_elf_module *dnp_module_get(size_t i);
 
 /*
- * Frees what is unused since before `before_ns`: the caller knows that every walk that began before
- * then has ended and that every sample taken before then is stored. `release` is called with the
+ * Frees what is unused since before `before_ns` (dnp_now_ns): the caller read the clock first, and
+ * then saw each thread outside of a walk, or in a later one; and every sample taken before then is
+ * stored. A walk announces itself with a sequentially consistent write before it reads the list.
+ * `release` is called with the
  * `unwind` of each module that is freed, if not NULL.
  */
 void dnp_modules_reclaim(uint64_t before_ns, void (*release)(void *unwind));

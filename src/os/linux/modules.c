@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/generation.h"
 #include "os/mem.h"
 
@@ -264,7 +265,7 @@ static bool contains(const struct collection *all, const struct dnp_elf_module *
 	return false;
 }
 
-static int retire_missing(const struct collection *all, struct list *old, uint64_t now_ns)
+static int retire_missing(const struct collection *all, struct list *old)
 {
 	int missing = 0;
 
@@ -277,7 +278,7 @@ static int retire_missing(const struct collection *all, struct list *old, uint64
 		missing++;
 		if (!gone)
 			continue; /* leaked rather than freed under a reader */
-		old->entries[k].module->gone_ns = now_ns;
+		old->entries[k].module->gone_ns = dnp_now_ns();
 		gone->module = old->entries[k].module;
 		gone->next = gone_modules;
 		gone_modules = gone;
@@ -306,11 +307,11 @@ static int take_over(struct collection *all, uint64_t now_ns)
 	}
 	/* Pairs with the acquire of current_list. */
 	atomic_store_explicit(&current, list, memory_order_release);
-	missing = retire_missing(all, old, now_ns);
+	missing = retire_missing(all, old);
 	if (missing)
 		dnp_generation_bump();
 	if (old) {
-		old->retired_ns = now_ns;
+		old->retired_ns = dnp_now_ns();
 		old->next = retired_lists;
 		retired_lists = old;
 	}
