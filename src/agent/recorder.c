@@ -25,6 +25,7 @@
 #include "store/drain.h"
 
 #define TICK_NS        UINT64_C(10000000)
+#define CALLED_NS      UINT64_C(1000000) /* rest after a round that a handler called for */
 #define LOOK_EVERY     10 /* ticks between two looks for threads that have gone or came unseen */
 #define FLUSH_EVERY    50 /* ticks between two flushes: what a killed process can lose */
 #define LAUNCHER_EVERY 20 /* ticks between two looks for the launcher */
@@ -148,17 +149,6 @@ static enum dnp_end_reason end_wanted(unsigned tick, int failed)
 	return 0;
 }
 
-static void sleep_tick(uint64_t deadline_ns)
-{
-	uint64_t now = dnp_now_ns();
-	struct timespec left;
-
-	if (now >= deadline_ns)
-		return;
-	left = (struct timespec){0, (long)(deadline_ns - now)};
-	syscall(SYS_futex, &recorder.stop, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
-}
-
 static void finish(enum dnp_end_reason reason)
 {
 	int failed;
@@ -181,9 +171,43 @@ static void finish(enum dnp_end_reason reason)
 	dnp_frames_done();
 }
 
+/* One round: what is new in the process, then the samples; a full one now and then (`tick`). */
+static int work(unsigned tick)
+{
+	uint64_t quiet_ns = dnp_threads_quiet_since();
+	int failed;
+
+	dnp_frames_refresh();
+	look_for_threads(tick);
+	failed = dnp_drain_round(&recorder.drain, tick % LOOK_EVERY == 0);
+	if (tick % FLUSH_EVERY == 0) {
+		dnp_drain_stats(&recorder.drain, agent_bytes());
+		dnp_writer_flush(&recorder.drain.writer);
+	}
+	dnp_frames_reclaim(quiet_ns);
+	publish();
+	return failed;
+}
+
+/* Sleeps until the next tick is due or a handler needs us; returns whether it was a tick. */
+static int next_tick(uint64_t *deadline)
+{
+	uint64_t now;
+
+	dnp_wake_wait(&dnp_drain_wanted, *deadline);
+	now = dnp_now_ns();
+	if (now >= *deadline) {
+		/* When behind, skip ticks: do not run after them. */
+		*deadline = now + TICK_NS < *deadline + 2 * TICK_NS ? *deadline + TICK_NS
+								    : now + TICK_NS;
+		return 1;
+	}
+	return 0;
+}
+
 static void *record(void *context)
 {
-	uint64_t deadline = dnp_now_ns(), quiet_ns;
+	uint64_t deadline = dnp_now_ns() + TICK_NS;
 	enum dnp_end_reason reason;
 	unsigned tick = 0;
 	int failed = 0;
@@ -197,21 +221,13 @@ static void *record(void *context)
 	if (dnp_agent.slot)
 		dnp_session_slot_set(dnp_agent.slot, DNP_SLOT_RECORDING);
 	while (!(reason = end_wanted(tick, failed))) {
-		deadline += TICK_NS;
-		sleep_tick(deadline);
-		if (deadline + TICK_NS < dnp_now_ns())
-			deadline = dnp_now_ns(); /* behind: skip ticks, do not run after them */
-		tick++;
-		quiet_ns = dnp_threads_quiet_since();
-		dnp_frames_refresh();
-		look_for_threads(tick);
-		failed = dnp_drain_round(&recorder.drain, tick % LOOK_EVERY == 0);
-		if (tick % FLUSH_EVERY == 0) {
-			dnp_drain_stats(&recorder.drain, agent_bytes());
-			dnp_writer_flush(&recorder.drain.writer);
+		if (next_tick(&deadline))
+			failed = work(++tick);
+		else if (!atomic_load(&recorder.stop)) {
+			failed = work(1);
+			/* However many handlers call, this thread rests as long as it works. */
+			dnp_sleep_until_ns(dnp_now_ns() + CALLED_NS);
 		}
-		dnp_frames_reclaim(quiet_ns);
-		publish();
 	}
 	finish(reason);
 	atomic_store_explicit(&recorder.stopped, 1, memory_order_release);
@@ -256,7 +272,7 @@ void dnp_recorder_stop(enum dnp_end_reason reason)
 	struct timespec patience = {10, 0};
 
 	atomic_store_explicit(&recorder.stop, reason, memory_order_release);
-	syscall(SYS_futex, &recorder.stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	dnp_wake(&dnp_drain_wanted);
 	while (!atomic_load_explicit(&recorder.stopped, memory_order_acquire))
 		if (syscall(SYS_futex, &recorder.stopped, FUTEX_WAIT_PRIVATE, 0, &patience, NULL,
 			    0) &&

@@ -13,6 +13,7 @@
 #include "os/sampler.h"
 #include "os/sampling_signal.h"
 #include "os/thread.h"
+#include "store/drain.h"
 #include "store/sample.h"
 #include "unwind/regs.h"
 #include "unwind/walk.h"
@@ -116,6 +117,9 @@ static SIGSAFE void take(struct dnp_thread *thread, const siginfo_t *info, void 
 		count32(&thread->counts.lost_ring, weight);
 		return;
 	}
+	if (stop == DNP_STOP_UNKNOWN || stop == DNP_STOP_NO_RULE ||
+		dnp_ring_is_filling(&thread->ring))
+		dnp_wake(&dnp_drain_wanted);
 	count(&thread->counts.samples, 1);
 	count(&thread->counts.frames, n);
 	count(&thread->counts.truncated, stop == DNP_STOP_DEPTH);

@@ -13,6 +13,8 @@
 #define INTERN_SLOTS (UINT32_C(1) << 18) /* 3 MiB, 196,608 nodes before it starts anew */
 #define EVENT_CPU    0
 
+struct dnp_wake dnp_drain_wanted;
+
 int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording)
 {
 	uint32_t depth = dnp_threads_depth();
@@ -326,9 +328,25 @@ static void write_failures(struct dnp_drain *drain)
 	}
 }
 
+/* Threads without a record have no samples at all: that must be known. */
+static void write_refused(struct dnp_drain *drain)
+{
+	uint32_t refused = dnp_threads_refused();
+	char text[128];
+
+	if (refused == drain->refused_told)
+		return;
+	drain->refused_told = refused;
+	snprintf(text, sizeof(text), "%u threads were not sampled: no memory for their records",
+		refused);
+	dnp_write_problem(&drain->writer,
+		&(struct dnp_rec_problem){.time_ns = dnp_now_ns(), .text = dnp_str(text)});
+}
+
 void dnp_drain_stats(struct dnp_drain *drain, size_t agent_bytes)
 {
 	dnp_threads_each(visit_stats, drain);
+	write_refused(drain);
 	write_failures(drain);
 	dnp_write_stats(&drain->writer,
 		&(struct dnp_rec_stats){

@@ -8,9 +8,16 @@
 
 #include <stdint.h>
 
+#include "os/wake.h"
 #include "store/intern.h"
 #include "store/threads.h"
 #include "store/writer.h"
+
+/*
+ * Wakes the drain before its time: a ring is filling up, or code was met that the walker does not
+ * know yet.
+ */
+extern struct dnp_wake dnp_drain_wanted;
 
 struct dnp_drain {
 	struct dnp_writer writer;
@@ -26,6 +33,7 @@ struct dnp_drain {
 
 	/* Sums over threads that have gone; those that live keep their own. */
 	uint64_t samples, n_frames, truncated, failed, unresolved, walk_ns, lost;
+	uint32_t refused_told;
 	uint64_t stops[DNP_STOP_COUNT];
 	uint64_t walks[DNP_WALK_BUCKETS];
 };

@@ -46,6 +46,13 @@ SIGSAFE void dnp_ring_commit(struct dnp_ring *ring, uint64_t at)
 	atomic_store_explicit(&ring->head, at, memory_order_release);
 }
 
+SIGSAFE int dnp_ring_is_filling(struct dnp_ring *ring)
+{
+	return atomic_load_explicit(&ring->head, memory_order_relaxed) -
+		atomic_load_explicit(&ring->tail, memory_order_relaxed) >
+		ring->size / 2;
+}
+
 size_t dnp_ring_readable(struct dnp_ring *ring, uint64_t *at)
 {
 	*at = atomic_load_explicit(&ring->tail, memory_order_relaxed);

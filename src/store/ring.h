@@ -33,6 +33,9 @@ SIGSAFE int dnp_ring_reserve(struct dnp_ring *ring, size_t n, uint64_t *at);
 SIGSAFE void dnp_ring_write(struct dnp_ring *ring, uint64_t at, const uint64_t *words, size_t n);
 SIGSAFE void dnp_ring_commit(struct dnp_ring *ring, uint64_t at);
 
+/* Producer: whether more than half of the ring waits for the consumer. */
+SIGSAFE int dnp_ring_is_filling(struct dnp_ring *ring);
+
 /* Consumer: words that can be read now, from *at on. */
 size_t dnp_ring_readable(struct dnp_ring *ring, uint64_t *at);
 void dnp_ring_read(const struct dnp_ring *ring, uint64_t at, uint64_t *words, size_t n);
