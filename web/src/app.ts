@@ -62,7 +62,9 @@ export class App {
     this.tabs = this.views.map((view) => this.tab(view));
     this.themeButton = el('button', { type: 'button', class: 'small', onclick: () => this.theme.next() });
     const helpButton = el(
-      'button', { type: 'button', class: 'small', title: 'All keys', 'aria-label': 'All keys', onclick: () => this.help.toggle() }, '?',
+      'button',
+      { type: 'button', class: 'small', title: 'All keys', 'aria-label': 'All keys', onclick: () => this.help.toggle() },
+      '?',
     );
     this.header = new Header(this.page, [this.themeButton, helpButton]);
     this.overview = new Overview(this.page);
@@ -116,9 +118,9 @@ export class App {
 
   private eventChoice(): HTMLSelectElement {
     const { events } = this.recording;
-    const select = el(
-      'select',
-      { 'aria-label': 'Event', hidden: events.length < 2, onchange: () => this.store.set({ event: select.selectedIndex }) },
+    const choose = () => this.store.set({ event: select.selectedIndex });
+    const select: HTMLSelectElement = el(
+      'select', { 'aria-label': 'Event', hidden: events.length < 2, onchange: choose },
       ...events.map((e) => el('option', {}, printable(e.info.name))),
     );
     return select;
@@ -131,11 +133,17 @@ export class App {
   private pageKeys(): Key[] {
     const { store } = this;
     const views = this.views.map((view, i): Key => ({
-      keys: [String(i + 1)], label: String(i + 1), what: view.title.toLowerCase(), run: () => store.set({ view: view.name }),
+      keys: [String(i + 1)],
+      label: String(i + 1),
+      what: view.title.toLowerCase(),
+      run: () => store.set({ view: view.name }),
     }));
     return [
       ...views,
-      { keys: ['/'], label: '/', what: 'search; Esc clears it, Enter goes to the view', run: () => this.search.focus() },
+      {
+        keys: ['/'], label: '/', what: 'search; Esc clears it, Enter goes to the view',
+        run: () => this.search.focus(),
+      },
       { keys: ['t'], label: 't', what: 'list of threads; Enter chooses, space adds', run: () => this.focusThreads() },
       { keys: ['T'], label: 'Shift t', what: 'all threads', run: () => store.set({ threads: null }) },
       { keys: ['w'], label: 'w', what: 'the whole time', run: () => store.set({ time: null }) },

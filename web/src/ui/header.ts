@@ -44,7 +44,7 @@ export class Header {
       'div', { class: 'title' },
       el('h1', {}, printable(meta.title) || 'dnprof'),
       typed && el('code', { class: 'command', title: typed }, typed),
-      el('p', { class: 'facts', title: [meta.tool, commands].filter(Boolean).join('\n') }, printable(facts.join('  ·  '))),
+      el('p', { class: 'facts', title: `${meta.tool}\n${commands}` }, printable(facts.join('  ·  '))),
     );
   }
 

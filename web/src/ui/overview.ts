@@ -29,6 +29,10 @@ export function tickStep(length: number, width: number, room: number): number {
   return (STEPS.find((s) => s * power >= least) ?? 10) * power;
 }
 
+/** "1.50 s" → "1.5 s", "2.00 s" → "2 s": ticks stand at round times. */
+const tickLabel = (ns: number) =>
+  duration(ns).replace(/(\.\d*?)0+ /, (_, digits: string) => (digits === '.' ? ' ' : `${digits} `));
+
 export class Overview {
   readonly element: HTMLElement;
   private readonly canvas = el('canvas', { 'aria-hidden': 'true' });
@@ -165,7 +169,7 @@ export class Overview {
       const x = Math.round(this.toX(t)) + 0.5;
       context.moveTo(x, floor);
       context.lineTo(x, floor + 4);
-      const label = duration(Math.round(t * time_unit_ns)).replace(/\.0+ /, ' ');
+      const label = tickLabel(Math.round(t * time_unit_ns));
       if (x + context.measureText(label).width + 6 < this.width) context.fillText(label, x + 4, floor + 9);
     }
     context.stroke();
@@ -239,6 +243,10 @@ export class Overview {
     return { from: range.from + room, to: range.to + room };
   }
 
+  private ended(range: TimeRange, by: number): TimeRange {
+    return { from: range.from, to: Math.min(this.length, Math.max(range.from + 1, range.to + by)) };
+  }
+
   private onUp(event: PointerEvent): void {
     const { drag } = this;
     this.drag = null;
@@ -253,7 +261,7 @@ export class Overview {
     const range = this.state.time ?? { from: 0, to: this.length };
     const by = event.key === 'ArrowLeft' ? -step : event.key === 'ArrowRight' ? step : 0;
     let next: TimeRange | null = range;
-    if (by !== 0 && event.shiftKey) next = { from: range.from, to: Math.min(this.length, Math.max(range.from + 1, range.to + by)) };
+    if (by !== 0 && event.shiftKey) next = this.ended(range, by);
     else if (by !== 0) next = this.moved(range, by);
     else if (event.key === '+' || event.key === '=') next = this.scaled(range, 0.5);
     else if (event.key === '-') next = this.scaled(range, 2);

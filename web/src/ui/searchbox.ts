@@ -22,7 +22,8 @@ export class SearchBox {
     });
     this.regex = toggle('.*', 'Search is a regular expression', () => store.set({ regex: !store.state.regex }));
     this.regex.setAttribute('aria-label', 'Regular expression');
-    this.only = toggle('Only', 'Count only samples whose stack has a match', () => store.set({ only: !store.state.only }));
+    const only = () => store.set({ only: !store.state.only });
+    this.only = toggle('Only', 'Count only samples whose stack has a match', only);
     const field = el('div', { class: 'search-field' }, this.input, this.regex, this.only);
     this.element = el('div', { class: 'search', role: 'search' }, this.share, field);
   }

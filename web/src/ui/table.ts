@@ -146,7 +146,8 @@ export class Table {
   private draw(): void {
     const { rowHeight } = this.options;
     const first = Math.max(0, Math.floor(this.body.scrollTop / rowHeight) - BEYOND);
-    const end = Math.min(this.rows.length, Math.ceil((this.body.scrollTop + this.body.clientHeight) / rowHeight) + BEYOND);
+    const bottom = this.body.scrollTop + this.body.clientHeight;
+    const end = Math.min(this.rows.length, Math.ceil(bottom / rowHeight) + BEYOND);
     while (this.lines.length < end - first) this.addLine();
     this.lines.forEach((line, i) => {
       line.element.hidden = first + i >= end;

@@ -58,7 +58,11 @@ export class Threads {
         text: (t) => this.name(t),
         hint: (t) => `${this.name(t)}, tid ${threads[t]!.tid}`,
       },
-      { name: 'tid', title: 'TID', width: '52px', numeric: true, minor: true, compare: (a, b) => threads[a]!.tid - threads[b]!.tid, text: (t) => String(threads[t]!.tid) },
+      {
+        name: 'tid', title: 'TID', width: '52px', numeric: true, minor: true,
+        compare: (a, b) => threads[a]!.tid - threads[b]!.tid,
+        text: (t) => String(threads[t]!.tid),
+      },
       {
         name: 'samples', title: 'Samples', width: '72px', numeric: true,
         compare: (a, b) => (this.weights[a] ?? 0) - (this.weights[b] ?? 0),
@@ -80,8 +84,8 @@ export class Threads {
     this.weights = this.page.answers.weights(state).byThread;
     this.heaviest = this.weights.reduce((most, w) => Math.max(most, w), 1);
     this.sum = this.weights.reduce((a, b) => a + b, 0);
-    const chosen = state.threads?.length ?? 0;
-    setText(this.heading, chosen > 0 ? `${chosen} of ${count(this.threads.length)} threads` : `Threads (${count(this.threads.length)})`);
+    const all = count(this.threads.length);
+    setText(this.heading, state.threads ? `${count(state.threads.length)} of ${all} threads` : `Threads (${all})`);
     this.all.hidden = state.threads === null;
     this.fill();
   }
@@ -106,7 +110,8 @@ export class Threads {
   /** A click chooses one thread, or none if it was the only one; Ctrl and the space bar add and remove. */
   private onChoose(row: number, event: MouseEvent | KeyboardEvent): void {
     const now = this.state.threads ?? [];
-    const adds = event.ctrlKey || event.metaKey || event.shiftKey || (event instanceof KeyboardEvent && event.key === ' ');
+    const space = event instanceof KeyboardEvent && event.key === ' ';
+    const adds = space || event.ctrlKey || event.metaKey || event.shiftKey;
     if (adds) this.choose(now.includes(row) ? now.filter((t) => t !== row) : [...now, row]);
     else this.choose(now.length === 1 && now[0] === row ? null : [row]);
   }

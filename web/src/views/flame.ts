@@ -41,10 +41,11 @@ export class FlameView implements View {
     this.collapse = toggle('Fold recursion', 'A method that calls itself is drawn once', flip.collapse);
     this.byName = toggle('By name', 'Order by name instead of heaviest first', flip.order);
     this.flames = toggle('Root below', 'Grow upward from the root', flip.flames);
-    const toolbar = el(
-      'div', { class: 'toolbar' }, this.crumbs, this.focusShare,
-      el('div', { class: 'toggles', role: 'group', 'aria-label': 'How it is drawn' }, this.reverse, this.collapse, this.byName, this.flames),
+    const toggles = el(
+      'div', { class: 'toggles', role: 'group', 'aria-label': 'How it is drawn' },
+      this.reverse, this.collapse, this.byName, this.flames,
     );
+    const toolbar = el('div', { class: 'toolbar' }, this.crumbs, this.focusShare, toggles);
     this.graph = new FlameGraph(page, {
       label: 'Flame graph. Arrows walk, Enter zooms in, Backspace zooms out, question mark lists all keys.',
       reversed: () => store.state.reverse,
@@ -81,7 +82,10 @@ export class FlameView implements View {
       whole,
       { label: 'Callers and callees', run: () => store.set({ view: 'methods', method: frame }) },
       { label: 'Find it everywhere', run: () => store.set({ ...exactly(name), only: false }) },
-      { label: 'Zoom in where it is heaviest', run: () => store.set({ reverse: false, focus: answers.heaviestStack(store.state, frame) }) },
+      {
+        label: 'Zoom in where it is heaviest',
+        run: () => store.set({ reverse: false, focus: answers.heaviestStack(store.state, frame) }),
+      },
       { label: 'Copy name', key: 'y', run: () => this.page.copy(name) },
     ];
   }
@@ -96,7 +100,8 @@ export class FlameView implements View {
     const { sum } = answers.weights(state);
     const { info } = answers.rows(state);
     const focus = tree.find(state.focus);
-    this.graph.show({ tree, focus, sum, event: info, flames: state.flames, matches: answers.matches(state)?.frames ?? null });
+    const matches = answers.matches(state)?.frames ?? null;
+    this.graph.show({ tree, focus, sum, event: info, flames: state.flames, matches });
     setPressed(this.reverse, state.reverse);
     setPressed(this.collapse, state.collapse);
     setPressed(this.byName, state.order === 'name');
@@ -120,6 +125,7 @@ export class FlameView implements View {
 
   private crumb(text: string, title: string, focus: readonly number[], current: boolean): HTMLElement {
     const onclick = () => this.page.store.set({ focus });
-    return el('button', { type: 'button', class: 'crumb', title, onclick, 'aria-current': current ? 'location' : null }, text);
+    const here = current ? 'location' : null;
+    return el('button', { type: 'button', class: 'crumb', title, onclick, 'aria-current': here }, text);
   }
 }

@@ -54,7 +54,6 @@ export class MethodsView implements View {
   private readonly chosenName = el('h2', {});
   private readonly chosenFacts = el('p', { class: 'facts' });
   private readonly chosen: HTMLElement;
-  private readonly hint = el('p', { class: 'empty' }, 'Choose a method to see what calls it and what it calls.');
   private self: Float64Array = new Float64Array(0);
   private total: Float64Array = new Float64Array(0);
   private sum = 1;
@@ -62,7 +61,8 @@ export class MethodsView implements View {
 
   constructor(private readonly page: Page) {
     this.table = new Table({
-      label: 'Methods', columns: this.columns(), sort: 'self%', rowHeight: 26, compactBelow: 760, empty: 'No method in this selection.',
+      label: 'Methods', columns: this.columns(), sort: 'self%', rowHeight: 26, compactBelow: 760,
+      empty: 'No method in this selection.',
       choose: (frame) => page.store.set({ method: frame }),
       open: (frame) => this.openInFlame(frame),
       chosen: (frame) => page.store.state.method === frame,
@@ -72,13 +72,14 @@ export class MethodsView implements View {
     this.callers = new Side(page, 'Callers of the method', true, (frame) => this.menu(frame));
     this.callees = new Side(page, 'Callees of the method', false, (frame) => this.menu(frame));
     this.chosen = this.sandwich();
-    this.element = el('div', { class: 'view methods' }, this.table.element, el('section', { class: 'sandwich', 'aria-label': 'Callers and callees' }, this.chosen, this.hint));
+    const beside = el('section', { class: 'sandwich', 'aria-label': 'Callers and callees' }, this.chosen);
+    this.element = el('div', { class: 'view methods' }, this.table.element, beside);
     this.keys = [
       { keys: [], label: '↑ ↓ PgUp PgDn', what: 'move in the table' },
       { keys: [], label: 'Enter', what: 'callers and callees of the method' },
       { keys: [], label: 'Shift Enter', what: 'the method in the flame graph' },
       { keys: [], label: 'Shift F10', what: 'what else to do with the method' },
-      { keys: ['Escape'], label: 'Esc', what: 'close callers and callees', run: () => page.store.set({ method: null }) },
+      { keys: ['Escape'], label: 'Esc', what: 'close callers and callees', run: () => this.close() },
       { keys: ['y'], label: 'y', what: 'copy the name of the chosen method', run: () => this.copyChosen() },
     ];
   }
@@ -92,7 +93,7 @@ export class MethodsView implements View {
       'div', { class: 'actions' },
       el('button', { type: 'button', class: 'small', onclick: open }, 'In the flame graph'),
       el('button', { type: 'button', class: 'small', onclick: () => this.copyChosen() }, 'Copy name'),
-      el('button', { type: 'button', class: 'small', onclick: () => this.page.store.set({ method: null }) }, 'Close'),
+      el('button', { type: 'button', class: 'small', onclick: () => this.close() }, 'Close'),
     );
     return el(
       'div', { class: 'sandwich-inner', hidden: true },
@@ -107,13 +108,40 @@ export class MethodsView implements View {
     const kind = (f: number) => recording.frameKind[f]!;
     const text = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
     return [
-      { name: 'self', title: 'Self', width: '76px', numeric: true, minor: true, compare: (a, b) => this.self[a]! - this.self[b]!, text: (f) => count(this.self[f]!) },
-      { name: 'self%', title: 'Self %', width: '84px', numeric: true, compare: (a, b) => this.self[a]! - this.self[b]!, text: (f) => percent(this.self[f]!, this.sum), bar: (f) => this.self[f]! / this.sum },
-      { name: 'total', title: 'Total', width: '76px', numeric: true, minor: true, compare: (a, b) => this.total[a]! - this.total[b]!, text: (f) => count(this.total[f]!) },
-      { name: 'total%', title: 'Total %', width: '84px', numeric: true, compare: (a, b) => this.total[a]! - this.total[b]!, text: (f) => percent(this.total[f]!, this.sum), bar: (f) => this.total[f]! / this.sum },
-      { name: 'name', title: 'Method', width: 'minmax(160px, 1fr)', compare: (a, b) => recording.rank[a]! - recording.rank[b]!, text: (f) => nameParts(recording.name(f)).short, aside: (f) => nameParts(recording.name(f)).place, swatch: (f) => this.page.colors().kinds[kind(f)]!, hint: (f) => recording.name(f) },
-      { name: 'module', title: 'Module', width: 'minmax(60px, 0.32fr)', minor: true, compare: (a, b) => text(recording.module(a), recording.module(b)), text: (f) => recording.module(f), hint: (f) => recording.module(f) },
-      { name: 'kind', title: 'Kind', width: '86px', minor: true, compare: (a, b) => kind(a) - kind(b), text: (f) => KINDS[kind(f)]!.name },
+      ...this.countColumns('self', 'Self', () => this.self),
+      ...this.countColumns('total', 'Total', () => this.total),
+      {
+        name: 'name', title: 'Method', width: 'minmax(160px, 1fr)',
+        compare: (a, b) => recording.rank[a]! - recording.rank[b]!,
+        text: (f) => nameParts(recording.name(f)).short,
+        aside: (f) => nameParts(recording.name(f)).place,
+        swatch: (f) => this.page.colors().kinds[kind(f)]!,
+        hint: (f) => recording.name(f),
+      },
+      {
+        name: 'module', title: 'Module', width: 'minmax(60px, 0.32fr)', minor: true,
+        compare: (a, b) => text(recording.module(a), recording.module(b)),
+        text: (f) => recording.module(f),
+        hint: (f) => recording.module(f),
+      },
+      {
+        name: 'kind', title: 'Kind', width: '86px', minor: true,
+        compare: (a, b) => kind(a) - kind(b),
+        text: (f) => KINDS[kind(f)]!.name,
+      },
+    ];
+  }
+
+  /** A count, and its share of the selection. */
+  private countColumns(name: string, title: string, counts: () => Float64Array): Column[] {
+    const compare = (a: number, b: number) => counts()[a]! - counts()[b]!;
+    const part = (f: number) => counts()[f]! / this.sum;
+    return [
+      { name, title, width: '76px', numeric: true, minor: true, compare, text: (f) => count(counts()[f]!) },
+      {
+        name: `${name}%`, title: `${title} %`, width: '84px', numeric: true, compare,
+        text: (f) => percent(counts()[f]!, this.sum), bar: part,
+      },
     ];
   }
 
@@ -126,6 +154,10 @@ export class MethodsView implements View {
       { label: 'Find it everywhere', run: () => store.set({ ...exactly(name), only: false }) },
       { label: 'Copy name', key: 'y', run: () => this.page.copy(name) },
     ];
+  }
+
+  private close(): void {
+    this.page.store.set({ method: null });
   }
 
   private copyChosen(): void {
@@ -168,17 +200,19 @@ export class MethodsView implements View {
     const { answers, recording } = this.page;
     const method = state.method;
     this.chosen.hidden = method === null;
-    this.hint.hidden = method !== null;
     this.element.classList.toggle('with-sandwich', method !== null);
     if (method === null) return;
     const { info } = answers.rows(state);
     const [self, total] = [this.self[method]!, this.total[method]!];
     this.chosenName.title = recording.name(method);
     this.chosenName.replaceChildren(...breakable(recording.name(method)));
-    setText(
-      this.chosenFacts,
-      `${recording.module(method)}  ·  ${KINDS[recording.frameKind[method]!]!.name}  ·  self ${amount(self, info)} (${percent(self, this.sum)})  ·  total ${amount(total, info)} (${percent(total, this.sum)})`,
-    );
+    const facts = [
+      recording.module(method),
+      KINDS[recording.frameKind[method]!]!.name,
+      `self ${amount(self, info)} (${percent(self, this.sum)})`,
+      `total ${amount(total, info)} (${percent(total, this.sum)})`,
+    ];
+    setText(this.chosenFacts, facts.filter(Boolean).join('  ·  '));
     if (method !== this.shown) {
       this.callers.reset();
       this.callees.reset();
