@@ -1,27 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""Programs with an agent that was built with a sanitizer; script/test calls these with DNPROF naming
-such a build, and the sanitizer's library, which has to come first in the process, in SANITIZER_PRELOAD."""
+"""Programs with an agent in them that was built with a sanitizer. `script/test` builds it, names it in
+DNPROF and the sanitizer's library, which has to be loaded first, in SANITIZER_PRELOAD."""
 import os
 import re
 
 import pytest
 
-from harness import NEWEST, dnprof, program, report
+from harness import NEWEST, program, record
 
 PRELOAD = os.environ.get("SANITIZER_PRELOAD")
+FINDINGS = re.compile(r"(ERROR|WARNING): \w+Sanitizer|runtime error:")
 
-pytestmark = pytest.mark.skipif(not PRELOAD, reason="no sanitizer: script/test calls these with one")
+pytestmark = pytest.mark.skipif(not PRELOAD, reason="SANITIZER_PRELOAD names no sanitizer's library")
 
 
-@pytest.mark.parametrize("arguments", [["threads8", "--seconds", 2], ["shortthreads", "--seconds", 1],
-                                       ["native", "--seconds", 1], ["exceptions", "--seconds", 1],
-                                       ["unload", "--seconds", 1], ["deep", "--seconds", 1]])
-def test_sanitized(tmp_path, arguments):
-    if arguments[0] == "exceptions" and "tsan" in PRELOAD:
-        pytest.skip("dies under the thread sanitizer without any profiler: SIGFPE is not handed on")
-    out = tmp_path / "out.dnp"
-    result = dnprof("run", "-q", "-F", 997, "-o", out, "--", *program(NEWEST, *arguments),
-                    env={"LD_PRELOAD": PRELOAD}, timeout=300)
-    assert not re.search(r"Sanitizer|runtime error:", result.err), result
-    result.expect()
-    assert report(out).samples > 100
+@pytest.mark.parametrize("name", ["threads8", "shortthreads", "exceptions", "native", "unload", "async",
+                                  "signals", "fork"])
+def test_sanitized(tmp_path, name):
+    """Threads that start and end, signals, code that goes away: nothing that the sanitizer would say."""
+    result, report = record(tmp_path, program(NEWEST, name, "--seconds", 1), hz=1999, timeout=300,
+                            env={"LD_PRELOAD": PRELOAD})
+    assert not FINDINGS.search(result.err), result
+    assert report.samples > 0
