@@ -205,7 +205,8 @@ class Report:
 
     def __init__(self, data):
         self.data = data
-        self.cpu = data["events"]["cpu"]
+        #: A recording that was cut before its first sample has no event yet.
+        self.cpu = data["events"].get("cpu", {"samples": 0, "lost": 0})
 
     @property
     def samples(self):

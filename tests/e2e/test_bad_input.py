@@ -233,9 +233,13 @@ def test_folder_as_recording(tmp_path):
 
 
 def test_newer_version(tmp_path, recording):
-    """The header's version is what is read first; the words tell which dnprof to take."""
-    newer = recording[:6] + struct.pack("<H", 99) + recording[8:]
-    refused(reported(tmp_path, newer), 1, "version", "99", "newer|update")
+    """The version is what is read first of a chunk; the words tell which dnprof to take."""
+    newer = bytearray(recording)
+    offset = 0
+    while offset < len(newer):
+        struct.pack_into("<H", newer, offset + 6, 99)
+        offset += 32 + struct.unpack_from("<I", newer, offset + 20)[0]
+    refused(reported(tmp_path, newer), 1, "newer", "version|update")
 
 
 @pytest.mark.parametrize("part", [0.001, 0.1, 0.5, 0.9, 0.999])
