@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "export/export.h"
 #include "launch/launch.h"
+#include "read/symbolize.h"
 
 #define OPT(name) DNP_OPT(run, name)
 
@@ -147,8 +148,11 @@ static void show_progress(void *context, const struct dnp_launch *launch)
 static int load_profile(struct run *run, struct dnp_input *input, struct dnp_err *err)
 {
 	static const struct dnp_filter everything;
-	int ret = dnp_input_add_file(input, run->launch.recording, err);
+	int ret;
 
+	/* Where there is no room for the names, a report looks them up itself. */
+	dnp_symbolize_file(run->launch.recording, NULL);
+	ret = dnp_input_add_file(input, run->launch.recording, err);
 	if (!ret)
 		ret = dnp_input_finish(input, err);
 	if (!ret)

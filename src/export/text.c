@@ -11,6 +11,7 @@
 #include "format/rec.h"
 
 #define SHOWN_PROCESSES 20u
+#define METHOD_COLUMNS  "    self     samples     total     samples   method"
 
 static const char *string(const struct dnp_tree *tree, uint32_t number)
 {
@@ -130,6 +131,34 @@ static void put_event(const struct dnp_tree *tree, struct dnp_line *line)
 	}
 }
 
+/* Whose code it was that ran: shares of self. */
+static void put_kinds(const struct dnp_tree *tree, struct dnp_line *line)
+{
+	static const char *const names[] = {
+		[DNP_CODE_USER] = "own code",
+		[DNP_CODE_FRAMEWORK] = ".NET",
+		[DNP_CODE_NATIVE] = "native",
+		[DNP_CODE_KERNEL] = "kernel",
+		[DNP_CODE_GC] = "GC",
+		[DNP_CODE_JIT] = "JIT",
+		[DNP_CODE_OTHER] = "other",
+	};
+	uint64_t self[DNP_ARRAY_SIZE(names)] = {0};
+	const char *separator = "  ";
+
+	for (size_t i = 0; i < tree->methods.n; i++)
+		self[tree->profile->frames.p[tree->methods.p[i].frame].code] +=
+			tree->methods.p[i].self;
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
+		if (self[i]) {
+			dnp_line_printf(line, "%s%s %.1f %%", separator, names[i],
+				dnp_percent(self[i], tree->total[0]));
+			separator = ", ";
+		}
+	if (tree->methods.n)
+		dnp_line_end(line);
+}
+
 static void put_problems(const struct dnp_tree *tree, struct dnp_line *line)
 {
 	const struct dnp_profile *profile = tree->profile;
@@ -152,21 +181,51 @@ static void put_method(
 	dnp_line_end(line);
 }
 
-static void put_methods(
-	const struct dnp_tree *tree, size_t top, const char *by, struct dnp_line *line)
+/* What only leads to others, as the host that starts the runtime, would fill the list by total. */
+static bool only_leads_on(const struct dnp_tree *tree, const struct dnp_method *method)
+{
+	uint32_t code = tree->profile->frames.p[method->frame].code;
+
+	return code != DNP_CODE_USER && code != DNP_CODE_FRAMEWORK && !method->self;
+}
+
+static void put_heading(const char *what, size_t shown, size_t all, struct dnp_line *line)
+{
+	dnp_line_end(line);
+	dnp_line_puts(line, what);
+	if (shown < all)
+		dnp_line_printf(line, ", the first %s of %s", dnp_format_count(shown).text,
+			dnp_format_count(all).text);
+	dnp_line_end(line);
+}
+
+static void put_methods(const struct dnp_tree *tree, size_t top, struct dnp_line *line)
 {
 	size_t n = top && top < tree->methods.n ? top : tree->methods.n;
 
-	dnp_line_end(line);
-	dnp_line_printf(line, "Methods by %s", by);
-	if (n < tree->methods.n)
-		dnp_line_printf(line, ", the first %s of %s", dnp_format_count(n).text,
-			dnp_format_count(tree->methods.n).text);
-	dnp_line_end(line);
-	dnp_line_puts(line, "    self     samples     total     samples   method");
+	put_heading("Methods by self", n, tree->methods.n, line);
+	dnp_line_puts(line, METHOD_COLUMNS);
 	dnp_line_end(line);
 	for (size_t i = 0; i < n; i++)
 		put_method(tree, &tree->methods.p[i], line);
+}
+
+static void put_methods_by_total(const struct dnp_tree *tree, size_t top, struct dnp_line *line)
+{
+	size_t all = 0;
+
+	for (size_t i = 0; i < tree->methods.n; i++)
+		all += !only_leads_on(tree, &tree->methods.p[i]);
+	top = top && top < all ? top : all;
+	put_heading("Methods by total", top, all, line);
+	dnp_line_puts(line, METHOD_COLUMNS);
+	dnp_line_end(line);
+	for (size_t i = 0; top; i++) {
+		if (only_leads_on(tree, &tree->methods.p[i]))
+			continue;
+		put_method(tree, &tree->methods.p[i], line);
+		top--;
+	}
 }
 
 struct ranked_thread {
@@ -210,12 +269,7 @@ static int put_threads(const struct dnp_tree *tree, size_t top, struct dnp_line 
 	for (uint32_t i = 0; i < n; i++)
 		ranked[i] = (struct ranked_thread){tree->thread_total[i], i};
 	qsort(ranked, n, sizeof(*ranked), by_samples);
-	dnp_line_end(line);
-	dnp_line_puts(line, "Threads");
-	if (shown < n)
-		dnp_line_printf(line, ", the first %s of %s", dnp_format_count(shown).text,
-			dnp_format_count(n).text);
-	dnp_line_end(line);
+	put_heading("Threads", shown, n, line);
 	dnp_line_puts(line, "   share     samples      CPU time");
 	dnp_line_puts(line, tree->profile->processes.n > 1 ? "       pid" : "");
 	dnp_line_puts(line, "       tid   name");
@@ -230,11 +284,12 @@ static int put_report(
 {
 	put_processes(tree, line);
 	put_event(tree, line);
+	put_kinds(tree, line);
 	put_problems(tree, line);
 	if (options->methods) {
-		put_methods(tree, options->top, "self", line);
+		put_methods(tree, options->top, line);
 		dnp_tree_sort_by_total(tree);
-		put_methods(tree, options->top, "total", line);
+		put_methods_by_total(tree, options->top, line);
 	}
 	if (options->threads && put_threads(tree, options->top, line))
 		return -ENOMEM;

@@ -24,6 +24,12 @@ void dnp_symbols_done(struct dnp_symbols *symbols)
 	dnp_vec_done(&symbols->list);
 }
 
+/* Without the version behind it: memcpy@@GLIBC_2.14. */
+static struct dnp_str plain_name(const char *name)
+{
+	return (struct dnp_str){name, strcspn(name, "@")};
+}
+
 static int add(
 	struct dnp_symbols *symbols, const char *name, uint64_t start, uint64_t size, uint32_t rank)
 {
@@ -32,7 +38,7 @@ static int add(
 
 	if (symbol.end < start)
 		return 0;
-	if (dnp_strings_add(&symbols->names, dnp_str(name), &symbol.name))
+	if (dnp_strings_add(&symbols->names, plain_name(name), &symbol.name))
 		return -ENOMEM;
 	return dnp_vec_push(&symbols->list, symbol);
 }

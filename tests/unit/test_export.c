@@ -63,6 +63,7 @@ TEST(text_report)
 		"cpu: 12 samples, one per 10 ms (100 Hz), perf cpu-clock\n",
 		"  lost 4 (buffer full 4), unresolved 3 (0.75 % of frames), truncated 1, failed "
 		"2\n",
+		"  own code 41.7 %, .NET 50.0 %, kernel 8.3 %\n",
 		"  50.0 %           6    50.0 %           6   System.Math.Sin(double)\n",
 		"   0.0 %           0   100.0 %          12   App.Program.Main()\n",
 		"  75.0 %           9        100 ms        42   main\n",
