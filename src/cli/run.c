@@ -237,26 +237,25 @@ static int read_and_export(struct run *run, struct dnp_input *input)
 	struct dnp_err err = {0};
 	int ret = load_profile(run, input, &err);
 
-	if (!ret && run->exporter)
+	if (!ret && run->exporter) {
 		ret = export(run, &err);
+		if (!ret)
+			unlink(run->launch.recording);
+	}
 	if (!ret) {
 		if (wants_summary(run))
 			summarize(run);
 		return judge(run);
 	}
 	dnp_failed(&err);
-	if (run->exporter && !dnp_launch_keep(&run->launch, &err))
+	if (run->exporter)
 		dnp_say("the recording is kept: %s", run->launch.recording);
 	return DNP_EXIT_FAILED;
 }
 
 /* After a second ctrl-C: what is there is kept as it is. */
-static int leave(struct run *run)
+static int leave(const struct run *run)
 {
-	struct dnp_err err = {0};
-
-	if (dnp_launch_keep(&run->launch, &err))
-		return dnp_failed(&err);
 	dnp_say("interrupted: the recording is kept as it is: %s; read it with 'dnprof report'",
 		run->launch.recording);
 	return DNP_EXIT_INCOMPLETE;
@@ -286,8 +285,14 @@ static int conclude(struct run *run)
 		dnp_launch_explain(launch, &err);
 		return dnp_failed(&err);
 	}
+	/* Before what takes time: ctrl-C there ends dnprof at once and leaves just the recording.
+	 */
+	if (dnp_launch_keep(launch, &err))
+		return dnp_failed(&err);
 	if (dnp_launch_in_hurry(launch))
 		return leave(run);
+	if (dnp_symbolize_file(launch->recording, &err))
+		dnp_failed(&err);
 	dnp_input_init(&input);
 	status = read_and_export(run, &input);
 	dnp_profile_done(&run->profile);

@@ -142,23 +142,33 @@ static int start(struct dnp_launch *launch, struct dnp_err *err)
 	return 0;
 }
 
-/* As soon as something is recorded the recording gets its name: it survives dnprof then. */
-static void place_early(struct dnp_launch *launch)
+/* Moves the recording out of the private folder. */
+static int place(struct dnp_launch *launch, struct dnp_err *err)
 {
-	struct dnp_err ignored;
-	char *path;
+	char *path = NULL;
+	int ret;
 
-	if (launch->placed || !launch->options.raw || launch->options.children ||
-		launch->sum.recording + launch->sum.ended == 0)
-		return;
-	path = strdup(launch->output.path);
-	if (!path || dnp_output_place(&launch->output, recording_name, path, &ignored)) {
+	if (asprintf(&path, "%s%s", launch->output.path, launch->options.raw ? "" : ".dnp") < 0)
+		return -ENOMEM;
+	ret = dnp_output_place(&launch->output, recording_name, path, err);
+	if (ret) {
 		free(path);
-		return; /* tried again at the end, and told then */
+		return ret;
 	}
 	free(launch->recording);
 	launch->recording = path;
 	launch->placed = true;
+	return 0;
+}
+
+/* As soon as something is recorded the recording gets its name: it survives dnprof then. */
+static void place_early(struct dnp_launch *launch)
+{
+	struct dnp_err ignored; /* tried again at the end, and told then */
+
+	if (!launch->placed && launch->options.raw && !launch->options.children &&
+		launch->sum.recording + launch->sum.ended)
+		place(launch, &ignored);
 }
 
 static void stop(struct dnp_launch *launch)
@@ -249,22 +259,11 @@ static bool is_empty(const char *path)
 
 int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err)
 {
-	char *path = NULL;
-	int ret;
+	int ret = launch->placed ? 0 : place(launch, err);
 
-	if (launch->placed || is_empty(launch->recording))
-		return 0;
-	if (asprintf(&path, "%s%s", launch->output.path, launch->options.raw ? "" : ".dnp") < 0)
-		return -ENOMEM;
-	ret = dnp_output_place(&launch->output, recording_name, path, err);
-	if (ret) {
-		free(path);
-		return ret;
-	}
-	free(launch->recording);
-	launch->recording = path;
-	launch->placed = true;
-	return 0;
+	if (!ret)
+		dnp_output_clean(&launch->output);
+	return ret;
 }
 
 static int finish(struct dnp_launch *launch, struct dnp_err *err)
@@ -274,10 +273,6 @@ static int finish(struct dnp_launch *launch, struct dnp_err *err)
 	end_outliving(launch);
 	ret = gather(launch, err);
 	if (ret || is_empty(launch->recording))
-		return ret;
-	if (launch->options.raw)
-		ret = dnp_launch_keep(launch, err);
-	if (ret)
 		return ret;
 	ret = dnp_record_exit(launch->recording, launch->child.pid, launch->child.status, err);
 	return ret == -ENODATA ? 0 : ret;

@@ -73,8 +73,8 @@ static inline bool dnp_launch_in_hurry(const struct dnp_launch *launch)
 }
 
 /*
- * Keeps the recording after dnp_launch_done: as the result, or, where that was to be something
- * else, beside it as RESULT.dnp. 0 or -errno.
+ * Gives the recording a place that outlasts dnprof, as the result or, where that is to be something
+ * else, beside it as RESULT.dnp, and removes the private folder. 0 or -errno.
  */
 int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err);
 

@@ -193,13 +193,19 @@ static void remove_tree(int parent, const char *name)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-void dnp_output_done(struct dnp_output *output)
+void dnp_output_clean(struct dnp_output *output)
 {
 	if (output->work)
 		remove_tree(AT_FDCWD, output->work);
+	free(output->work);
+	output->work = NULL;
+}
+
+void dnp_output_done(struct dnp_output *output)
+{
+	dnp_output_clean(output);
 	free(output->pattern);
 	free(output->folder);
 	free(output->path);
-	free(output->work);
 	*output = (struct dnp_output){0};
 }

@@ -37,7 +37,10 @@ char *dnp_output_work(const struct dnp_output *output, const char *name);
 int dnp_output_place(
 	const struct dnp_output *output, const char *from, const char *to, struct dnp_err *err);
 
-/* Removes the private folder with all in it, and frees *output. */
+/* Removes the private folder with all in it. */
+void dnp_output_clean(struct dnp_output *output);
+
+/* Does that and frees *output. */
 void dnp_output_done(struct dnp_output *output);
 
 #endif
