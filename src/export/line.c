@@ -8,32 +8,6 @@
 
 #define LEAST_NAME 20u /* columns that a name gets even on a narrow terminal */
 
-void dnp_line_puts(struct dnp_line *line, const char *text)
-{
-	struct dnp_str str = dnp_str(text);
-
-	dnp_sink_str(line->sink, str);
-	line->used += dnp_utf8_columns(str);
-}
-
-void dnp_line_printf(struct dnp_line *line, const char *format, ...)
-{
-	char text[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	dnp_line_puts(line, text);
-}
-
-void dnp_line_right(struct dnp_line *line, const char *text, size_t width)
-{
-	for (size_t n = dnp_utf8_columns(dnp_str(text)); n < width; n++)
-		dnp_line_puts(line, " ");
-	dnp_line_puts(line, text);
-}
-
 /* Writes what of `str` fits in `columns`, made safe. */
 static void put_safe(struct dnp_line *line, struct dnp_str str, size_t columns)
 {
@@ -65,12 +39,70 @@ static size_t room(const struct dnp_line *line, size_t least)
 	return line->columns - line->used;
 }
 
+/* One word, in a new line where it does not fit any more. */
+static void put_word(struct dnp_line *line, struct dnp_str word)
+{
+	size_t columns = dnp_utf8_columns(word) + line->space;
+
+	if (line->used > line->wrap && columns > room(line, 0)) {
+		dnp_sink_puts(line->sink, "\n");
+		dnp_sink_repeat(line->sink, " ", line->wrap);
+		line->used = line->wrap;
+	} else if (line->space) {
+		dnp_sink_puts(line->sink, " ");
+		line->used++;
+	}
+	line->space = false;
+	put_safe(line, word, SIZE_MAX);
+}
+
+static void put_words(struct dnp_line *line, const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (n)
+			put_word(line, (struct dnp_str){text, n});
+		text += n;
+		line->space |= *text == ' ';
+		text += strspn(text, " ");
+	}
+}
+
+void dnp_line_puts(struct dnp_line *line, const char *text)
+{
+	if (line->wrap)
+		put_words(line, text);
+	else
+		put_safe(line, dnp_str(text), SIZE_MAX);
+}
+
+void dnp_line_printf(struct dnp_line *line, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	dnp_line_puts(line, text);
+}
+
+void dnp_line_right(struct dnp_line *line, const char *text, size_t width)
+{
+	for (size_t n = dnp_utf8_columns(dnp_str(text)); n < width; n++)
+		dnp_line_puts(line, " ");
+	dnp_line_puts(line, text);
+}
+
 void dnp_line_text(struct dnp_line *line, const char *text)
 {
 	struct dnp_str str = dnp_str(text);
 	size_t columns = room(line, 0);
 
-	if (dnp_utf8_columns(str) <= columns) {
+	if (line->wrap) {
+		put_words(line, text);
+	} else if (dnp_utf8_columns(str) <= columns) {
 		put_safe(line, str, columns);
 	} else if (columns) {
 		put_safe(line, str, columns - 1);
@@ -114,28 +146,10 @@ void dnp_line_name(struct dnp_line *line, const char *name)
 		dnp_line_puts(line, dots);
 }
 
-void dnp_line_wrapped(struct dnp_line *line, const char *text, unsigned indent)
-{
-	while (*text) {
-		size_t n = strcspn(text, " ");
-		struct dnp_str word = {text, n};
-		bool first = line->used <= indent;
-
-		if (!first && dnp_utf8_columns(word) + 1 > room(line, 0)) {
-			dnp_line_end(line);
-			dnp_sink_repeat(line->sink, " ", indent);
-			line->used = indent;
-		} else if (!first) {
-			dnp_line_puts(line, " ");
-		}
-		put_safe(line, word, SIZE_MAX);
-		text += n + strspn(text + n, " ");
-	}
-	dnp_line_end(line);
-}
-
 void dnp_line_end(struct dnp_line *line)
 {
 	dnp_sink_puts(line->sink, "\n");
 	line->used = 0;
+	line->wrap = 0;
+	line->space = false;
 }

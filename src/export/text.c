@@ -36,6 +36,13 @@ static void put_exit(const struct dnp_process *process, struct dnp_line *line)
 		dnp_line_printf(line, ", exit status %" PRIu64, process->status);
 }
 
+/* A line of facts below a heading, which may take several. */
+static void begin_facts(struct dnp_line *line)
+{
+	dnp_line_puts(line, "  ");
+	line->wrap = 4;
+}
+
 static void put_process(
 	const struct dnp_tree *tree, const struct dnp_process *process, struct dnp_line *line)
 {
@@ -43,7 +50,8 @@ static void put_process(
 	dnp_line_puts(line, ": ");
 	put_command(tree, process, line);
 	dnp_line_end(line);
-	dnp_line_printf(line, "  pid %" PRIu64, process->pid);
+	begin_facts(line);
+	dnp_line_printf(line, "pid %" PRIu64, process->pid);
 	put_exit(process, line);
 	if (*string(tree, process->runtime)) {
 		dnp_line_puts(line, ", .NET ");
@@ -56,7 +64,8 @@ static void put_process(
 	if (process->cpus)
 		dnp_line_printf(line, ", %" PRIu64 " CPUs", process->cpus);
 	dnp_line_end(line);
-	dnp_line_printf(line, "  recorded %s for %s", dnp_format_time(process->start_unix_ns).text,
+	begin_facts(line);
+	dnp_line_printf(line, "recorded %s for %s", dnp_format_time(process->start_unix_ns).text,
 		dnp_format_duration(process->duration_ns).text);
 	dnp_line_end(line);
 }
@@ -87,7 +96,8 @@ static void put_lost(const struct dnp_event *event, struct dnp_line *line)
 	};
 	const char *separator = " (";
 
-	dnp_line_printf(line, "  lost %s", dnp_format_count(event->lost).text);
+	begin_facts(line);
+	dnp_line_printf(line, "lost %s", dnp_format_count(event->lost).text);
 	if (!event->lost)
 		return;
 	for (size_t i = 0; i < DNP_LOSS_REASONS; i++)
@@ -103,6 +113,7 @@ static void put_event(const struct dnp_tree *tree, struct dnp_line *line)
 {
 	const struct dnp_event *event = tree->event;
 
+	line->wrap = 4;
 	dnp_line_text(line, string(tree, event->name));
 	dnp_line_printf(line, ": %s samples", dnp_format_count(event->samples).text);
 	if (event->interval_ns) {
@@ -125,7 +136,7 @@ static void put_event(const struct dnp_tree *tree, struct dnp_line *line)
 		dnp_format_count(event->failed).text);
 	dnp_line_end(line);
 	if (*string(tree, event->note)) {
-		dnp_line_puts(line, "  ");
+		begin_facts(line);
 		dnp_line_text(line, string(tree, event->note));
 		dnp_line_end(line);
 	}
@@ -144,8 +155,9 @@ static void put_kinds(const struct dnp_tree *tree, struct dnp_line *line)
 		[DNP_CODE_OTHER] = "other",
 	};
 	uint64_t self[DNP_ARRAY_SIZE(names)] = {0};
-	const char *separator = "  ";
+	const char *separator = "";
 
+	begin_facts(line);
 	for (size_t i = 0; i < tree->methods.n; i++)
 		self[tree->profile->frames.p[tree->methods.p[i].frame].code] +=
 			tree->methods.p[i].self;
@@ -155,8 +167,7 @@ static void put_kinds(const struct dnp_tree *tree, struct dnp_line *line)
 				dnp_percent(self[i], tree->total[0]));
 			separator = ", ";
 		}
-	if (tree->methods.n)
-		dnp_line_end(line);
+	dnp_line_end(line);
 }
 
 static void put_problems(const struct dnp_tree *tree, struct dnp_line *line)
@@ -165,7 +176,9 @@ static void put_problems(const struct dnp_tree *tree, struct dnp_line *line)
 
 	for (size_t i = 0; i < profile->problems.n; i++) {
 		dnp_line_puts(line, "! ");
-		dnp_line_wrapped(line, string(tree, profile->problems.p[i]), 2);
+		line->wrap = 2;
+		dnp_line_text(line, string(tree, profile->problems.p[i]));
+		dnp_line_end(line);
 	}
 }
 
@@ -284,7 +297,8 @@ static int put_report(
 {
 	put_processes(tree, line);
 	put_event(tree, line);
-	put_kinds(tree, line);
+	if (tree->total[0])
+		put_kinds(tree, line);
 	put_problems(tree, line);
 	if (options->methods) {
 		put_methods(tree, options->top, line);

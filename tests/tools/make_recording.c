@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 10000000;
 	size_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : 200000;
 	uint64_t threads = argc > 4 ? strtoull(argv[4], NULL, 10) : 8;
-	struct recording rec = recording_new(12345);
+	struct recording rec = recording_new(argc > 2 ? count + n : 1);
 	auto_free uint32_t *leaves = calloc(n + 1, sizeof(*leaves));
 	int status;
 

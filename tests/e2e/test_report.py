@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""`dnprof report` as a command: formats, options, exit statuses, messages, terminals."""
+import fcntl
+import json
+import os
+import pty
+import re
+import stat
+import struct
+import subprocess
+import termios
+
+import pytest
+
+from harness import DNPROF, ROOT, dnprof
+
+MAKE_RECORDING = DNPROF.parent.parent / "tests/tools/make-recording"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The recording of the unit tests: 12 samples of two threads."""
+    path = tmp_path_factory.mktemp("report") / "small.dnp"
+    subprocess.run([MAKE_RECORDING, path], check=True)
+    return path
+
+
+def test_text(small):
+    result = dnprof("report", small).expect(0)
+    assert result.err == ""
+    for part in ("app.dll: dotnet app.dll", "12 samples", "lost 4", "Methods by self", "Methods by total",
+                 "Threads", "Call tree", "System.Math.Sin(double)", "[k] do_syscall"):
+        assert part in result.out, result
+    assert "\x1b" not in result.out, "no colours into a pipe"
+
+
+def test_parts(small):
+    threads = dnprof("report", "--threads", small).expect(0).out
+    tree = dnprof("report", "--tree", small).expect(0).out
+    assert "Threads" in threads and "Call tree" not in threads and "Methods" not in threads
+    assert "Call tree" in tree and "Threads" not in tree and "Methods" not in tree
+    assert dnprof("report", "--top", 1, small).expect(0).out.count("System.Math.Sin") == 2
+
+
+def test_json(small):
+    report = json.loads(dnprof("report", "--json", small).expect(0).stdout)
+    assert report["version"] == 1 and report["pid"] == 42 and report["command"] == ["dotnet", "app.dll"]
+    assert report["events"]["cpu"] == report["events"]["cpu"] | {
+        "samples": 12, "lost": 4, "interval_ns": 10_000_000, "truncated": 1, "unresolved": 3, "failed": 2}
+    assert sum(m["self"] for m in report["methods"]) == 12
+    assert sum(t["samples"] for t in report["threads"]) == 12
+    assert {m["kind"] for m in report["methods"]} == {"managed", "native", "kernel"}
+    def total_self(nodes):
+        return sum(n["self"] + total_self(n["children"]) for n in nodes)
+    assert total_self(report["tree"]) == 12
+
+
+@pytest.mark.parametrize("options, samples", [
+    (["--thread", "worker"], 3), (["--thread", "42,43"], 12), (["--include", "App.*.Hot"], 9),
+    (["--exclude", "System.*,*!memcpy"], 5), (["--include", "No.Such"], 0)])
+def test_filters(small, options, samples):
+    report = json.loads(dnprof("report", "--json", *options, small).expect(0).stdout)
+    assert report["events"]["cpu"]["samples"] == samples
+    assert sum(m["self"] for m in report["methods"]) == samples
+    assert sum(t["samples"] for t in report["threads"]) == samples
+
+
+@pytest.mark.parametrize("name, begins", [
+    ("r.txt", "app.dll: "), ("r.collapsed", "App.Program.Main();App.Program.Hot() 3\n"),
+    ("r.folded", "App.Program.Main();"), ("r.html", "<!")])
+def test_output_files(small, tmp_path, name, begins):
+    out = tmp_path / name
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    out.symlink_to(victim)
+    dnprof("report", small, "-o", out).expect(0)
+    assert victim.read_text() == "mine" and not out.is_symlink(), "no link is followed"
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert out.read_text().lower().startswith(begins.lower())
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, "victim"]), "nothing is left behind"
+
+
+def test_several_files_are_one_report(small, tmp_path):
+    other = tmp_path / "other.dnp"
+    subprocess.run([MAKE_RECORDING, other, "1000", "10", "2"], check=True)
+    report = json.loads(dnprof("report", "--json", small, other).expect(0).stdout)
+    assert report["events"]["cpu"]["samples"] == 1012
+    assert [p["pid"] for p in report["processes"]] == [42, 1]
+    assert "generated.dll" in dnprof("report", small, other).expect(0).out
+
+
+def test_incomplete_is_status_3(small, tmp_path):
+    cut = tmp_path / "cut.dnp"
+    cut.write_bytes(small.read_bytes()[:-200])
+    result = dnprof("report", cut).expect(3)
+    assert len(result.complaints()) == 1 and "incomplete" in result.err
+    assert re.search("^! .*(cut off|ends early)", result.out, re.M)
+
+
+@pytest.mark.parametrize("content, words", [
+    (b"", "it is empty"), (b"#!/bin/sh\n", "not a recording"), (b"DNP1" + bytes(10), "cut off or damaged"),
+    (struct.pack("<IHHQIIQ", 0x31504E44, 2, 99, 1, 0, 0, 0), "update dnprof")])
+def test_refused(tmp_path, content, words):
+    path = tmp_path / "x.dnp"
+    path.write_bytes(content)
+    result = dnprof("report", path).expect(1)
+    assert result.out == "" and len(result.complaints()) == 1
+    assert words in result.err and str(path) in result.err
+
+
+@pytest.mark.parametrize("arguments, status", [
+    ([], 2), (["--top", "x", "f"], 2), (["--min", "101", "f"], 2), (["--nonsense", "f"], 2),
+    (["f", "-o", "x.nonsense"], 2), (["no-such-file.dnp"], 1), (["/dev/null"], 1), ([ROOT], 1)])
+def test_usage(arguments, status):
+    result = dnprof("report", *arguments).expect(status)
+    assert len(result.complaints()) == 1 and result.out == "", result
+
+
+def test_unknown_event(small):
+    result = dnprof("report", "-e", "alloc", small).expect(1)
+    assert "alloc" in result.err and "choose cpu" in result.err
+
+
+def test_output_that_cannot_be_written(small, tmp_path):
+    for place in ("/nowhere/at/all.txt", "/proc/report.txt", tmp_path / "a" / "b.txt"):
+        assert dnprof("report", small, "-o", place).status == 1
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([DNPROF, "report", small], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1 and b"No space left" in done.stderr
+
+
+def test_terminal_width(small):
+    """On a terminal no line is wider than it."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
+    with subprocess.Popen([DNPROF, "report", small], stdout=side) as process:
+        os.close(side)
+        text = b""
+        try:
+            while block := os.read(main, 4096):
+                text += block
+        except OSError:
+            pass  # the other side is closed
+        assert process.wait() == 0
+    os.close(main)
+    lines = text.decode().splitlines()
+    assert lines and max(map(len, lines)) <= 70
