@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/methods.h"
+#include "agent/own_environment.h"
 #include "clr/hresult.h"
 #include "os/process.h"
 #include "os/thread.h"
@@ -96,7 +97,8 @@ static void clean_environment(void)
 
 		for (size_t k = 0; names[i][k]; k++)
 			wide[k] = (WCHAR)names[i][k];
-		unsetenv(names[i]);
+		if (getenv(names[i]))
+			dnp_own_environment_unset(names[i]);
 		if (dnp_info_has(&dnp_agent.info, SetEnvironmentVariable))
 			dnp_com(dnp_agent.info.com, SetEnvironmentVariable, wide, NULL);
 	}

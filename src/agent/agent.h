@@ -9,6 +9,7 @@
  *   methods.c    managed methods: who they are, their code, their names
  *   thread_names.c  names of managed threads, which come before or after the threads
  *   frames.c     addresses in samples → frames of the recording
+ *   own_environment.c  variables that children of the process must not see
  */
 #ifndef DNP_AGENT_AGENT_H
 #define DNP_AGENT_AGENT_H
