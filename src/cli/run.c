@@ -188,13 +188,17 @@ static int export(struct run *run, struct dnp_err *err)
 static int judge(const struct run *run)
 {
 	const struct dnp_profile *profile = &run->profile;
+	char reason[DNP_SESSION_REASON];
 	uint64_t samples = 0, lost = 0;
 
 	for (size_t i = 0; i < profile->events.n; i++) {
 		samples += profile->events.p[i].samples;
 		lost += profile->events.p[i].lost;
 	}
-	if (profile->incomplete)
+	/* The agent knows why; the recording shows only that something is missing. */
+	if (dnp_launch_failure(&run->launch, reason))
+		dnp_say("%s", reason);
+	else if (profile->incomplete)
 		dnp_say("the recording is incomplete: %s",
 			dnp_profile_string(profile, profile->missing));
 	else if ((double)lost > MAX_LOST_SHARE * (double)(samples + lost))

@@ -323,15 +323,31 @@ static int explain_slot(const struct dnp_session_slot *slot, struct dnp_err *err
 		"longer");
 }
 
+static const struct dnp_session_slot *first_failed(const struct dnp_launch *launch)
+{
+	for (size_t i = 0; i < DNP_SESSION_SLOTS; i++) {
+		if (dnp_session_slot_state(&launch->session->slots[i]) == DNP_SLOT_FAILED)
+			return &launch->session->slots[i];
+	}
+	return NULL;
+}
+
+bool dnp_launch_failure(const struct dnp_launch *launch, char reason[DNP_SESSION_REASON])
+{
+	const struct dnp_session_slot *slot = first_failed(launch);
+
+	if (slot)
+		dnp_session_reason(slot, reason);
+	return slot && *reason;
+}
+
 int dnp_launch_explain(const struct dnp_launch *launch, struct dnp_err *err)
 {
 	const struct dnp_session_slot *slot = dnp_session_find(launch->session, launch->child.pid);
 
 	/* With --children the first that failed may be another. */
-	for (size_t i = 0; !slot && i < DNP_SESSION_SLOTS; i++) {
-		if (dnp_session_slot_state(&launch->session->slots[i]) == DNP_SLOT_FAILED)
-			slot = &launch->session->slots[i];
-	}
+	if (!slot)
+		slot = first_failed(launch);
 	return slot ? explain_slot(slot, err) : explain_missing(launch, err);
 }
 

@@ -78,6 +78,9 @@ static inline bool dnp_launch_in_hurry(const struct dnp_launch *launch)
  */
 int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err);
 
+/* Whether an agent gave up, and what it says of it: "what: why; what to do". */
+bool dnp_launch_failure(const struct dnp_launch *launch, char reason[DNP_SESSION_REASON]);
+
 /* Why nothing was recorded, as well as it can be known; returns err->code. */
 int dnp_launch_explain(const struct dnp_launch *launch, struct dnp_err *err);
 
