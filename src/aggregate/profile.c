@@ -47,10 +47,15 @@ int dnp_profile_frame(struct dnp_profile *profile, struct dnp_frame frame, uint3
 	return dnp_map_set(&profile->frame_map, key, *index);
 }
 
-static uint32_t *node_slot(const struct dnp_profile *profile, uint32_t parent, uint32_t frame)
+static size_t node_home(const struct dnp_profile *profile, uint32_t parent, uint32_t frame)
+{
+	return dnp_hash((uint64_t)parent << 32 | frame) & (profile->node_capacity - 1);
+}
+
+static uint32_t find_node(const struct dnp_profile *profile, uint32_t parent, uint32_t frame)
 {
 	size_t mask = profile->node_capacity - 1;
-	size_t i = dnp_hash((uint64_t)parent << 32 | frame) & mask;
+	size_t i = node_home(profile, parent, frame);
 
 	for (; profile->node_slots[i] != DNP_NONE; i = (i + 1) & mask) {
 		const struct dnp_node *node = &profile->nodes.p[profile->node_slots[i]];
@@ -58,7 +63,22 @@ static uint32_t *node_slot(const struct dnp_profile *profile, uint32_t parent, u
 		if (node->parent == parent && node->frame == frame)
 			break;
 	}
-	return &profile->node_slots[i];
+	return profile->node_slots[i];
+}
+
+/* Puts the newest nodes, which are not in the table yet, there. */
+static void settle_nodes(struct dnp_profile *profile)
+{
+	size_t mask = profile->node_capacity - 1;
+
+	for (; profile->settled < profile->nodes.n; profile->settled++) {
+		const struct dnp_node *node = &profile->nodes.p[profile->settled];
+		size_t i = node_home(profile, node->parent, node->frame);
+
+		while (profile->node_slots[i] != DNP_NONE)
+			i = (i + 1) & mask;
+		profile->node_slots[i] = (uint32_t)profile->settled;
+	}
 }
 
 int dnp_profile_reserve_nodes(struct dnp_profile *profile, size_t more)
@@ -79,20 +99,28 @@ int dnp_profile_reserve_nodes(struct dnp_profile *profile, size_t more)
 	free(profile->node_slots);
 	profile->node_slots = slots;
 	profile->node_capacity = capacity;
-	for (uint32_t i = 1; i < profile->nodes.n; i++)
-		*node_slot(profile, profile->nodes.p[i].parent, profile->nodes.p[i].frame) = i;
+	profile->settled = 1; /* the root is nobody's child */
+	settle_nodes(profile);
 	return 0;
 }
 
+/*
+ * A node on top of the newest one is new itself, without a look. Chains of those wait, while the
+ * memory of their slots is fetched, until the next node that has to be looked for.
+ */
 uint32_t dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame)
 {
-	uint32_t *slot = node_slot(profile, parent, frame);
+	if (!parent || parent + 1 != profile->nodes.n) {
+		uint32_t found;
 
-	if (*slot == DNP_NONE) {
-		*slot = (uint32_t)profile->nodes.n;
-		profile->nodes.p[profile->nodes.n++] = (struct dnp_node){parent, frame};
+		settle_nodes(profile);
+		found = find_node(profile, parent, frame);
+		if (found != DNP_NONE)
+			return found;
 	}
-	return *slot;
+	profile->nodes.p[profile->nodes.n++] = (struct dnp_node){parent, frame};
+	__builtin_prefetch(&profile->node_slots[node_home(profile, parent, frame)], 1);
+	return (uint32_t)(profile->nodes.n - 1);
 }
 
 int dnp_profile_problem(struct dnp_profile *profile, const char *text)

@@ -94,6 +94,7 @@ struct dnp_profile {
 	struct dnp_map frame_map;
 	uint32_t *node_slots; /* owned: open addressing by parent and frame, DNP_NONE is free */
 	size_t node_capacity; /* of node_slots, a power of two */
+	size_t settled;       /* nodes before this one are in node_slots */
 	struct dnp_filter filter;
 	bool timed;       /* keep when samples were taken */
 	bool incomplete;  /* a recording ended early or could not be read in full */
