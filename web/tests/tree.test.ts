@@ -85,10 +85,10 @@ test('the layout holds every rectangle wide enough, and no other', () => {
   for (const s of [all, span]) {
     const layout = layOut(wideTree, s, width, 0.5);
     const scale = width / (s.to - s.from);
-    const shown = new Set(layout.node.subarray(0, layout.count));
+    const shown = new Set(layout.node.subarray(0, layout.count).filter((node) => node >= 0));
     for (let row = 0; row < layout.rows; row++)
       for (let i = layout.rowStart[row]!; i < layout.rowStart[row + 1]!; i++) {
-        assert.equal(wideTree.depth(layout.node[i]!), row);
+        if (layout.node[i]! >= 0) assert.equal(wideTree.depth(layout.node[i]!), row);
         assert.ok(layout.width[i]! >= 0.5 && layout.x[i]! >= 0 && layout.x[i]! + layout.width[i]! <= width + 0.01);
         if (i > layout.rowStart[row]!) assert.ok(layout.x[i]! >= layout.x[i - 1]! + layout.width[i - 1]! - 0.01);
       }
@@ -100,13 +100,37 @@ test('the layout holds every rectangle wide enough, and no other', () => {
   }
 });
 
+test('what is too narrow is drawn together, so that only self time is empty', () => {
+  const width = 600;
+  const least = 2;
+  const whole = wideTree.total(0);
+  const layout = layOut(wideTree, { from: 0, to: whole }, width, least);
+  assert.ok(layout.merged.size > 10);
+  for (let row = 0; row + 1 < layout.rows; row++) {
+    for (let i = layout.rowStart[row]!; i < layout.rowStart[row + 1]!; i++) {
+      const node = layout.node[i]!;
+      if (node < 0) continue;
+      const below = Array.from({ length: layout.rowStart[row + 2]! - layout.rowStart[row + 1]! }, (_, k) => layout.rowStart[row + 1]! + k);
+      const mine = below.filter((k) => layout.x[k]! >= layout.x[i]! - 0.01 && layout.x[k]! + layout.width[k]! <= layout.x[i]! + layout.width[i]! + 0.01);
+      const covered = mine.reduce((sum, k) => sum + layout.width[k]!, 0);
+      const callees = ((wideTree.total(node) - wideTree.self(node)) * width) / whole;
+      // A lone child, or a few between two wide ones, may be too narrow even together.
+      assert.ok(covered <= callees + 0.1 && callees - covered < least * (mine.length + 1), `${covered} of ${callees}`);
+    }
+  }
+  for (const [i, merged] of layout.merged) {
+    assert.equal(layout.node[i], -1);
+    assert.ok(merged.nodes >= 1 && Math.abs((merged.total * width) / whole - layout.width[i]!) < 0.01);
+  }
+});
+
 test('a rectangle is found by any of its points, and nothing between two', () => {
   const layout = layOut(wideTree, { from: 0, to: wideTree.total(0) }, 800, 0.5);
   for (let row = 0; row < layout.rows; row++)
     for (let i = layout.rowStart[row]!; i < layout.rowStart[row + 1]!; i++) {
       assert.equal(layout.hit(row, layout.x[i]!), i);
       assert.equal(layout.hit(row, layout.x[i]! + layout.width[i]! * 0.9), i);
-      assert.equal(layout.indexOf(row, layout.node[i]!), i);
+      if (layout.node[i]! >= 0) assert.equal(layout.indexOf(row, layout.node[i]!), i);
     }
   assert.equal(layout.hit(-1, 10), -1);
   assert.equal(layout.hit(layout.rows, 10), -1);

@@ -45,7 +45,7 @@ export function date(unix_ns: string): string {
   const ms = Number(unix_ns) / 1e6;
   const when = new Date(ms);
   if (!(ms > 0) || Number.isNaN(when.getTime())) return '';
-  return when.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  return when.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 }
 
 /** A command as one could type it. */

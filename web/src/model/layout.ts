@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which nodes of a tree are visible in a window of its width, and where: rows of rectangles.
+//
+// Neighbours that are too narrow to be seen share a rectangle, so that what they weigh is not taken for
+// their parent's own.
 
 import type { StackTree } from './tree.ts';
 
@@ -13,7 +16,10 @@ export class Layout {
   /** Rectangles of row r: indices rowStart[r] ≤ i < rowStart[r + 1], by ascending x. */
   readonly rowStart: number[] = [0];
   count = 0;
+  /** The node, or -1 for a rectangle that stands for several: see `merged`. */
   node = new Int32Array(4096);
+  /** By rectangle: how many nodes it stands for, and what they weigh together. */
+  readonly merged = new Map<number, { readonly nodes: number; readonly total: number }>();
   /** In pixels; what sticks out of the window is cut off. */
   x = new Float32Array(4096);
   width = new Float32Array(4096);
@@ -27,6 +33,11 @@ export class Layout {
     this.node[this.count] = node;
     this.x[this.count] = x;
     this.width[this.count++] = width;
+  }
+
+  addMerged(nodes: number, total: number, x: number, width: number): void {
+    this.merged.set(this.count, { nodes, total });
+    this.add(-1, x, width);
   }
 
   endRow(): void {
@@ -81,25 +92,39 @@ function firstReaching(tree: StackTree, first: number, count: number, from: numb
 export function layOut(tree: StackTree, span: Span, width: number, least: number): Layout {
   const layout = new Layout();
   const scale = width / Math.max(span.to - span.from, Number.MIN_VALUE);
-  const put = (node: number) => {
-    const left = Math.max(0, (tree.x(node) - span.from) * scale);
-    const right = Math.min(width, (tree.x(node) + tree.total(node) - span.from) * scale);
-    if (right - left >= least) layout.add(node, left, right - left);
+  const left = (x: number) => Math.max(0, (x - span.from) * scale);
+  const right = (x: number) => Math.min(width, (x - span.from) * scale);
+
+  /** Puts the nodes from `first` to before `last` that are too narrow, if together they are not. */
+  const putMerged = (first: number, last: number) => {
+    if (first === last) return;
+    const [from, to] = [tree.x(first), tree.x(last - 1) + tree.total(last - 1)];
+    const pixels = right(to) - left(from);
+    if (pixels >= least) layout.addMerged(last - first, to - from, left(from), pixels);
   };
-  if (tree.total(0) > 0) put(0);
-  for (let row = 0; ; row++) {
+  const putChildren = (node: number) => {
+    const count = tree.childCount(node);
+    const end = tree.firstChild(node) + count;
+    let c = firstReaching(tree, tree.firstChild(node), count, span.from);
+    let narrow = c;
+    for (; c < end && tree.x(c) < span.to; c++) {
+      const x = left(tree.x(c));
+      const pixels = right(tree.x(c) + tree.total(c)) - x;
+      if (pixels < least) continue;
+      putMerged(narrow, c);
+      layout.add(c, x, pixels);
+      narrow = c + 1;
+    }
+    putMerged(narrow, c);
+  };
+
+  const whole = tree.total(0);
+  if (whole > 0 && width > 0) layout.add(0, left(0), right(whole) - left(0));
+  for (let row = 0; layout.count > layout.rowStart[row]!; row++) {
     const start = layout.rowStart[row]!;
     const end = layout.count;
-    if (start === end) return layout;
     layout.endRow();
-    for (let i = start; i < end; i++) {
-      const node = layout.node[i]!;
-      const count = tree.childCount(node);
-      const last = tree.firstChild(node) + count;
-      for (let c = firstReaching(tree, tree.firstChild(node), count, span.from); c < last; c++) {
-        if (tree.x(c) >= span.to) break;
-        put(c);
-      }
-    }
+    for (let i = start; i < end; i++) if (layout.node[i]! >= 0) putChildren(layout.node[i]!);
   }
+  return layout;
 }

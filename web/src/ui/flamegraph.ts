@@ -5,7 +5,7 @@
 // rows. A second canvas above it carries only outlines, so that the pointer costs no repaint.
 
 import { KINDS } from '../model/kinds.ts';
-import { amount, percent, sampledTime } from '../model/format.ts';
+import { amount, count, percent, sampledTime } from '../model/format.ts';
 import { Layout, layOut, type Span } from '../model/layout.ts';
 import type { StackTree } from '../model/tree.ts';
 import type { EventInfo } from '../data/meta.ts';
@@ -270,10 +270,14 @@ export class FlameGraph {
     context.strokeRect(this.layout.x[i]! + line / 2, this.top(row) + line / 2, width - line, ROW_HEIGHT - 1 - line);
   }
 
-  private nodeAt(event: MouseEvent): number {
+  private hit(event: MouseEvent): number {
     if (!this.picture) return -1;
     const box = this.canvas.getBoundingClientRect();
-    const i = this.layout.hit(this.rowAt(event.clientY - box.top), event.clientX - box.left);
+    return this.layout.hit(this.rowAt(event.clientY - box.top), event.clientX - box.left);
+  }
+
+  private nodeAt(event: MouseEvent): number {
+    const i = this.hit(event);
     return i < 0 ? -1 : this.layout.node[i]!;
   }
 
@@ -288,7 +292,22 @@ export class FlameGraph {
 
   private onPointer(event: PointerEvent): void {
     this.hover(this.nodeAt(event));
-    if (this.hoverCard) this.page.tooltip.show(this.hoverCard, event.clientX, event.clientY);
+    const card = this.hoverCard ?? this.mergedCard(this.hit(event));
+    if (card) this.page.tooltip.show(card, event.clientX, event.clientY);
+    else this.page.tooltip.hide();
+  }
+
+  private mergedCard(i: number): Card | null {
+    const merged = this.layout.merged.get(i);
+    if (!merged) return null;
+    const { sum, event } = this.picture!;
+    return {
+      title: `${count(merged.nodes)} more, each too narrow to draw`,
+      facts: [
+        { label: 'Total', value: amount(merged.total, event) },
+        { label: 'Of the selection', value: percent(merged.total, sum) },
+      ],
+    };
   }
 
   private onClick(event: MouseEvent): void {
@@ -404,9 +423,10 @@ export class FlameGraph {
 
   private toSide(step: number): void {
     const row = this.picture!.tree.depth(this.cursor);
-    const i = this.layout.indexOf(row, this.cursor) + step;
-    if (i >= (this.layout.rowStart[row] ?? 0) && i < (this.layout.rowStart[row + 1] ?? 0))
-      this.moveTo(this.layout.node[i]!);
+    const [start, end] = [this.layout.rowStart[row] ?? 0, this.layout.rowStart[row + 1] ?? 0];
+    let i = this.layout.indexOf(row, this.cursor) + step;
+    while (i >= start && i < end && this.layout.node[i]! < 0) i += step;
+    if (i >= start && i < end) this.moveTo(this.layout.node[i]!);
   }
 
   private moveTo(node: number): void {

@@ -2,6 +2,7 @@
 // Paints a layout on a canvas: rectangles in batches of one colour, then the names that fit.
 
 import type { Recording } from '../data/recording.ts';
+import { count } from '../model/format.ts';
 import { KINDS } from '../model/kinds.ts';
 import type { Layout } from '../model/layout.ts';
 import { Fitter } from '../model/names.ts';
@@ -13,6 +14,7 @@ const FONT_SIZE = 12;
 const FONT = `${FONT_SIZE}px ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif`;
 const PADDING = 5;
 const LEAST_LABEL = 26;
+const CALLER_ALPHA = 0.55;
 /** Rectangles this wide are kept apart by a gap. */
 const LEAST_GAP = 3;
 
@@ -20,6 +22,9 @@ const LEAST_GAP = 3;
 const enum Look { Plain, Caller, Faded }
 const LOOKS = 3;
 const PER_LOOK = KINDS.length * SHADES;
+/** After all looks: what stands for several nodes. */
+const MERGED = LOOKS * PER_LOOK;
+const LEAST_MERGED_LABEL = 90;
 
 export interface Scene {
   readonly tree: StackTree;
@@ -59,7 +64,7 @@ class Measurer {
 export class Painter {
   private readonly context: CanvasRenderingContext2D;
   private readonly fitter: Fitter;
-  private readonly heads = new Int32Array(LOOKS * PER_LOOK);
+  private readonly heads = new Int32Array(MERGED + 1);
   private next = new Int32Array(0);
 
   constructor(
@@ -87,17 +92,21 @@ export class Painter {
     return row < scene.focusDepth ? Look.Caller : Look.Plain;
   }
 
+  private bucket(scene: Scene, row: number, node: number): number {
+    if (node < 0) return MERGED;
+    const frame = scene.tree.frame(node);
+    const shade = (frame * 7) % SHADES;
+    return this.look(scene, row, frame) * PER_LOOK + this.recording.frameKind[frame]! * SHADES + shade;
+  }
+
   /** Strings rectangles of one colour together in linked lists. */
   private sortByColor(scene: Scene, rows: Rows): void {
-    const { layout, tree } = scene;
-    const { frameKind } = this.recording;
+    const { layout } = scene;
     if (this.next.length < layout.count) this.next = new Int32Array(layout.node.length);
     this.heads.fill(-1);
     for (let row = rows.first; row < rows.end; row++) {
       for (let i = layout.rowStart[row]!; i < layout.rowStart[row + 1]!; i++) {
-        const frame = tree.frame(layout.node[i]!);
-        const shade = (frame * 7) % SHADES;
-        const bucket = this.look(scene, row, frame) * PER_LOOK + frameKind[frame]! * SHADES + shade;
+        const bucket = this.bucket(scene, row, layout.node[i]!);
         this.next[i] = this.heads[bucket]!;
         this.heads[bucket] = i;
       }
@@ -110,9 +119,10 @@ export class Painter {
     const { context } = this;
     const scale = devicePixelRatio;
     const height = Math.round(ROW_HEIGHT * scale) - Math.max(1, Math.floor(scale));
-    const faded = bucket >= Look.Faded * PER_LOOK;
-    context.fillStyle = (faded ? colors.faded : colors.fills)[bucket % PER_LOOK]!;
-    context.globalAlpha = bucket >= PER_LOOK && !faded ? 0.55 : 1;
+    const look = Math.floor(bucket / PER_LOOK);
+    const fills = look === Look.Faded ? colors.faded : colors.fills;
+    context.fillStyle = bucket === MERGED ? colors.line : fills[bucket % PER_LOOK]!;
+    context.globalAlpha = look === Look.Caller ? CALLER_ALPHA : 1;
     // The lists run backward through the layout, so rows do too.
     let row = rows.end - 1;
     let top = Math.round(rows.top(row) * scale);
@@ -126,7 +136,7 @@ export class Painter {
   }
 
   private paintLabels(scene: Scene, rows: Rows): void {
-    const { layout, tree, colors } = scene;
+    const { layout, colors } = scene;
     const { context } = this;
     const scale = devicePixelRatio;
     context.setTransform(scale, 0, 0, scale, 0, 0);
@@ -137,14 +147,22 @@ export class Painter {
       for (let row = rows.first; row < rows.end; row++) {
         const middle = rows.top(row) + ROW_HEIGHT / 2;
         for (let i = layout.rowStart[row]!; i < layout.rowStart[row + 1]!; i++) {
-          const width = layout.width[i]!;
-          if (width < LEAST_LABEL) continue;
-          const frame = tree.frame(layout.node[i]!);
-          if ((this.look(scene, row, frame) === Look.Faded) !== faded) continue;
-          const text = this.fitter.fit(frame, width - 2 * PADDING);
+          if (layout.width[i]! < LEAST_LABEL || this.isFaded(scene, row, layout.node[i]!) !== faded) continue;
+          const text = this.label(scene, i);
           if (text !== '') context.fillText(text, layout.x[i]! + PADDING, middle);
         }
       }
     }
+  }
+
+  private isFaded(scene: Scene, row: number, node: number): boolean {
+    return node < 0 || this.look(scene, row, scene.tree.frame(node)) === Look.Faded;
+  }
+
+  private label({ layout, tree }: Scene, i: number): string {
+    const width = layout.width[i]!;
+    const node = layout.node[i]!;
+    if (node >= 0) return this.fitter.fit(tree.frame(node), width - 2 * PADDING);
+    return width < LEAST_MERGED_LABEL ? '' : `${count(layout.merged.get(i)!.nodes)} more`;
   }
 }
