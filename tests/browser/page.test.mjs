@@ -413,3 +413,20 @@ browserTest('another time does not scroll the picture away', save(await pageText
   await settle(page);
   assert.equal(await page.$eval('.flame-scroll', (s) => s.scrollTop), 5000);
 });
+
+function thin() {
+  const builder = new samples.Builder();
+  for (let i = 0; i < 20_000; i++) builder.sample(i, 0, builder.stack(['Thin.Main()', `Thin.Callee${i}()`]));
+  return builder.finish({ title: 'thin', duration_ns: 20e6, threads: [{ process: 0, tid: 1, name: 'Main' }] });
+}
+
+browserTest('thin callees are drawn together and say how many they are', save(await pageText(thin())), {}, async (page) => {
+  const box = await page.locator('.flame-canvas').first().boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 50);
+  assert.match(await textOf(page, '.tooltip'), /^20,000 more, each too narrow to draw.*20,000 samples/);
+  await page.mouse.click(box.x + box.width / 2, box.y + 50);
+  assert.equal(await textOf(page, '.crumb[aria-current]'), 'All');
+  await page.focus('.flame-scroll');
+  await press(page, 'ArrowDown', 'ArrowDown', 'Enter');
+  assert.match(await textOf(page, '.crumb[aria-current]'), /^Thin\.Callee/);
+});

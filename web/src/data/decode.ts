@@ -47,10 +47,17 @@ function base64Stream(source: string): ReadableStream<BufferSource> {
   });
 }
 
+function inflater(): DecompressionStream {
+  try {
+    return new DecompressionStream('deflate-raw');
+  } catch {
+    throw new DataError('This browser is too old to unpack the recording: it must know "deflate-raw".');
+  }
+}
+
 /** Unpacks `source` (base64 of raw deflate) to exactly `size` bytes, or throws a DataError. */
 export async function unpack(source: string, size: number): Promise<ArrayBuffer> {
-  if (typeof DecompressionStream === 'undefined')
-    throw new DataError('This browser is too old to unpack the recording (no DecompressionStream).');
+  const inflate = inflater();
   let out: Uint8Array;
   try {
     out = new Uint8Array(size);
@@ -59,7 +66,7 @@ export async function unpack(source: string, size: number): Promise<ArrayBuffer>
   }
   let filled = 0;
   try {
-    const reader = base64Stream(source).pipeThrough(new DecompressionStream('deflate-raw')).getReader();
+    const reader = base64Stream(source).pipeThrough(inflate).getReader();
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
