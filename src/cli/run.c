@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "export/export.h"
 #include "launch/launch.h"
+#include "read/packed.h"
 #include "read/symbolize.h"
 
 #define OPT(name) DNP_OPT(run, name)
@@ -150,8 +151,6 @@ static int load_profile(struct run *run, struct dnp_input *input, struct dnp_err
 	static const struct dnp_filter everything;
 	int ret;
 
-	/* Where there is no room for the names, a report looks them up itself. */
-	dnp_symbolize_file(run->launch.recording, NULL);
 	ret = dnp_input_add_file(input, run->launch.recording, err);
 	if (!ret)
 		ret = dnp_input_finish(input, err);
@@ -295,7 +294,8 @@ static int conclude(struct run *run)
 		return dnp_failed(&err);
 	if (dnp_launch_in_hurry(launch))
 		return leave(run);
-	if (dnp_symbolize_file(launch->recording, &err))
+	/* Where there is no room for the names, a report looks them up itself. */
+	if (dnp_symbolize_file(launch->recording, &err) || dnp_pack_file(launch->recording, &err))
 		dnp_failed(&err);
 	dnp_input_init(&input);
 	status = read_and_export(run, &input);

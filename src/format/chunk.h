@@ -7,6 +7,8 @@
  *   chunk     = header (32 bytes, little-endian), payload (length bytes)
  *   payload   = records (see rec.def), for kind DNP_CHUNK_RECORDS
  *             = the text of rec.def as a table, for kind DNP_CHUNK_SCHEMA
+ *             = bytes of records (uint32_t), then they as a raw deflate stream (RFC 1951), for kind
+ *               DNP_CHUNK_PACKED
  *
  * A recording is all chunks with the same recording number; its first record is `process`.
  * A file may hold several recordings (one per process), in any interleaving: `cat a.dnp b.dnp` is a
@@ -28,6 +30,7 @@
 enum dnp_chunk_kind {
 	DNP_CHUNK_SCHEMA = 1,
 	DNP_CHUNK_RECORDS = 2,
+	DNP_CHUNK_PACKED = 3,
 };
 
 struct dnp_chunk_header {

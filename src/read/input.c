@@ -9,6 +9,7 @@
 
 #include "base/clean.h"
 #include "format/chunk.h"
+#include "read/packed.h"
 #include "read/visit.h"
 
 void dnp_input_init(struct dnp_input *input)
@@ -84,25 +85,57 @@ static int recording_of(struct dnp_input *input, uint64_t number, uint32_t *inde
 	return dnp_map_set(&input->by_number, number, *index);
 }
 
+/* Makes it a chunk of records, whose memory is a source of its own. */
+static int unpack_chunk(struct dnp_input *input, struct dnp_chunk *chunk)
+{
+	struct dnp_source source = {.ownership = DNP_SOURCE_OWNED};
+	uint8_t *records;
+	int status = dnp_unpack(chunk->payload, chunk->length, &records, &source.n);
+
+	if (status)
+		return status;
+	source.bytes = records;
+	status = dnp_vec_push(&input->sources, source);
+	if (status) {
+		source_done(&source);
+		return status;
+	}
+	chunk->kind = DNP_CHUNK_RECORDS;
+	chunk->payload = records;
+	chunk->length = (uint32_t)source.n;
+	return 0;
+}
+
 static int add_chunk(
 	struct scan *scan, const struct dnp_chunk_header *header, const uint8_t *payload)
 {
+	struct dnp_chunk chunk;
 	uint32_t recording;
+	int status;
 
 	if (recording_of(scan->input, header->recording, &recording))
 		return -ENOMEM;
 	scan->last = recording;
 	if (scan->first == DNP_NONE)
 		scan->first = recording;
-	return dnp_vec_push(&scan->input->chunks,
-		(struct dnp_chunk){
-			.payload = payload,
-			.length = header->length,
-			.sequence = header->sequence,
-			.recording = recording,
-			.kind = header->kind,
-			.checksum = header->checksum,
-		});
+	chunk = (struct dnp_chunk){
+		.payload = payload,
+		.length = header->length,
+		.sequence = header->sequence,
+		.recording = recording,
+		.kind = header->kind,
+		.checksum = header->checksum,
+	};
+	if (chunk.kind == DNP_CHUNK_PACKED) {
+		status = unpack_chunk(scan->input, &chunk);
+		if (status == -EBADMSG)
+			return dnp_recording_problem(&scan->input->recordings.p[recording],
+				"%s has a chunk that cannot be unpacked; it was skipped",
+				scan->source->name);
+		if (status)
+			return status;
+	}
+	return dnp_vec_push(&scan->input->chunks, chunk);
 }
 
 /* What stands at `at`: 0 and *header, or as dnp_chunk_check says. */
