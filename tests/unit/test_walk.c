@@ -36,7 +36,7 @@ static struct dnp_stack_range own_stack(void)
 	return range;
 }
 
-static struct dnp_stack_range range;
+static struct dnp_stack_range range, alternative;
 
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
@@ -115,4 +115,140 @@ TEST(walk_reaches_the_start_through_all_kinds_of_functions)
 	CHECK_EQ(frames_of(recursive), 51);
 	CHECK(frames[0] & DNP_FRAME_EXACT);
 	CHECK_EQ(DNP_FRAME_KIND(frames[0]), DNP_WALK_NATIVE);
+}
+
+/* ---- A signal that interrupts a handler: the stack goes through two signal frames */
+
+__attribute__((noinline)) static void inside_handler(int signal)
+{
+	(void)signal;
+	leaf();
+	sink++;
+}
+
+TEST(walk_goes_through_signal_frames)
+{
+	struct sigaction action = {.sa_handler = inside_handler};
+
+	prepare();
+	CHECK(sigaction(SIGUSR2, &action, NULL) == 0);
+	raise(SIGUSR2);
+	sink++;
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_of(leaf), 1);
+	CHECK_EQ(frames_of(inside_handler), 1);
+	CHECK_EQ(frames_of(test_walk_goes_through_signal_frames), 1);
+	size_t exact = 0;
+
+	for (size_t i = 0; i < n_frames; i++)
+		exact += (frames[i] & DNP_FRAME_EXACT) != 0;
+	CHECK_EQ(exact, 2); /* the leaf, and the instruction that SIGUSR2 interrupted */
+}
+
+__attribute__((noinline)) static int compare_and_walk(const void *a, const void *b)
+{
+	leaf();
+	return *(const int *)a - *(const int *)b;
+}
+
+TEST(walk_goes_through_a_library_that_calls_back)
+{
+	int numbers[] = {3, 1, 2};
+
+	prepare();
+	qsort(numbers, 3, sizeof(numbers[0]), compare_and_walk);
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_of(compare_and_walk), 1);
+	CHECK_EQ(frames_of(test_walk_goes_through_a_library_that_calls_back), 1);
+}
+
+static void *in_a_thread(void *arg)
+{
+	range = own_stack();
+	with_alloca(*(const size_t *)arg);
+	return NULL;
+}
+
+TEST(walk_ends_where_the_thread_starts)
+{
+	size_t bytes = 5000;
+	pthread_t thread;
+
+	prepare();
+	CHECK_EQ(pthread_create(&thread, NULL, in_a_thread, &bytes), 0);
+	pthread_join(thread, NULL);
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_of(in_a_thread), 1);
+	CHECK_EQ(frames_of(with_alloca), 1);
+}
+
+/* ---- A handler on a stack of its own; the walk goes back to the one it interrupted */
+
+static void on_signal_elsewhere(int signal, siginfo_t *info, void *context)
+{
+	struct dnp_regs regs = dnp_regs_of(context);
+	struct dnp_stacks stacks = {.now = alternative, .below = range};
+
+	(void)signal;
+	(void)info;
+	n_frames = dnp_walk(&regs, stacks, frames, FRAMES_MAX, &stopped);
+}
+
+TEST(walk_crosses_from_a_handlers_stack_to_the_threads)
+{
+	static char memory[1 << 16];
+	stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)};
+	struct sigaction outer = {.sa_handler = inside_handler, .sa_flags = SA_ONSTACK};
+	struct sigaction inner = {
+		.sa_sigaction = on_signal_elsewhere, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+	prepare();
+	alternative =
+		(struct dnp_stack_range){(uintptr_t)memory, (uintptr_t)memory + sizeof(memory)};
+	CHECK(sigaltstack(&other, NULL) == 0);
+	CHECK(sigaction(SIGUSR2, &outer, NULL) == 0);
+	CHECK(sigaction(SIGUSR1, &inner, NULL) == 0);
+	raise(SIGUSR2);
+	sink++;
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_of(inside_handler), 1);
+	CHECK_EQ(frames_of(test_walk_crosses_from_a_handlers_stack_to_the_threads), 1);
+}
+
+/* ---- Registers and stacks that make no sense */
+
+TEST(walk_of_a_deep_stack_stops_when_the_array_is_full)
+{
+	prepare();
+	recursive(FRAMES_MAX + 100);
+	CHECK_EQ(stopped, DNP_STOP_DEPTH);
+	CHECK_EQ(n_frames, FRAMES_MAX);
+}
+
+TEST(walk_reads_nothing_outside_of_the_stack)
+{
+	static uintptr_t stack[64];
+	enum dnp_walk_stop stop;
+	struct dnp_regs regs = {.pc = (uintptr_t)&qsort, .sp = (uintptr_t)stack};
+	struct dnp_stacks small = {.now = {(uintptr_t)stack, (uintptr_t)stack + sizeof(stack)}};
+
+	prepare();
+	regs.pc += 1; /* behind the first push, as it may be */
+	for (uintptr_t sp = 0; sp < 2; sp++) {
+		regs.sp = sp ? UINTPTR_MAX - 8 : 8;
+		regs.bp = regs.sp;
+		CHECK(dnp_walk(&regs, small, frames, FRAMES_MAX, &stop) >= 1);
+		CHECK_EQ(stop, DNP_STOP_BAD_STACK);
+	}
+	/* A return address into no code that is known. */
+	regs.pc = (uintptr_t)&qsort;
+	regs.sp = (uintptr_t)stack;
+	stack[0] = 0x123456789;
+	CHECK_EQ(dnp_walk(&regs, small, frames, FRAMES_MAX, &stop), 2);
+	CHECK_EQ(stop, DNP_STOP_UNKNOWN);
+	CHECK_EQ(DNP_FRAME_KIND(frames[1]), DNP_WALK_UNKNOWN);
+	stack[0] = 0;
+	CHECK_EQ(dnp_walk(&regs, small, frames, FRAMES_MAX, &stop), 1);
+	CHECK_EQ(stop, DNP_STOP_END);
+	CHECK_EQ(dnp_walk(&regs, small, frames, 0, &stop), 0);
 }
