@@ -67,10 +67,13 @@ static SIGSAFE int find_stacks(struct dnp_thread *thread, uintptr_t sp, struct d
 	if (!thread->stack.high)
 		dnp_thread_stack_find(sp, &thread->stack.low, &thread->stack.high);
 	*stacks = (struct dnp_stacks){.now = thread->stack};
-	if (sp >= stacks->now.low && sp < stacks->now.high)
-		return 1;
-	stacks->below = stacks->now;
-	return dnp_thread_stack_find(sp, &stacks->now.low, &stacks->now.high) == 0;
+	if (sp < stacks->now.low || sp >= stacks->now.high) {
+		stacks->below = stacks->now;
+		if (dnp_thread_stack_find(sp, &stacks->now.low, &stacks->now.high))
+			return 0;
+	}
+	stacks->now.low = sp; /* what lies further down is no frame's, and perhaps not even there */
+	return 1;
 }
 
 static SIGSAFE uint32_t walk(struct dnp_thread *thread, const struct dnp_regs *regs,
@@ -200,13 +203,15 @@ static void start_sampler(struct dnp_thread *thread)
 {
 	uint64_t phase = random_phase(thread);
 	int signo = dnp_signal_number();
+	int failed = dnp_sampler_start(&thread->sampler, cpu.source, cpu.kernel, thread->tid, signo,
+		phase, cpu.interval_ns, thread);
 
-	if (dnp_sampler_start(&thread->sampler, cpu.source, cpu.kernel, thread->tid, signo, phase,
-		    cpu.interval_ns, thread) &&
-		cpu.source == DNP_SAMPLER_PERF)
-		/* Out of descriptors, say: a tick-bound thread is better than an unseen one. */
-		dnp_sampler_start(&thread->sampler, DNP_SAMPLER_TIMER, 0, thread->tid, signo, phase,
-			cpu.interval_ns, thread);
+	/* Out of descriptors, say: a tick-bound thread is better than an unseen one. */
+	if (failed && cpu.source == DNP_SAMPLER_PERF)
+		failed = dnp_sampler_start(&thread->sampler, DNP_SAMPLER_TIMER, 0, thread->tid,
+			signo, phase, cpu.interval_ns, thread);
+	if (failed && dnp_thread_exists(thread->tid))
+		dnp_threads_refuse();
 }
 
 static void cpu_thread_begin(struct dnp_thread *thread)

@@ -337,7 +337,8 @@ static void write_refused(struct dnp_drain *drain)
 	if (refused == drain->refused_told)
 		return;
 	drain->refused_told = refused;
-	snprintf(text, sizeof(text), "%u threads were not sampled: no memory for their records",
+	snprintf(text, sizeof(text),
+		"%u threads were not sampled: no memory, descriptor or timer was left for them",
 		refused);
 	dnp_write_problem(&drain->writer,
 		&(struct dnp_rec_problem){.time_ns = dnp_now_ns(), .text = dnp_str(text)});

@@ -34,6 +34,11 @@ uint32_t dnp_threads_refused(void)
 	return atomic_load_explicit(&refused, memory_order_relaxed);
 }
 
+void dnp_threads_refuse(void)
+{
+	atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+}
+
 static size_t record_bytes(void)
 {
 	size_t bytes = sizeof(struct dnp_thread) + sizeof(struct dnp_thread_counts) +
@@ -129,7 +134,7 @@ struct dnp_thread *dnp_thread_begin(int tid, int *is_new)
 		thread = begin(tid);
 	pthread_mutex_unlock(&lock);
 	if (!thread)
-		atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+		dnp_threads_refuse();
 	return thread;
 }
 

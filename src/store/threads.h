@@ -96,7 +96,10 @@ struct dnp_thread *dnp_thread_begin(int tid, int *is_new);
 /* The record of a live thread, NULL: none. */
 struct dnp_thread *dnp_thread_find(int tid);
 
+/* How many threads are not sampled, for want of memory or of what samples them. */
 uint32_t dnp_threads_refused(void);
+/* Counts one more. */
+void dnp_threads_refuse(void);
 
 /*
  * Visits every live record, in no order; the lock is not held during the visit, so threads may
