@@ -281,8 +281,9 @@ const BROKEN = {
 };
 
 for (const [what, [text, message]] of Object.entries(BROKEN))
-  browserTest(`a page ${what} says so`, save(text), {}, async (page) => {
+  browserTest(`a page ${what} says so`, save(text), { scheme: 'dark' }, async (page) => {
     assert.equal(await textOf(page, '.failure h1'), 'This recording cannot be shown');
+    assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
     assert.match(await textOf(page, '.failure'), message);
   });
 

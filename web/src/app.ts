@@ -12,7 +12,7 @@ import { Legend } from './ui/legend.ts';
 import { Menu } from './ui/menu.ts';
 import { Overview } from './ui/overview.ts';
 import { SearchBox } from './ui/searchbox.ts';
-import { ThemeSwitch } from './ui/theme.ts';
+import type { ThemeSwitch } from './ui/theme.ts';
 import { Threads } from './ui/threads.ts';
 import { Tooltip } from './ui/tooltip.ts';
 import { FlameView } from './views/flame.ts';
@@ -25,7 +25,6 @@ const THEME_NAMES = { auto: 'Theme: system', light: 'Theme: light', dark: 'Theme
 export class App {
   private readonly page: Page;
   private readonly store: Store;
-  private readonly theme: ThemeSwitch;
   private readonly views: readonly View[];
   private readonly tabs: readonly HTMLButtonElement[];
   private readonly header: Header;
@@ -43,9 +42,13 @@ export class App {
   private scheduled = false;
   private ready = false;
 
-  constructor(private readonly recording: Recording, private readonly host: HTMLElement) {
+  constructor(
+    private readonly recording: Recording,
+    private readonly host: HTMLElement,
+    private readonly theme: ThemeSwitch,
+  ) {
     this.store = new Store(fromHash(location.hash, recording));
-    this.theme = new ThemeSwitch(() => this.schedule());
+    theme.changed = () => this.schedule();
     this.legend = new Legend(() => this.page, () => this.schedule());
     this.page = {
       recording,

@@ -5,6 +5,10 @@ import { App } from './app.ts';
 import { DataError, parseMeta } from './data/meta.ts';
 import { Recording } from './data/recording.ts';
 import { el } from './ui/dom.ts';
+import { ThemeSwitch } from './ui/theme.ts';
+
+// Before anything is drawn, and also for a page that can only show a message.
+const theme = new ThemeSwitch();
 
 function block(id: string): string {
   const text = document.getElementById(id)?.textContent?.trim() ?? '';
@@ -31,7 +35,7 @@ async function main(): Promise<void> {
     const meta = parseMeta(block('dnprof-meta'));
     const recording = await Recording.unpack(meta, block('dnprof-data'));
     document.getElementById('dnprof-data')!.textContent = '';
-    new App(recording, host);
+    new App(recording, host, theme);
     performance.measure('dnprof-open', { start: 0, end: performance.now() });
   } catch (error) {
     fail(host, error);

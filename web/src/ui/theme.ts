@@ -68,7 +68,10 @@ export class ThemeSwitch {
   private theme: Theme;
   private current: Colors | null = null;
 
-  constructor(private readonly changed: () => void) {
+  /** Called when the colours are others. */
+  changed: () => void = () => {};
+
+  constructor() {
     this.theme = this.stored();
     this.apply();
     this.system.addEventListener('change', () => this.apply());
