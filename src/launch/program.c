@@ -115,8 +115,9 @@ static void classify_elf(struct dnp_program *program, struct view file, const El
 		classify(program, DNP_PROGRAM_DOTNET, "a .NET program");
 }
 
-static void classify_file(struct dnp_program *program, struct view file)
+void dnp_program_classify(struct dnp_program *program, const void *bytes, size_t n)
 {
+	struct view file = {bytes, n};
 	const Elf64_Ehdr *elf = elf_header(file);
 
 	if (elf)
@@ -145,7 +146,7 @@ static int look_into(struct dnp_program *program, struct dnp_err *err)
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
 		return dnp_err(err, -errno, "cannot read %s: %s", program->path, strerror(errno));
-	classify_file(program, (struct view){map, (size_t)st.st_size});
+	dnp_program_classify(program, map, (size_t)st.st_size);
 	munmap(map, (size_t)st.st_size);
 	return 0;
 }

@@ -3,6 +3,8 @@
 #ifndef DNP_LAUNCH_PROGRAM_H
 #define DNP_LAUNCH_PROGRAM_H
 
+#include <stddef.h>
+
 #include "base/err.h"
 
 enum dnp_program_kind {
@@ -24,6 +26,9 @@ struct dnp_program {
  */
 int dnp_program_find(struct dnp_program *program, const char *command, struct dnp_err *err);
 void dnp_program_done(struct dnp_program *program);
+
+/* Fills kind and what from the bytes of its file (aligned to 8), which may be anything. */
+void dnp_program_classify(struct dnp_program *program, const void *bytes, size_t n);
 
 /* Whether it can be profiled by itself: 0, or -ENOEXEC and why not in err. */
 int dnp_program_check(const struct dnp_program *program, struct dnp_err *err);

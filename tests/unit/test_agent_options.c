@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "clr/guid.h"
 #include "test.h"
 
 static struct dnp_agent_options options;
@@ -130,4 +131,9 @@ TEST(options_too_long)
 
 	memset(text, 'a', sizeof(text) - 1);
 	CHECK_EQ(parse(text), -E2BIG);
+}
+
+TEST(options_class_is_the_agents)
+{
+	CHECK_STR(DNP_AGENT_CLSID, DNP_CLSID_AGENT_TEXT);
 }
