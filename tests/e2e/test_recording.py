@@ -127,7 +127,7 @@ def test_target_killed(tmp_path):
     assert result.status in (-signal.SIGKILL, 128 + signal.SIGKILL), result
     cut, said = opened(out)
     assert said, "the report tells that the end is missing"
-    assert cut.samples > 1000 and cut.total("Truth.Cpu.Run") > cut.samples * 0.8
+    assert cut.samples > 300 and cut.total("Truth.Cpu.Run") > cut.samples * 0.8
 
 
 def test_dnprof_killed(tmp_path):
@@ -142,7 +142,7 @@ def test_dnprof_killed(tmp_path):
         result = run_.end()
     assert '"program":"cpu"' in result.out, "the program ended well"
     cut, _ = opened(out)
-    assert cut.samples > 500
+    assert cut.samples > 200
 
 
 def test_file_size_limit(tmp_path):
