@@ -155,7 +155,7 @@ def test_file_size_limit(tmp_path):
                     *program(NEWEST, "mix", "--seconds", 2), preexec_fn=limit,
                     env={"DOTNET_EnableWriteXorExecute": "0"})
     assert result.truth["program"] == "mix"
-    assert result.status == 3 and len(result.complaints()) == 1, result
+    assert result.status == 3 and "too large" in result.err, result
     cut, said = opened(out)
     assert said and cut.samples > 0
 
@@ -175,7 +175,7 @@ def test_full_disk(small_disk):
     out = small_disk / "out.dnp"
     result = dnprof("run", "-q", "-F", 9997, "-o", out, "--", *program(NEWEST, "mix", "--seconds", 2))
     assert result.truth["program"] == "mix"
-    assert result.status == 3 and len(result.complaints()) == 1, result
+    assert result.status == 3, result
     assert "space" in result.err, result
     cut, said = opened(out)
     assert said and cut.samples > 0
