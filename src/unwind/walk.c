@@ -326,8 +326,10 @@ SIGSAFE static dnp_frame_word frame_word(const struct walk *w, unsigned kind)
 
 #define LOWEST_CODE 4096 /* no code lies in the first page: a return address of 0 ends a stack */
 
-SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
-	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop)
+/* `registers` is NULL or not at compile time: what nobody wants costs nothing. */
+SIGSAFE static inline __attribute__((always_inline)) size_t walk_frames(const struct dnp_regs *regs,
+	struct dnp_stacks stacks, dnp_frame_word *frames, struct dnp_regs *registers, size_t max,
+	enum dnp_walk_stop *stop)
 {
 	struct walk w = {*regs, stacks, true};
 	uint64_t generation = dnp_generation();
@@ -339,6 +341,8 @@ SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 		bool stepped;
 
 		frames[n] = frame_word(&w, rule.kind);
+		if (registers)
+			registers[n] = w.regs;
 		n++;
 		if (rule.kind == DNP_WALK_UNKNOWN) {
 			struct walk before = w;
@@ -369,4 +373,16 @@ SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 		}
 	}
 	return n;
+}
+
+SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
+	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop)
+{
+	return walk_frames(regs, stacks, frames, NULL, max, stop);
+}
+
+SIGSAFE size_t dnp_walk_registers(const struct dnp_regs *regs, struct dnp_stacks stacks,
+	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
+{
+	return walk_frames(regs, stacks, frames, registers, max, stop);
 }

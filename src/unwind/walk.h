@@ -74,4 +74,11 @@ void dnp_walk_use(struct dnp_codemap *map);
 SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop);
 
+/*
+ * The same walk, with the registers that each frame goes on with in registers[max]: what a walk
+ * that begins at that frame needs. Of a frame that is not exact, pc is where its call returns to.
+ */
+SIGSAFE size_t dnp_walk_registers(const struct dnp_regs *regs, struct dnp_stacks stacks,
+	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop);
+
 #endif

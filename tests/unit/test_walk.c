@@ -18,6 +18,9 @@
 
 static dnp_frame_word frames[FRAMES_MAX];
 static size_t n_frames;
+static dnp_frame_word again[FRAMES_MAX];
+static struct dnp_regs registers[FRAMES_MAX];
+static size_t n_again;
 static enum dnp_walk_stop stopped;
 static volatile int sink;
 
@@ -45,6 +48,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	(void)signal;
 	(void)info;
 	n_frames = dnp_walk(&regs, (struct dnp_stacks){.now = range}, frames, FRAMES_MAX, &stopped);
+	n_again = dnp_walk_registers(
+		&regs, (struct dnp_stacks){.now = range}, again, registers, FRAMES_MAX, &stopped);
 }
 
 static void prepare(void)
@@ -118,6 +123,19 @@ TEST(walk_reaches_the_start_through_all_kinds_of_functions)
 	CHECK_EQ(frames_of(recursive), 51);
 	CHECK(frames[0] & DNP_FRAME_EXACT);
 	CHECK_EQ(DNP_FRAME_KIND(frames[0]), DNP_WALK_NATIVE);
+}
+
+TEST(registers_of_each_frame_are_those_to_go_on_with)
+{
+	prepare();
+	recursive(5);
+	CHECK_EQ(n_again, n_frames);
+	for (size_t i = 0; i < n_frames; i++) {
+		CHECK_EQ(again[i], frames[i]);
+		CHECK_EQ(registers[i].pc, DNP_FRAME_ADDR(frames[i]));
+		CHECK(registers[i].sp >= range.low && registers[i].sp <= range.high);
+		CHECK(!i || registers[i].sp > registers[i - 1].sp);
+	}
 }
 
 /* ---- A signal that interrupts a handler: the stack goes through two signal frames */
