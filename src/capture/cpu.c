@@ -19,6 +19,7 @@
 #include "unwind/walk.h"
 
 #define KERNEL_FRAMES_MAX 128
+#define RED_ZONE          128 /* bytes below the stack pointer that signals leave alone */
 
 /* Written in start, before the first sample can come. */
 static struct {
@@ -72,7 +73,11 @@ static SIGSAFE int find_stacks(struct dnp_thread *thread, uintptr_t sp, struct d
 		if (dnp_thread_stack_find(sp, &stacks->now.low, &stacks->now.high))
 			return 0;
 	}
-	stacks->now.low = sp; /* what lies further down is no frame's, and perhaps not even there */
+	/*
+	 * What lies further down is no frame's, and perhaps not even there; but the red zone is,
+	 * and at a `ret` it still has the rbp that was popped just before.
+	 */
+	stacks->now.low = sp - RED_ZONE;
 	return 1;
 }
 

@@ -58,13 +58,29 @@ static void chain_write(struct dnp_drain *drain, const struct chain *chain)
 }
 
 /*
+ * How many of a sample's frames lie above its topmost managed one. On a thread that does a
+ * collection they are the collector's; what lies below called the managed code and has nothing to
+ * do with it.
+ */
+static uint32_t above_managed(const struct dnp_drain *drain, const struct dnp_sample *sample)
+{
+	uint32_t n = 0;
+
+	while (n < sample->written && DNP_FRAME_KIND(drain->frames[n]) != DNP_WALK_JIT &&
+		DNP_FRAME_KIND(drain->frames[n]) != DNP_WALK_R2R &&
+		DNP_FRAME_KIND(drain->frames[n]) != DNP_WALK_DYNAMIC)
+		n++;
+	return n;
+}
+
+/*
  * Where a sample stands in the trie: its shared part is known by the thread's path, the rest is
  * interned. Leaves thread->path at the sample; returns its depth.
  */
 static uint32_t intern_stack(
 	struct dnp_drain *drain, struct dnp_thread *thread, const struct dnp_sample *sample)
 {
-	int collecting = sample->flags & DNP_SAMPLE_COLLECTING;
+	uint32_t top = sample->flags & DNP_SAMPLE_COLLECTING ? above_managed(drain, sample) : 0;
 	uint32_t depth = sample->shared;
 	struct dnp_path at = {0};
 	struct chain chain = {0};
@@ -76,7 +92,7 @@ static uint32_t intern_stack(
 		uint32_t parent = at.node;
 		int is_new, unresolved = 0;
 		uint32_t frame = drain->frame_of(
-			drain, drain->frames[i], sample->time_ns, collecting, &unresolved);
+			drain, drain->frames[i], sample->time_ns, i < top, &unresolved);
 
 		at.node = dnp_intern_node(&drain->intern, parent, frame, &is_new);
 		at.unresolved += (uint32_t)unresolved;
@@ -202,34 +218,35 @@ static void write_losses(struct dnp_drain *drain, struct dnp_thread *thread)
 	write_loss(drain, thread, &now->lost_stack, &told->lost_stack, DNP_LOSS_STACK);
 }
 
-/* Adds what a thread has counted since the last time to the sums. */
+/* Adds to a sum what was counted since it was last told. */
+static void add(uint64_t *sum, const _Atomic uint64_t *now, _Atomic uint64_t *told)
+{
+	uint64_t value = read_count(now);
+
+	*sum += value - read_count(told);
+	atomic_store_explicit(told, value, memory_order_relaxed);
+}
+
+static void add32(uint64_t *sum, const _Atomic uint32_t *now, _Atomic uint32_t *told)
+{
+	uint32_t value = read_count32(now);
+
+	*sum += value - read_count32(told);
+	atomic_store_explicit(told, value, memory_order_relaxed);
+}
+
 static void add_counts(struct dnp_drain *drain, struct dnp_thread *thread)
 {
 	struct dnp_thread_counts *now = &thread->counts, *told = thread->reported;
 
-#define ADD(sum, field, read)                                                                      \
-	do {                                                                                       \
-		uint64_t value_ = read(&now->field);                                               \
-		(sum) += value_ - read(&told->field);                                              \
-		atomic_store_explicit(                                                             \
-			&told->field, (__typeof__(now->walks[0]))value_, memory_order_relaxed);    \
-	} while (0)
 	for (unsigned i = 0; i < DNP_STOP_COUNT; i++)
-		ADD(drain->stops[i], stops[i], read_count32);
+		add32(&drain->stops[i], &now->stops[i], &told->stops[i]);
 	for (unsigned i = 0; i < DNP_WALK_BUCKETS; i++)
-		ADD(drain->walks[i], walks[i], read_count32);
-#undef ADD
-#define ADD(sum, field)                                                                            \
-	do {                                                                                       \
-		uint64_t value_ = read_count(&now->field);                                         \
-		(sum) += value_ - read_count(&told->field);                                        \
-		atomic_store_explicit(&told->field, value_, memory_order_relaxed);                 \
-	} while (0)
-	ADD(drain->samples, samples);
-	ADD(drain->n_frames, frames);
-	ADD(drain->truncated, truncated);
-	ADD(drain->walk_ns, walk_ns);
-#undef ADD
+		add32(&drain->walks[i], &now->walks[i], &told->walks[i]);
+	add(&drain->samples, &now->samples, &told->samples);
+	add(&drain->n_frames, &now->frames, &told->frames);
+	add(&drain->truncated, &now->truncated, &told->truncated);
+	add(&drain->walk_ns, &now->walk_ns, &told->walk_ns);
 }
 
 static void end_thread(struct dnp_drain *drain, struct dnp_thread *thread)
