@@ -21,7 +21,10 @@ const FORMS: [string, string[]][] = [
   ['libc.so.6!std::sort', ['std::sort', 'sort']],
   ['libcoreclr.so!WKS::gc_heap::mark(unsigned char**)', ['libcoreclr.so!WKS::gc_heap::mark', 'gc_heap::mark', 'mark']],
   ['lib.so!std::sort<std::vector<int> >(std::less<int>)', ['lib.so!std::sort<std::vector<int> >', 'std::sort<vector<int> >']],
+  ['libcoreclr.so!+0x5fb350', []],
   ['[k] do_syscall_64', []],
+  ['[k] finish_task_switch.isra.0', []],
+  ['libc.so.6!memcpy.part.0', ['memcpy.part.0']],
   ['[stub] prestub', []],
   ['Main', []],
   ['', []],
@@ -44,6 +47,10 @@ test('a name for a list has its place apart', () => {
   assert.deepEqual(nameParts('System.IO.File.ReadAllText(System.String)'), { short: 'File.ReadAllText', place: 'System.IO' });
   assert.deepEqual(nameParts('libcoreclr.so!WKS::gc_heap::mark(int)'), { short: 'gc_heap::mark', place: 'libcoreclr.so!WKS' });
   assert.deepEqual(nameParts('libc.so.6!memcpy'), { short: 'memcpy', place: 'libc.so.6' });
+  assert.deepEqual(nameParts('libc.so.6!+0x10'), { short: 'libc.so.6!+0x10', place: '' });
+  const kernel = '[k] finish_task_switch.isra.0';
+  assert.deepEqual(nameParts(kernel), { short: kernel, place: '' });
+  assert.deepEqual(nameForms(kernel), [kernel, kernel.slice(4)]);
   assert.deepEqual(nameParts('[k] vfs_read'), { short: '[k] vfs_read', place: '' });
 });
 

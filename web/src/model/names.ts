@@ -19,8 +19,11 @@ function argumentsAt(name: string): number {
   return -1;
 }
 
-/** The starts of the parts between '.' or '::' outside of brackets; a library is one part. */
-function partStarts(name: string): number[] {
+/**
+ * The starts of the parts between '.' or '::' outside of brackets. A library is one part; the dots of
+ * native symbols (`memcpy.part.0`) separate nothing.
+ */
+function partStarts(name: string, native: boolean): number[] {
   let starts = [0];
   let depth = 0;
   for (let i = 0; i < name.length; i++) {
@@ -28,8 +31,9 @@ function partStarts(name: string): number[] {
     if (OPEN.includes(c)) depth++;
     else if (CLOSE.includes(c)) depth = Math.max(0, depth - 1);
     else if (depth > 0 || i === 0) continue;
-    else if (c === '.' && name[i - 1] !== '.') starts.push(i + 1);
-    else if (c === '!') starts = [0, i + 1];
+    else if (c === '.' && !native && name[i - 1] !== '.') starts.push(i + 1);
+    // `library!+0x1234` has no symbol: the library is all that says something.
+    else if (c === '!') starts = name[i + 1] === '+' ? [0] : [0, i + 1];
     else if (c === ':' && name[i - 1] === ':') starts.push(i + 1);
   }
   return starts.filter((start) => start < name.length);
@@ -46,7 +50,7 @@ function split(name: string) {
   const whole = name.slice(mark.length);
   const at = argumentsAt(whole);
   const bare = at > 0 ? whole.slice(0, at) : whole;
-  const starts = partStarts(bare);
+  const starts = partStarts(bare, mark.startsWith('[k]') || bare.includes('!'));
   // A library is where a symbol is, not what it belongs to.
   const outer = bare[starts[1]! - 1] === '!' ? 1 : 0;
   const last = (parts: number) => starts[Math.max(outer, starts.length - parts)]!;
