@@ -41,6 +41,14 @@ export function lowerBound(values: ArrayLike<number>, wanted: number): number {
   return low;
 }
 
+/** The part of the trie that a search is about. */
+interface Under {
+  /** 1 for each node with a match among itself and its callers. */
+  readonly nodes: Uint8Array;
+  /** Those of them without a match among their callers: each sample with a match goes through one. */
+  readonly tops: readonly number[];
+}
+
 class Kept<T> {
   private key: string | null = null;
   private value!: T;
@@ -62,7 +70,7 @@ const weightsKey = (s: Selection) => `${s.event}|${timeKey(s.time)}|${threadsKey
 
 export class Answers {
   private readonly keptMatches = new Kept<Matches | null>();
-  private readonly keptUnder = new Kept<Uint8Array | null>();
+  private readonly keptUnder = new Kept<Under | null>();
   private readonly keptWeights = new Kept<Weights>();
   private readonly keptMethods = new Kept<Methods>();
   private readonly keptKinds = new Kept<Float64Array>();
@@ -82,17 +90,23 @@ export class Answers {
     return this.keptMatches.get(searchKey(s), () => findFrames(this.recording, s.search, s.regex));
   }
 
-  /** 1 for each node with a match among itself and its callers. */
-  private under(s: Selection): Uint8Array | null {
+  private under(s: Selection): Under | null {
     const matches = this.matches(s);
     return this.keptUnder.get(searchKey(s), () => matches && this.markUnder(matches.frames));
   }
 
-  private markUnder(matching: Uint8Array): Uint8Array {
-    const { nodes, parent, frame } = this.recording;
-    const under = new Uint8Array(nodes);
-    for (let n = 1; n < nodes; n++) under[n] = under[parent[n]!]! | matching[frame[n]!]!;
-    return under;
+  private markUnder(matching: Uint8Array): Under {
+    const { parent, frame } = this.recording;
+    const nodes = new Uint8Array(this.recording.nodes);
+    const tops: number[] = [];
+    for (let n = 1; n < nodes.length; n++) {
+      if (nodes[parent[n]!] === 1) nodes[n] = 1;
+      else if (matching[frame[n]!] === 1) {
+        nodes[n] = 1;
+        tops.push(n);
+      }
+    }
+    return { nodes, tops };
   }
 
   private threadMask(s: Selection): Uint8Array | null {
@@ -112,7 +126,7 @@ export class Answers {
     const self = new Float64Array(nodes);
     const byThread = new Float64Array(meta.threads.length);
     const mask = this.threadMask(s);
-    const keep = s.only ? this.under(s) : null;
+    const keep = s.only ? (this.under(s)?.nodes ?? null) : null;
     const first = s.time ? lowerBound(time, s.time.from) : 0;
     const end = s.time ? lowerBound(time, s.time.to) : time.length;
     for (let i = first; i < end; i++) {
@@ -147,14 +161,8 @@ export class Answers {
 
   /** Samples whose stack has a match, each once. */
   matched(s: Selection): number {
-    const matches = this.matches(s);
-    if (!matches || matches.count === 0) return 0;
-    const under = this.under(s)!;
-    const { nodes, parent } = this.recording;
     const { total } = this.weights(s);
-    let sum = 0;
-    for (let n = 1; n < nodes; n++) if (under[n] === 1 && under[parent[n]!] === 0) sum += total[n]!;
-    return sum;
+    return (this.under(s)?.tops ?? []).reduce((sum, n) => sum + total[n]!, 0);
   }
 
   /** Samples by kind of their leaf. */
@@ -225,7 +233,7 @@ export class Answers {
     const values = new Float64Array(bins * KINDS.length);
     const sums = new Float64Array(bins);
     const mask = this.threadMask(s);
-    const keep = s.only ? this.under(s) : null;
+    const keep = s.only ? (this.under(s)?.nodes ?? null) : null;
     const scale = bins / this.duration(s);
     let highest = 0;
     for (let i = 0; i < time.length; i++) {
@@ -244,7 +252,7 @@ export class Answers {
     const key = `${s.event}|${threadsKey(s.threads)}|${searchKey(s)}|${bins}`;
     return this.keptMatchedHistogram.get(key, () => {
       const under = this.under(s);
-      return under && this.countMatched(s, bins, under);
+      return under && this.countMatched(s, bins, under.nodes);
     });
   }
 

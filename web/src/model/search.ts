@@ -11,31 +11,19 @@ export interface Matches {
   readonly error: string | null;
 }
 
-type Test = (name: string) => boolean;
-
-function substring(text: string): Test {
-  const wanted = text.toLowerCase();
-  return (name) => name.toLowerCase().includes(wanted);
-}
-
-function expression(source: string): Test {
-  const pattern = new RegExp(source, 'i');
-  return (name) => pattern.test(name);
-}
-
 export const escapeRegex = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
 /** null when nothing is searched for. Frame 0 stands for everything and never matches. */
 export function findFrames(recording: Recording, text: string, regex: boolean): Matches | null {
   if (text === '') return null;
   const frames = new Uint8Array(recording.frames);
-  let test: Test;
+  let pattern: RegExp;
   try {
-    test = regex ? expression(text) : substring(text);
+    pattern = new RegExp(regex ? text : escapeRegex(text), 'i');
   } catch (error) {
     return { frames, count: 0, error: error instanceof Error ? error.message : String(error) };
   }
   let count = 0;
-  for (let f = 1; f < frames.length; f++) if (test(recording.name(f))) count += frames[f] = 1;
+  for (let f = 1; f < frames.length; f++) if (pattern.test(recording.name(f))) count += frames[f] = 1;
   return { frames, count, error: null };
 }
