@@ -121,12 +121,15 @@ def test_names_with_pid_and_time(tmp_path):
     assert name[2:-4].isdigit()
 
 
-@pytest.mark.parametrize("suffix,begins", [(".html", b"<!"), (".txt", b"")])
-def test_output_by_extension(tmp_path, suffix, begins):
+@pytest.mark.parametrize("suffix,words", [
+    (".html", ["<!doctype html>", "Content-Security-Policy"]), (".txt", ["Truth.Cpu.Sieve", "samples"]),
+    (".collapsed", ["Truth.Cpu.Run", ";"]),
+])
+def test_output_by_extension(tmp_path, suffix, words):
     out = tmp_path / ("out" + suffix)
     dnprof("run", "-q", "-F", 997, "-o", out, "--", *program(NEWEST, "cpu", "--seconds", 0.5)).expect()
-    data = out.read_bytes()
-    assert data.lower().startswith(begins) and b"Truth.Cpu" in data
+    assert all(word in out.read_text() for word in words)
+    assert [p.name for p in tmp_path.iterdir()] == [out.name], "the recording behind it is gone"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")

@@ -68,4 +68,5 @@ def first_words(result):
 def test_runtime_settings(tmp_path, variable):
     name, value = variable.split("=")
     _, report = record(tmp_path, program(NEWEST, "mix", "--seconds", 0.7), hz=HZ, env={name: value})
-    assert report.incomplete() <= max(1, report.samples * 0.001)
+    # Few samples, and of these many from libraries that are just being loaded.
+    assert report.incomplete() <= report.samples * 0.01
