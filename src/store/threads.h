@@ -67,8 +67,8 @@ struct dnp_thread {
 	struct dnp_thread_counts counts;
 
 	/* The drain thread's. */
-	struct dnp_path *path; /* owned: the last sample's, root first */
-	uint64_t end_ns;       /* when it told us that it ends, 0: it has not */
+	struct dnp_path *path;   /* owned: the last sample's, root first */
+	_Atomic uint64_t end_ns; /* when it told us that it ends, 0: it has not */
 	_Atomic uint64_t end_cpu_ns;
 	int announced;
 	uint32_t handling_then;             /* `handling` when the last quiet moment was sought */
