@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "agent/thread_names.h"
 #include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "unwind/managed.h"
 
 struct referee referee;
@@ -23,6 +25,24 @@ int __real_dnp_recorder_start(struct dnp_err *err);
 int __wrap_dnp_recorder_start(struct dnp_err *err);
 void __real_dnp_recorder_stop(enum dnp_end_reason reason);
 void __wrap_dnp_recorder_stop(enum dnp_end_reason reason);
+
+void __real_dnp_thread_names_started(ThreadID id, struct dnp_thread *thread);
+void __wrap_dnp_thread_names_started(ThreadID id, struct dnp_thread *thread);
+
+/*
+ * The runtime knows the calling thread. Others must not be asked about: on a thread that has not
+ * touched the runtime's thread-local storage the first touch calls malloc, which the signal may
+ * have interrupted.
+ */
+static __thread bool known_thread __attribute__((tls_model("initial-exec")));
+
+/* On the thread itself, when the runtime tells that it has begun. */
+void __wrap_dnp_thread_names_started(ThreadID id, struct dnp_thread *thread)
+{
+	if (thread->tid == dnp_thread_id())
+		known_thread = true;
+	__real_dnp_thread_names_started(id, thread);
+}
 
 static SIGSAFE void count(_Atomic uint64_t *counter)
 {
@@ -263,16 +283,21 @@ static void judge(
 static void ask_the_runtime(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	const dnp_frame_word *own, size_t n, enum dnp_walk_stop stop)
 {
-	struct scratch *scratch = take_scratch();
 	enum dnp_walk_stop again;
+	struct scratch *scratch;
 	size_t first = 0;
 
+	while (first < n && !is_managed(own[first]))
+		first++;
+	if (first == n && !known_thread) {
+		count(&referee.no_managed);
+		return;
+	}
+	scratch = take_scratch();
 	if (!scratch) {
 		count(&referee.busy);
 		return;
 	}
-	while (first < n && !is_managed(own[first]))
-		first++;
 	if (first < n && first < REFEREE_DEPTH_MAX) {
 		dnp_walk_registers(
 			regs, stacks, scratch->frames, scratch->registers, first + 1, &again);

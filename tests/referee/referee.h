@@ -61,7 +61,7 @@ struct referee {
 	_Atomic uint64_t samples; /* walks of ours */
 	_Atomic uint64_t stops[DNP_STOP_COUNT];
 	_Atomic uint64_t busy;        /* too many handlers at once: not compared */
-	_Atomic uint64_t no_managed;  /* neither walk has a managed frame */
+	_Atomic uint64_t no_managed;  /* a thread without managed frames */
 	_Atomic uint64_t compared;    /* the others */
 	_Atomic uint64_t identical;   /* the same functions in the same order */
 	_Atomic uint64_t same_ips;    /* of these, with the same addresses */

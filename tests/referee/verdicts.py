@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""Runs programs with the referee in them and says of each difference which class it is of.
+
+The agent (referee.c) counts the samples in which both walks name the same functions, and keeps all
+others as they are. Here these get their class, by rules that can fail: what fits none is
+`unexplained`.
+"""
+import collections
+import dataclasses
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+import harness  # noqa: E402
+
+LIBRARY = harness.DNPROF.parents[1] / "tests/referee/libdnprof-referee.so"
+CLSID = re.search(r'DNP_CLSID_AGENT_TEXT\s+"([^"]+)"',
+                  (harness.ROOT / "src/clr/guid.h").read_text()).group(1)
+
+#: What the project promises: (identical, identical or explained) of the samples, in percent.
+PROMISES = {
+    "cpu": (99.9, 99.9), "deep": (99.9, 99.9), "alloc": (99.9, 99.9), "async": (98, 99.9),
+    "shortthreads": (99.9, 99.9), "osr": (99.9, 99.9), "mix": (98, 99.7),
+    "native": (0, 99.9), "exceptions": (0, 97),
+}
+
+#: The classes, in the order in which they are tried, and what they mean.
+CLASSES = {
+    "hidden": "The runtime never reports the methods with which it handles exceptions "
+              "(`System.Runtime.EH` and its helpers); we do. Without them both stacks are the same.",
+    "preemptive": "The thread is on its way between native and managed code, and the runtime still (or "
+                  "already) takes it for one that is in native code. It then ignores the registers and "
+                  "begins at the place where managed code was last left. We show the managed method at "
+                  "the top as well, which is where the processor is.",
+    "finally": "A `finally` or `fault` block that runs without an exception is a function of its own, "
+               "which its method calls. We show the two frames that are on the stack, the runtime one.",
+    "throw": "An exception is on its way. The frames of the method that threw it, and of those that it "
+             "has left already, are on the stack until the handler has run, and we show what is there; "
+             "the runtime leaves them out (it shows the stack as the handler will see it).",
+    "short": "The same, and the runtime's walk ends in the middle of the stack, without an error. Ours "
+             "reaches the thread's start.",
+    "error": "The runtime's walk ended with an error. Nothing can be said about these.",
+    "cut": "Our walk ended before the thread's start: in a library that was loaded milliseconds before (its "
+           "unwind tables were not read yet), or in code that another thread runs before the runtime has told "
+           "of it. These count against us.",
+    "unexplained": "None of the above. These count against us.",
+}
+EXPLAINED = ("hidden", "preemptive", "finally", "throw", "short", "error")
+
+HIDDEN = re.compile(r"System\.Runtime\.(EH|StackFrameIterator|ExceptionServices\.InternalCalls)\b")
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    kind: str
+    name: str
+    begin: int
+    funclet: bool
+
+    @property
+    def managed(self):
+        return self.kind in ("jit", "r2r")
+
+    @property
+    def runtime(self):
+        return self.kind == "native" and self.name.startswith("libcoreclr.so+")
+
+    @property
+    def hidden(self):
+        return self.managed and bool(HIDDEN.match(self.name))
+
+
+class Difference:
+    """Two stacks of one sample, leaf first."""
+
+    def __init__(self, data, frames, functions):
+        self.result, self.stop, self.preemptive = data["result"], data["stop"], data["preemptive"]
+        self.own = tuple(frames[i] for i in data["own"])
+        self.theirs = tuple(functions[i] for i in data["snapshot"])
+        #: Positions in `own` of what the runtime could report.
+        self.visible = [i for i, f in enumerate(self.own) if f.managed and not f.hidden]
+
+    def names(self, positions):
+        return tuple(self.own[i].name for i in positions)
+
+    def folded(self):
+        """`visible` with the handlers of a method and the method, which called them, as one."""
+        kept = []
+        for i in self.visible:
+            if kept and kept[-1] == i - 1 and is_part(self.own[kept[-1]], self.own[i]):
+                kept.pop()
+            kept.append(i)
+        return kept
+
+
+def is_part(handler, method):
+    return handler.name == method.name and (handler.funclet or handler.begin != method.begin)
+
+
+def throw_helpers(differences):
+    """The runtime's functions that managed code calls to throw.
+
+    They have no names in its file, but where its exception handling in managed code (System.Runtime.EH)
+    is on the stack they are the ones just above the method that threw.
+    """
+    found = set()
+    for d in differences:
+        for i, frame in enumerate(d.own):
+            if frame.hidden:
+                j = i + 1
+                while j < len(d.own) and d.own[j].runtime:
+                    j += 1
+                if j < len(d.own) and j > i + 1 and d.own[j].managed and not d.own[j].hidden:
+                    found.add(d.own[j - 1].name)
+    return found
+
+
+def classify(d, helpers):
+    """One of CLASSES."""
+    visible = d.names(d.visible)
+    if d.stop != "end":
+        return "cut"
+    if visible == d.theirs and d.result == "S_OK":
+        return "hidden"
+    if d.preemptive and begins_late(d):
+        return "preemptive"
+    if d.names(d.folded()) == d.theirs and d.result == "S_OK":
+        return "finally"
+    if d.result != "S_OK" and not d.theirs:
+        return "error"
+    throwing = any(f.hidden or f.name in helpers for f in d.own)
+    if throwing and lacks_only_thrown(d, to_the_root=True):
+        return "throw"
+    if throwing and lacks_only_thrown(d, to_the_root=False):
+        return "short"
+    return "unexplained"
+
+
+def lacks_only_thrown(d, to_the_root):
+    """Whether what the runtime left out are whole runs of frames just below its own dispatcher.
+
+    Both stacks are gone through from the leaf; `states` holds how many of the runtime's frames may
+    be matched by now, and whether the last frame of ours was one that it left out.
+    """
+    states = {(0, False)}
+    for i in d.visible:
+        below_runtime = i > 0 and (d.own[i - 1].runtime or d.own[i - 1].hidden)
+        states = {(k + 1, False) for k, _ in states
+                  if k < len(d.theirs) and d.theirs[k] == d.own[i].name} \
+            | {(k, True) for k, missing in states if missing or below_runtime}
+        if not to_the_root and (len(d.theirs), False) in states:
+            return True
+    return any(k == len(d.theirs) for k, _ in states)
+
+
+def begins_late(d):
+    """Whether the runtime's walk lacks only what lies above native code."""
+    more = len(d.visible) - len(d.theirs)
+    if more <= 0 or d.names(d.visible[more:]) != d.theirs:
+        return False
+    below = d.own[d.visible[more - 1] + 1:]
+    first = next((f for f in below if f.kind not in ("dynamic", "stub")), None)
+    return first is not None and first.kind == "native"
+
+
+class Findings:
+    """What came of one program under one runtime, over all its runs."""
+
+    def __init__(self, program):
+        self.program = program
+        self.counts = collections.Counter()
+        self.stops = collections.Counter()
+        self.classes = collections.Counter()
+        self.errors = collections.Counter()
+        self.walks = []
+        self.runtime = ""
+        self.hung = 0
+        self.unexplained = []
+
+    def add(self, data):
+        frames = [Frame(f["kind"], data["functions"][f["function"]] if "function" in f else "?",
+                        f["begin"], f["funclet"]) for f in data["frames"]]
+        differences = [Difference(d, frames, data["functions"]) for d in data["differences"]]
+        helpers = throw_helpers(differences)
+        for d in differences:
+            verdict = classify(d, helpers)
+            self.classes[verdict] += 1
+            if d.result != "S_OK":
+                self.errors[d.result] += 1
+            if verdict in ("unexplained", "cut"):
+                self.unexplained.append((verdict, d))
+        self.classes["unexplained"] += data["lost"]
+        self.counts.update({k: v for k, v in data.items() if isinstance(v, int)})
+        self.stops.update(data["stops"])
+        self.walks.append((data["walk_ns_p50"], data["walk_ns_p99"]))
+        self.runtime = data["runtime"]
+
+    @property
+    def compared(self):
+        return self.counts["compared"]
+
+    def percent(self, n):
+        return 100 * n / self.compared if self.compared else 0
+
+    @property
+    def identical(self):
+        return self.percent(self.counts["identical"])
+
+    @property
+    def explained(self):
+        return self.percent(self.counts["identical"] + sum(self.classes[c] for c in EXPLAINED))
+
+    @property
+    def whole(self):
+        return 100 * self.stops["end"] / self.counts["samples"] if self.counts["samples"] else 0
+
+    def walk_ns(self):
+        """Medians over the runs of the runs' median and 99th percentile."""
+        return tuple(sorted(column)[len(column) // 2] for column in zip(*self.walks)) or (0, 0)
+
+    def broken_promises(self):
+        identical, explained = PROMISES[self.program]
+        if self.identical < identical:
+            yield f"{self.program}: {self.identical:.3f} % identical, promised {identical} %"
+        if self.explained < explained:
+            yield f"{self.program}: {self.explained:.3f} % identical or explained, promised {explained} %"
+        if self.counts["misnamed"]:
+            yield f"{self.program}: our map took {self.counts['misnamed']} frames for another method"
+
+    def dump(self, limit):
+        """The commonest stacks that count against us, ours and theirs."""
+        groups = collections.defaultdict(list)
+        for verdict, d in self.unexplained:
+            groups[verdict, d.result, d.stop, d.preemptive, d.names(d.visible)[:4], d.theirs[:4]].append(d)
+        for key, group in sorted(groups.items(), key=lambda g: -len(g[1]))[:limit]:
+            yield f"{self.program}: {key[0]}, {len(group)} samples: {key[1]}, ours ended with {key[2]}," \
+                  f" {'preemptive' if key[3] else 'cooperative'}"
+            yield "  ours:"
+            yield from (f"    {f.kind:8}{f.name}{' (handler)' if f.funclet else ''}" for f in group[0].own[:40])
+            yield "  the runtime's:"
+            yield from (f"    {name}" for name in group[0].theirs[:20])
+
+
+def run_once(program, tfm, hz, seconds, findings, timeout):
+    """One run of a program; a run that hangs is ended and counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "findings.json"
+        options = f"dir={folder};interval_ns={1_000_000_000 // hz};verbose=1"
+        env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": CLSID,
+               "CORECLR_PROFILER_PATH": str(LIBRARY), "DNPROF_OPTIONS": options,
+               "DNPROF_REFEREE": str(out)}
+        try:
+            harness.run(harness.program(tfm, program, "--seconds", seconds), env=env,
+                        timeout=timeout).expect()
+        except harness.Hung:
+            findings.hung += 1
+            return
+        findings.add(json.loads(out.read_text()))
+
+
+def judge(program, tfm=harness.NEWEST, *, samples=10_000, hz=4000, seconds=4, most_runs=20):
+    """Runs a program until so many samples were compared."""
+    findings = Findings(program)
+    for _ in range(most_runs):
+        run_once(program, tfm, hz, seconds, findings, timeout=20 + 10 * seconds)
+        if findings.compared >= samples:
+            break
+    return findings
