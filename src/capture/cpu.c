@@ -98,14 +98,14 @@ static SIGSAFE uint32_t walk(struct dnp_thread *thread, const struct dnp_regs *r
 	return n + (uint32_t)dnp_walk(regs, stacks, thread->frames + n, depth - n, stop);
 }
 
-static SIGSAFE void take(struct dnp_thread *thread, const siginfo_t *info, void *context)
+static SIGSAFE void take(
+	struct dnp_thread *thread, uint32_t weight, uint64_t begin_ns, const void *context)
 {
-	uint64_t begin_ns = dnp_now_ns();
 	struct dnp_sample sample = {.time_ns = begin_ns};
 	struct dnp_stacks stacks;
 	enum dnp_walk_stop stop;
 	struct dnp_regs regs;
-	uint32_t n, weight = dnp_sampler_weight(&thread->sampler, info);
+	uint32_t n;
 
 	regs = dnp_regs_of(context);
 	if (!find_stacks(thread, regs.sp, &stacks)) {
@@ -137,6 +137,8 @@ static SIGSAFE void take(struct dnp_thread *thread, const siginfo_t *info, void 
 static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 {
 	struct dnp_thread *thread;
+	uint64_t begin_ns;
+	uint32_t weight;
 
 	if (!dnp_sampler_is_ours(info))
 		return 0;
@@ -153,8 +155,10 @@ static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 	 */
 	atomic_fetch_add(&thread->handling, 1);
 	if (atomic_load(&active)) {
-		take(thread, info, context);
-		dnp_sampler_rearm(&thread->sampler);
+		weight = dnp_sampler_weight(&thread->sampler, info);
+		begin_ns = dnp_now_ns();
+		take(thread, weight, begin_ns, context);
+		dnp_sampler_rearm(&thread->sampler, dnp_now_ns() - begin_ns);
 	}
 	atomic_fetch_add_explicit(&thread->handling, 1, memory_order_release);
 	return 1;

@@ -32,7 +32,10 @@ struct dnp_sampler {
 	int timer;            /* owned, timer: kernel id */
 	void *ring;           /* owned, perf: mapped, NULL: no kernel frames */
 	uint64_t interval_ns; /* of CPU time */
-	uint64_t random;      /* perf: state of the generator of intervals, the handler's */
+	uint64_t random; /* state of the generator of intervals; with what follows the handler's */
+	uint64_t armed_cpu_ns; /* perf: the thread's CPU time when the interval began */
+	uint64_t armed_ns;     /* perf: how long the interval is */
+	uint64_t entry_cpu_ns; /* perf: CPU time when the handler was entered */
 };
 
 /*
@@ -65,13 +68,17 @@ SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info);
 /* In the handler: the owner given at start, NULL when its sampler has been stopped. */
 SIGSAFE void *dnp_sampler_owner(const siginfo_t *info);
 
-/* In the handler: intervals that this signal stands for (1, and with a timer what came late). */
-SIGSAFE uint32_t dnp_sampler_weight(const struct dnp_sampler *sampler, const siginfo_t *info);
+/*
+ * In the handler, first: intervals that this signal stands for. One, and those that passed between
+ * the moment it was due and now: a thread gets its signals when it leaves the kernel, which may be
+ * long after. Rounded at random, so that the mean is right.
+ */
+SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info);
 
 /* In the handler: kernel frames of this sample, leaf first; returns their number. */
 SIGSAFE size_t dnp_sampler_kernel_frames(struct dnp_sampler *sampler, uint64_t *frames, size_t max);
 
-/* In the handler, last: lets the next signal come. */
-SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler);
+/* In the handler, last: lets the next signal come. The handler took spent_ns of CPU time. */
+SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns);
 
 #endif

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+
 #define PAGE_BYTES 4096u
 #define RING_BYTES PAGE_BYTES /* data behind the control page; holds one sample at a time */
 
@@ -100,6 +102,8 @@ static int perf_start(
 		sampler->ring = ring == MAP_FAILED ? NULL : ring;
 	}
 	sampler->random = first_ns ^ (uint64_t)tid << 32;
+	sampler->armed_cpu_ns = dnp_thread_cpu_ns(tid);
+	sampler->armed_ns = first_ns;
 	atomic_store_explicit(&fd_owner[fd], owner, memory_order_release);
 	if (fcntl(fd, F_SETFL, O_ASYNC) || fcntl(fd, F_SETSIG, signo) ||
 		fcntl(fd, F_SETOWN_EX, &target) || ioctl(fd, PERF_EVENT_IOC_REFRESH, 1)) {
@@ -192,11 +196,29 @@ SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info)
 	return info->si_code == SI_TIMER || info->si_code == POLL_IN || info->si_code == POLL_HUP;
 }
 
-SIGSAFE uint32_t dnp_sampler_weight(const struct dnp_sampler *sampler, const siginfo_t *info)
+/* xorshift64*, Vigna 2016. */
+static SIGSAFE uint64_t next_random(uint64_t *state)
 {
-	if (sampler->source == DNP_SAMPLER_TIMER && info->si_overrun > 0)
-		return 1 + (uint32_t)info->si_overrun;
-	return 1;
+	uint64_t x = *state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*state = x;
+	return x * UINT64_C(0x2545f4914f6cdd1d) >> 11;
+}
+
+SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info)
+{
+	uint64_t due, late;
+
+	if (sampler->source == DNP_SAMPLER_TIMER)
+		return info->si_overrun > 0 ? 1 + (uint32_t)info->si_overrun : 1;
+	sampler->entry_cpu_ns = dnp_thread_cpu_ns(0);
+	due = sampler->armed_cpu_ns + sampler->armed_ns;
+	late = sampler->entry_cpu_ns > due ? sampler->entry_cpu_ns - due : 0;
+	late += next_random(&sampler->random) % sampler->interval_ns;
+	return 1 + (uint32_t)(late / sampler->interval_ns);
 }
 
 /* The ring holds PERF_RECORD_SAMPLE {header, nr, ips[nr]}; the kernel's ips follow a marker. */
@@ -240,25 +262,15 @@ SIGSAFE size_t dnp_sampler_kernel_frames(struct dnp_sampler *sampler, uint64_t *
 	return (size_t)n;
 }
 
-/* xorshift64*, Vigna 2016. */
-static SIGSAFE uint64_t next_random(uint64_t *state)
-{
-	uint64_t x = *state;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	*state = x;
-	return x * UINT64_C(0x2545f4914f6cdd1d) >> 11;
-}
-
-SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler)
+SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns)
 {
 	uint64_t period;
 
 	if (sampler->source != DNP_SAMPLER_PERF)
 		return;
 	period = sampler->interval_ns / 2 + next_random(&sampler->random) % sampler->interval_ns;
+	sampler->armed_cpu_ns = sampler->entry_cpu_ns + spent_ns;
+	sampler->armed_ns = period;
 	ioctl(sampler->fd, PERF_EVENT_IOC_PERIOD, &period);
 	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, 1);
 }
