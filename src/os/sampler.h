@@ -32,10 +32,10 @@ struct dnp_sampler {
 	int timer;            /* owned, timer: kernel id */
 	void *ring;           /* owned, perf: mapped, NULL: no kernel frames */
 	uint64_t interval_ns; /* of CPU time */
-	uint64_t random; /* state of the generator of intervals; with what follows the handler's */
-	uint64_t armed_cpu_ns; /* perf: the thread's CPU time when the interval began */
-	uint64_t armed_ns;     /* perf: how long the interval is */
-	uint64_t entry_cpu_ns; /* perf: CPU time when the handler was entered */
+	uint64_t random;    /* what follows is the handler's: state of the generator of intervals */
+	uint64_t period_ns; /* perf: the interval that runs now */
+	uint64_t expected_ns; /* perf: CPU time at which this sample is due */
+	uint32_t left;        /* perf: samples until the kernel is asked for more */
 };
 
 /*
@@ -69,9 +69,9 @@ SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info);
 SIGSAFE void *dnp_sampler_owner(const siginfo_t *info);
 
 /*
- * In the handler, first: intervals that this signal stands for. One, and those that passed between
- * the moment it was due and now: a thread gets its signals when it leaves the kernel, which may be
- * long after. Rounded at random, so that the mean is right.
+ * In the handler, first: intervals that this signal stands for. One, and those for which the kernel
+ * has held signals back: a thread gets them when it leaves the kernel, and only a few wait for it.
+ * Rounded at random, so that the mean is right.
  */
 SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info);
 

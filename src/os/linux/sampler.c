@@ -15,8 +15,21 @@
 
 #include "os/clock.h"
 
+/* What the interrupt and the signal take themselves, about: no time of the program's. */
+#define DELIVERY_NS 8000u
+
 #define PAGE_BYTES 4096u
-#define RING_BYTES PAGE_BYTES /* data behind the control page; holds one sample at a time */
+#define RING_BYTES                                                                                 \
+	(2 * PAGE_BYTES) /* data behind the control page; holds all that can be pending */
+
+/*
+ * Signals that may be pending at once. More would be lost samples after a long system call, were
+ * they not made up for by weight; all that a thread may not take at once counts against the limit
+ * of pending signals, and where that is reached the kernel sends SIGIO, which ends programs.
+ */
+#define PENDING_MAX 8
+#define MORE_AT     4  /* ask for more when so many are left */
+#define STACK_MAX   64 /* kernel frames; PENDING_MAX times their bytes fit the ring */
 
 /*
  * perf tells its handler a descriptor, no pointer: the owner of each. Above FD_LOW, so that
@@ -38,6 +51,7 @@ static int perf_open(int tid, uint64_t period_ns, int kernel)
 		.exclude_hv = 1,
 		.exclude_callchain_user = 1,
 		.wakeup_events = 1,
+		.sample_max_stack = STACK_MAX,
 	};
 
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -102,8 +116,9 @@ static int perf_start(
 		sampler->ring = ring == MAP_FAILED ? NULL : ring;
 	}
 	sampler->random = first_ns ^ (uint64_t)tid << 32;
-	sampler->armed_cpu_ns = dnp_thread_cpu_ns(tid);
-	sampler->armed_ns = first_ns;
+	sampler->period_ns = first_ns;
+	sampler->expected_ns = dnp_thread_cpu_ns(tid) + first_ns;
+	sampler->left = 1;
 	atomic_store_explicit(&fd_owner[fd], owner, memory_order_release);
 	if (fcntl(fd, F_SETFL, O_ASYNC) || fcntl(fd, F_SETSIG, signo) ||
 		fcntl(fd, F_SETOWN_EX, &target) || ioctl(fd, PERF_EVENT_IOC_REFRESH, 1)) {
@@ -210,23 +225,33 @@ static SIGSAFE uint64_t next_random(uint64_t *state)
 
 SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info)
 {
-	uint64_t due, late;
+	uint64_t now, late;
 
 	if (sampler->source == DNP_SAMPLER_TIMER)
 		return info->si_overrun > 0 ? 1 + (uint32_t)info->si_overrun : 1;
-	sampler->entry_cpu_ns = dnp_thread_cpu_ns(0);
-	due = sampler->armed_cpu_ns + sampler->armed_ns;
-	late = sampler->entry_cpu_ns > due ? sampler->entry_cpu_ns - due : 0;
+	if (info->si_code != POLL_HUP)
+		return 1;
+	/* The last of those that could be pending: time may have passed uncounted since it was due.
+	 */
+	sampler->left = 0;
+	now = dnp_thread_cpu_ns(0);
+	late = now > sampler->expected_ns + DELIVERY_NS ? now - sampler->expected_ns - DELIVERY_NS
+							: 0;
+	sampler->expected_ns = now;
 	late += next_random(&sampler->random) % sampler->interval_ns;
 	return 1 + (uint32_t)(late / sampler->interval_ns);
 }
 
-/* The ring holds PERF_RECORD_SAMPLE {header, nr, ips[nr]}; the kernel's ips follow a marker. */
+/*
+ * The ring holds PERF_RECORD_SAMPLE {header, nr, ips[nr]}, one for each signal and in their order;
+ * the kernel's ips follow a marker.
+ */
 SIGSAFE size_t dnp_sampler_kernel_frames(struct dnp_sampler *sampler, uint64_t *frames, size_t max)
 {
 	struct perf_event_mmap_page *page = sampler->ring;
+	uint64_t head, tail, n = 0, mask = RING_BYTES / 8 - 1;
+	struct perf_event_header header = {0};
 	const uint64_t *data;
-	uint64_t head, tail, words, n = 0, mask = RING_BYTES / 8 - 1;
 	int in_kernel = 0;
 
 	if (!page)
@@ -234,43 +259,48 @@ SIGSAFE size_t dnp_sampler_kernel_frames(struct dnp_sampler *sampler, uint64_t *
 	data = (const uint64_t *)(const void *)((const char *)page + PAGE_BYTES);
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	tail = page->data_tail;
-	while (tail + 16 <= head) {
-		uint64_t at = tail / 8;
-		struct perf_event_header header;
+	while (tail + 16 <= head && header.type != PERF_RECORD_SAMPLE) {
+		uint64_t at = tail / 8, nr = data[(at + 1) & mask];
 
 		memcpy(&header, &data[at & mask], sizeof(header));
-		if (header.size < 16 || tail + header.size > head)
+		if (header.size < 16 || tail + header.size > head) {
+			tail = head; /* not what we know: start afresh */
 			break;
-		words = header.size / 8;
-		if (header.type == PERF_RECORD_SAMPLE) {
-			uint64_t nr = data[(at + 1) & mask];
-
-			n = 0; /* the newest sample is the one */
-			in_kernel = 0;
-			for (uint64_t i = 0; i < nr && i + 2 < words; i++) {
-				uint64_t ip = data[(at + 2 + i) & mask];
-
-				if (ip >= (uint64_t)PERF_CONTEXT_MAX)
-					in_kernel = ip == (uint64_t)PERF_CONTEXT_KERNEL;
-				else if (in_kernel && n < max)
-					frames[n++] = ip;
-			}
 		}
 		tail += header.size;
+		if (header.type != PERF_RECORD_SAMPLE)
+			continue; /* records of what the kernel could not keep */
+		for (uint64_t i = 0; i < nr && i + 2 < header.size / 8; i++) {
+			uint64_t ip = data[(at + 2 + i) & mask];
+
+			if (ip >= (uint64_t)PERF_CONTEXT_MAX)
+				in_kernel = ip == (uint64_t)PERF_CONTEXT_KERNEL;
+			else if (in_kernel && n < max)
+				frames[n++] = ip;
+		}
 	}
-	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 	return (size_t)n;
 }
 
 SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns)
 {
-	uint64_t period;
+	uint32_t more;
 
 	if (sampler->source != DNP_SAMPLER_PERF)
 		return;
-	period = sampler->interval_ns / 2 + next_random(&sampler->random) % sampler->interval_ns;
-	sampler->armed_cpu_ns = sampler->entry_cpu_ns + spent_ns;
-	sampler->armed_ns = period;
-	ioctl(sampler->fd, PERF_EVENT_IOC_PERIOD, &period);
-	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, 1);
+	sampler->expected_ns += spent_ns;
+	if (sampler->left > 0)
+		sampler->left--;
+	if (sampler->left > MORE_AT) {
+		sampler->expected_ns += sampler->period_ns;
+		return;
+	}
+	more = PENDING_MAX - sampler->left;
+	sampler->left = PENDING_MAX;
+	sampler->period_ns =
+		sampler->interval_ns / 2 + next_random(&sampler->random) % sampler->interval_ns;
+	sampler->expected_ns += sampler->period_ns;
+	ioctl(sampler->fd, PERF_EVENT_IOC_PERIOD, &sampler->period_ns);
+	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, more);
 }
