@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "agent/methods.h"
-#include "agent/own_environment.h"
 #include "clr/hresult.h"
 #include "os/process.h"
 #include "os/thread.h"
@@ -97,8 +96,7 @@ static void clean_environment(void)
 
 		for (size_t k = 0; names[i][k]; k++)
 			wide[k] = (WCHAR)names[i][k];
-		if (getenv(names[i]))
-			dnp_own_environment_unset(names[i]);
+		unsetenv(names[i]);
 		if (dnp_info_has(&dnp_agent.info, SetEnvironmentVariable))
 			dnp_com(dnp_agent.info.com, SetEnvironmentVariable, wide, NULL);
 	}
@@ -162,13 +160,16 @@ static HRESULT set_events(struct dnp_err *err)
 	return hr;
 }
 
-struct dnp_thread *dnp_agent_thread(int tid)
+struct dnp_thread *dnp_agent_thread(int tid, int before)
 {
 	int is_new;
 	struct dnp_thread *thread = dnp_thread_begin(tid, &is_new);
 
-	if (thread && is_new)
+	if (thread && is_new) {
+		if (before)
+			atomic_fetch_or(&thread->flags, DNP_THREAD_LATE);
 		dnp_agent.engine->thread_begin(thread);
+	}
 	return thread;
 }
 

@@ -9,7 +9,6 @@
  *   methods.c    managed methods: who they are, their code, their names
  *   thread_names.c  names of managed threads, which come before or after the threads
  *   frames.c     addresses in samples → frames of the recording
- *   own_environment.c  variables that children of the process must not see
  */
 #ifndef DNP_AGENT_AGENT_H
 #define DNP_AGENT_AGENT_H
@@ -46,8 +45,11 @@ HRESULT dnp_agent_start(IUnknown *unknown, int *recording);
 /* Ends the recording well and waits for it. Once; any thread but the recorder. */
 void dnp_agent_stop(enum dnp_end_reason reason);
 
-/* Makes a thread of the process known and starts sampling it, if it is new. */
-struct dnp_thread *dnp_agent_thread(int tid);
+/*
+ * Makes a thread of the process known and starts sampling it, if it is new. `before`: it was there
+ * before recording began, so that what it did until now is not missing.
+ */
+struct dnp_thread *dnp_agent_thread(int tid, int before);
 
 /* recorder.c: the thread of our own. 0 or -errno. */
 int dnp_recorder_start(struct dnp_err *err);

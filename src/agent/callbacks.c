@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
-#include "agent/frames.h"
 #include "agent/methods.h"
 #include "agent/thread_names.h"
 #include "clr/hresult.h"
@@ -45,7 +44,7 @@ static HRESULT DNP_COM on_thread_assigned(
 	(void)managed;
 	if (!atomic_load_explicit(&recording, memory_order_relaxed))
 		return S_OK;
-	thread = dnp_agent_thread((int)os_thread);
+	thread = dnp_agent_thread((int)os_thread, 0);
 	if (!thread)
 		return S_OK;
 	atomic_fetch_or(&thread->flags, DNP_THREAD_MANAGED);
@@ -79,23 +78,6 @@ static HRESULT DNP_COM on_thread_named(
 	(void)self;
 	if (name && atomic_load_explicit(&recording, memory_order_relaxed))
 		dnp_thread_names_set(managed, name, length);
-	return S_OK;
-}
-
-/*
- * The JIT's own library is loaded after us: its unwind tables must be there before it first works.
- */
-static HRESULT DNP_COM on_compiling(
-	ICorProfilerCallback *self, FunctionID function, BOOL safe_to_block)
-{
-	static atomic_flag seen = ATOMIC_FLAG_INIT;
-
-	(void)self;
-	(void)function;
-	(void)safe_to_block;
-	if (!atomic_flag_test_and_set(&seen) &&
-		atomic_load_explicit(&recording, memory_order_relaxed))
-		dnp_frames_refresh();
 	return S_OK;
 }
 
@@ -174,7 +156,6 @@ ICorProfilerCallback *dnp_agent_callback(void)
 		.ThreadAssignedToOSThread = on_thread_assigned,
 		.ThreadDestroyed = on_thread_destroyed,
 		.ThreadNameChanged = on_thread_named,
-		.JITCompilationStarted = on_compiling,
 		.JITCompilationFinished = on_compiled,
 		.DynamicMethodJITCompilationFinished = on_dynamic_compiled,
 		.DynamicMethodUnloaded = on_dynamic_unloaded,

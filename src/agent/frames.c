@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/frames.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -36,12 +38,13 @@ static struct {
 	struct dnp_u64map modules; /* hash of a managed module's name → module index */
 	struct dnp_u64map elf;     /* module id → module index */
 	uint32_t next_frame, next_module;
-	uint32_t named[3]; /* frames of what has no name of its own */
+	uint32_t named[4]; /* frames of what has no name of its own */
 	uint32_t kernel_module;
+	void *jit; /* owned: the library, NULL: not found */
 	int ready;
 } frames;
 
-enum { NAMED_STUB, NAMED_UNKNOWN, NAMED_UNLOADED };
+enum { NAMED_STUB, NAMED_UNKNOWN, NAMED_UNLOADED, NAMED_NOT_YET };
 
 static uint32_t define(struct dnp_drain *drain, struct dnp_rec_frame *rec)
 {
@@ -69,7 +72,8 @@ static void prepare(struct dnp_drain *drain)
 
 static uint32_t named(struct dnp_drain *drain, unsigned which)
 {
-	static const char *const names[] = {"[stub]", "[unknown]", "[unloaded]"};
+	static const char *const names[] = {
+		"[stub]", "[unknown]", "[unloaded]", "[thread start, not sampled]"};
 
 	if (!frames.named[which])
 		frames.named[which] = define(drain,
@@ -272,6 +276,7 @@ static uint32_t look_up(struct dnp_drain *drain, dnp_frame_word word, uint64_t t
 	case DNP_WALK_NATIVE: return native_frame(drain, pc, time_ns, collecting, unresolved);
 	case DNP_WALK_KERNEL: return kernel_frame(drain, DNP_FRAME_ADDR(word));
 	case DNP_WALK_STUB: return named(drain, NAMED_STUB);
+	case DNP_WALK_NOT_YET: return named(drain, NAMED_NOT_YET);
 	default: *unresolved = 1; return named(drain, NAMED_UNKNOWN);
 	}
 }
@@ -297,6 +302,25 @@ uint32_t dnp_frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t tim
 		.unresolved = (uint8_t)*unresolved,
 	};
 	return slot->frame;
+}
+
+void dnp_frames_load_jit(void)
+{
+	static const char runtime[] = "libcoreclr.so", jit[] = "libclrjit.so";
+	const struct dnp_elf_module *module;
+	char path[4096];
+
+	dnp_modules_refresh(dnp_now_ns());
+	for (size_t i = 0; (module = dnp_module_get(i)); i++) {
+		struct dnp_str whole = dnp_str(module->path), name = base_name(whole);
+
+		if (name.n != sizeof(runtime) - 1 || memcmp(name.p, runtime, name.n))
+			continue;
+		if (snprintf(path, sizeof(path), "%.*s%s", (int)(whole.n - name.n), whole.p, jit) <
+			(int)sizeof(path))
+			frames.jit = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+		return;
+	}
 }
 
 void dnp_frames_refresh(void)
@@ -331,4 +355,7 @@ void dnp_frames_done(void)
 	dnp_u64map_done(&frames.modules);
 	dnp_u64map_done(&frames.elf);
 	frames.ready = 0;
+	if (frames.jit)
+		dlclose(frames.jit);
+	frames.jit = NULL;
 }

@@ -14,6 +14,12 @@
 uint32_t dnp_frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
 	int collecting, int *unresolved);
 
+/*
+ * Loads the JIT's library, which the runtime will load a moment later: so its unwind tables are
+ * there before it first works.
+ */
+void dnp_frames_load_jit(void);
+
 /* Takes over what the dynamic linker loaded and unloaded. Any thread. */
 void dnp_frames_refresh(void);
 

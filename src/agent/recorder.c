@@ -22,13 +22,14 @@
 #include "os/modules.h"
 #include "os/process.h"
 #include "os/thread.h"
+#include "os/watch.h"
 #include "store/drain.h"
 
-#define TICK_NS        UINT64_C(10000000)
-#define CALLED_NS      UINT64_C(1000000) /* rest after a round that a handler called for */
-#define LOOK_EVERY     10 /* ticks between two looks for threads that have gone or came unseen */
-#define FLUSH_EVERY    50 /* ticks between two flushes: what a killed process can lose */
-#define LAUNCHER_EVERY 20 /* ticks between two looks for the launcher */
+#define TICK_NS        UINT64_C(20000000)
+#define CALLED_NS      UINT64_C(300000) /* rest after a round that a handler called for */
+#define LOOK_EVERY     5  /* ticks between two looks for threads that have gone or came unseen */
+#define FLUSH_EVERY    25 /* ticks between two flushes: what a killed process can lose */
+#define LAUNCHER_EVERY 10 /* ticks between two looks for the launcher */
 
 static struct {
 	struct dnp_drain drain;
@@ -36,6 +37,7 @@ static struct {
 	_Atomic int tid;
 	_Atomic uint32_t stop; /* enum dnp_end_reason, 0: go on */
 	_Atomic uint32_t stopped;
+	int watching; /* the kernel tells of new threads and code */
 	unsigned known_threads;
 	uint64_t launcher_start;
 } recorder;
@@ -47,27 +49,27 @@ int dnp_recorder_owns(int tid)
 
 static int see_thread(int tid, void *context)
 {
-	struct dnp_thread *thread;
+	const int *before = context;
 
-	(void)context;
 	recorder.known_threads++;
-	if (dnp_recorder_owns(tid) || dnp_thread_find(tid))
-		return 0;
-	thread = dnp_agent_thread(tid);
-	if (thread)
-		atomic_fetch_or(&thread->flags, DNP_THREAD_LATE);
+	if (!dnp_recorder_owns(tid) && !dnp_thread_find(tid))
+		dnp_agent_thread(tid, *before);
 	return 0;
 }
 
-/* Threads that the runtime does not tell of: its own, and those of native libraries. */
+/*
+ * Threads that the runtime does not tell of: its own, and those of native libraries. Where the
+ * kernel tells of new ones this finds those that older threads than ours have made.
+ */
 static void look_for_threads(unsigned tick)
 {
-	unsigned now = dnp_process_thread_count();
+	int before = 0;
 
-	if (now == recorder.known_threads && tick % LOOK_EVERY)
+	if (tick % LOOK_EVERY &&
+		(recorder.watching || dnp_process_thread_count() == recorder.known_threads))
 		return;
 	recorder.known_threads = 0;
-	dnp_thread_each(see_thread, NULL);
+	dnp_thread_each(see_thread, &before);
 }
 
 static void write_process(struct dnp_writer *writer)
@@ -167,6 +169,7 @@ static void finish(enum dnp_end_reason reason)
 				strerror(-failed));
 		dnp_session_slot_set(dnp_agent.slot, failed ? DNP_SLOT_FAILED : DNP_SLOT_ENDED);
 	}
+	dnp_watch_close();
 	dnp_threads_done();
 	dnp_frames_done();
 }
@@ -192,9 +195,10 @@ static int work(unsigned tick)
 /* Sleeps until the next tick is due or a handler needs us; returns whether it was a tick. */
 static int next_tick(uint64_t *deadline)
 {
+	int before = 0;
 	uint64_t now;
 
-	dnp_wake_wait(&dnp_drain_wanted, *deadline);
+	dnp_watch_wait(*deadline, see_thread, &before);
 	now = dnp_now_ns();
 	if (now >= *deadline) {
 		/* When behind, skip ticks: do not run after them. */
@@ -217,7 +221,6 @@ static void *record(void *context)
 	dnp_thread_set_name("dnprof");
 	write_process(&recorder.drain.writer);
 	write_event(&recorder.drain.writer);
-	look_for_threads(0);
 	if (dnp_agent.slot)
 		dnp_session_slot_set(dnp_agent.slot, DNP_SLOT_RECORDING);
 	while (!(reason = end_wanted(tick, failed))) {
@@ -247,6 +250,7 @@ static uint64_t random_number(void)
 int dnp_recorder_start(struct dnp_err *err)
 {
 	struct dnp_session *session = dnp_agent.session;
+	int before = 1;
 	int failed = dnp_drain_open(&recorder.drain, dnp_agent.fd, random_number());
 
 	if (failed)
@@ -255,7 +259,10 @@ int dnp_recorder_start(struct dnp_err *err)
 	recorder.drain.frame_of = dnp_frame_of;
 	if (session)
 		recorder.launcher_start = dnp_process_start_ticks(session->launcher_pid);
+	dnp_frames_load_jit();
 	dnp_frames_refresh();
+	recorder.watching = !dnp_watch_open();
+	dnp_thread_each(see_thread, &before);
 	failed = dnp_own_thread_start(&recorder.thread, record, NULL);
 	if (failed)
 		return dnp_err(err, failed, "the profiler's thread cannot be started: %s",
@@ -272,7 +279,7 @@ void dnp_recorder_stop(enum dnp_end_reason reason)
 	struct timespec patience = {10, 0};
 
 	atomic_store_explicit(&recorder.stop, reason, memory_order_release);
-	dnp_wake(&dnp_drain_wanted);
+	dnp_watch_call();
 	while (!atomic_load_explicit(&recorder.stopped, memory_order_acquire))
 		if (syscall(SYS_futex, &recorder.stopped, FUTEX_WAIT_PRIVATE, 0, &patience, NULL,
 			    0) &&

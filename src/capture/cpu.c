@@ -13,7 +13,7 @@
 #include "os/sampler.h"
 #include "os/sampling_signal.h"
 #include "os/thread.h"
-#include "store/drain.h"
+#include "os/watch.h"
 #include "store/sample.h"
 #include "unwind/regs.h"
 #include "unwind/walk.h"
@@ -107,6 +107,8 @@ static SIGSAFE void take(
 	struct dnp_regs regs;
 	uint32_t n;
 
+	if (!thread->name[0])
+		dnp_thread_own_name(thread->name);
 	regs = dnp_regs_of(context);
 	if (!find_stacks(thread, regs.sp, &stacks)) {
 		count32(&thread->counts.lost_stack, weight);
@@ -127,7 +129,7 @@ static SIGSAFE void take(
 	}
 	if (stop == DNP_STOP_UNKNOWN || stop == DNP_STOP_NO_RULE ||
 		dnp_ring_is_filling(&thread->ring))
-		dnp_wake(&dnp_drain_wanted);
+		dnp_watch_call();
 	count(&thread->counts.samples, 1);
 	count(&thread->counts.frames, n);
 	count(&thread->counts.truncated, stop == DNP_STOP_DEPTH);
@@ -208,17 +210,32 @@ static uint64_t random_phase(const struct dnp_thread *thread)
 	return x % cpu.interval_ns;
 }
 
+/*
+ * When its first sample is due: at a random moment in the first interval of its CPU time. Where
+ * that has passed, and with it perhaps more intervals, they are missed.
+ */
+static uint64_t first_interval(struct dnp_thread *thread)
+{
+	int before = atomic_load(&thread->flags) & DNP_THREAD_LATE;
+	uint64_t phase = random_phase(thread), used = before ? 0 : thread->start_cpu_ns;
+
+	if (phase >= used)
+		return phase - used;
+	thread->missed = 1 + (uint32_t)((used - phase) / cpu.interval_ns);
+	return cpu.interval_ns - (used - phase) % cpu.interval_ns;
+}
+
 static void start_sampler(struct dnp_thread *thread)
 {
-	uint64_t phase = random_phase(thread);
+	uint64_t first_ns = first_interval(thread);
 	int signo = dnp_signal_number();
 	int failed = dnp_sampler_start(&thread->sampler, cpu.source, cpu.kernel, thread->tid, signo,
-		phase, cpu.interval_ns, thread);
+		first_ns, cpu.interval_ns, thread);
 
 	/* Out of descriptors, say: a tick-bound thread is better than an unseen one. */
 	if (failed && cpu.source == DNP_SAMPLER_PERF)
 		failed = dnp_sampler_start(&thread->sampler, DNP_SAMPLER_TIMER, 0, thread->tid,
-			signo, phase, cpu.interval_ns, thread);
+			signo, first_ns, cpu.interval_ns, thread);
 	if (failed && dnp_thread_exists(thread->tid))
 		dnp_threads_refuse();
 }

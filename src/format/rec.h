@@ -20,7 +20,7 @@
 enum dnp_thread_flags {
 	DNP_THREAD_MANAGED = 1, /* has run managed code */
 	DNP_THREAD_OWN = 2,     /* the profiler's */
-	DNP_THREAD_LATE = 4,    /* it ran before sampling of it began */
+	DNP_THREAD_LATE = 4,    /* it ran before recording began */
 };
 
 enum dnp_module_kind {

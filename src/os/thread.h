@@ -30,6 +30,9 @@ SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 /* Name of a thread of this process, "" when it has gone. `name` holds at least 16 bytes. */
 void dnp_thread_name(int tid, char *name, size_t size);
 
+/* The calling thread's name, as the system knows it. */
+SIGSAFE void dnp_thread_own_name(char name[16]);
+
 /* Names the calling thread; at most 15 bytes are kept. */
 void dnp_thread_set_name(const char *name);
 

@@ -13,8 +13,6 @@
 #define INTERN_SLOTS (UINT32_C(1) << 18) /* 3 MiB, 196,608 nodes before it starts anew */
 #define EVENT_CPU    0
 
-struct dnp_wake dnp_drain_wanted;
-
 int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording)
 {
 	uint32_t depth = dnp_threads_depth();
@@ -121,6 +119,30 @@ static void take_sample(
 	dnp_write_sample_at(&drain->writer, sample->time_ns, &rec);
 }
 
+/*
+ * A thread is known a moment after it began. What it did until then belongs to it, so that threads
+ * have their right shares however short they live, but nobody saw where.
+ */
+static void write_missed(struct dnp_drain *drain, const struct dnp_thread *thread)
+{
+	int is_new, unresolved;
+	uint32_t frame = drain->frame_of(drain, (uint64_t)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT,
+		thread->start_ns, 0, &unresolved);
+	uint32_t node = dnp_intern_node(&drain->intern, 0, frame, &is_new);
+	struct chain chain = {0};
+
+	if (is_new)
+		chain_add(drain, &chain, 0, node, frame);
+	chain_write(drain, &chain);
+	dnp_write_sample_at(&drain->writer, thread->start_ns,
+		&(struct dnp_rec_sample){
+			.event = EVENT_CPU,
+			.thread = thread->index,
+			.node = node,
+			.weight = thread->missed,
+		});
+}
+
 static void announce(struct dnp_drain *drain, struct dnp_thread *thread)
 {
 	uint32_t flags = atomic_load_explicit(&thread->flags, memory_order_relaxed);
@@ -130,6 +152,8 @@ static void announce(struct dnp_drain *drain, struct dnp_thread *thread)
 		return;
 	thread->announced = 1;
 	dnp_thread_name(thread->tid, name, sizeof(name));
+	if (!name[0]) /* it has gone */
+		memcpy(name, thread->name, sizeof(thread->name));
 	dnp_write_thread(&drain->writer,
 		&(struct dnp_rec_thread){
 			.index = thread->index,
@@ -139,6 +163,8 @@ static void announce(struct dnp_drain *drain, struct dnp_thread *thread)
 			.flags = flags,
 			.name = dnp_str(name),
 		});
+	if (thread->missed)
+		write_missed(drain, thread);
 }
 
 static void tell_name(struct dnp_drain *drain, struct dnp_thread *thread)

@@ -8,16 +8,9 @@
 
 #include <stdint.h>
 
-#include "os/wake.h"
 #include "store/intern.h"
 #include "store/threads.h"
 #include "store/writer.h"
-
-/*
- * Wakes the drain before its time: a ring is filling up, or code was met that the walker does not
- * know yet.
- */
-extern struct dnp_wake dnp_drain_wanted;
 
 struct dnp_drain {
 	struct dnp_writer writer;

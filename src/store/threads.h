@@ -51,6 +51,7 @@ struct dnp_thread {
 	uint32_t index; /* in the recording */
 	uint64_t start_ns;
 	uint64_t start_cpu_ns;    /* CPU time used before sampling began */
+	uint32_t missed;          /* intervals of CPU time that passed unsampled before that */
 	_Atomic uint32_t flags;   /* enum dnp_thread_flags */
 	_Atomic(char *) new_name; /* owned: a name that the recording does not have yet */
 
@@ -59,6 +60,7 @@ struct dnp_thread {
 	_Atomic uint32_t handling;    /* odd while its handler runs */
 	_Atomic uint32_t collecting;  /* garbage collections it is doing now */
 	struct dnp_sampler sampler;
+	char name[16];          /* as the system knew it at the first sample */
 	dnp_frame_word *frames; /* owned: the walk that is going on */
 	dnp_frame_word *before; /* owned: the frames of the last sample that was stored */
 	uint32_t n_before;

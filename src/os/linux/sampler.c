@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/linux/fds.h"
 
 /* What the interrupt and the signal take themselves, about: no time of the program's. */
 #define DELIVERY_NS 8000u
@@ -31,11 +32,7 @@
 #define MORE_AT     4  /* ask for more when so many are left */
 #define STACK_MAX   64 /* kernel frames; PENDING_MAX times their bytes fit the ring */
 
-/*
- * perf tells its handler a descriptor, no pointer: the owner of each. Above FD_LOW, so that
- * programs that use select() or count their descriptors from 0 do not meet ours.
- */
-#define FD_LOW  1024
+/* perf tells its handler a descriptor, no pointer: the owner of each. */
 #define FD_HIGH 65536
 static _Atomic(void *) fd_owner[FD_HIGH];
 
@@ -55,17 +52,6 @@ static int perf_open(int tid, uint64_t period_ns, int kernel)
 	};
 
 	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/* Moves fd above FD_LOW. With no room there, it stays where it is. */
-static int move_up(int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, FD_LOW);
-
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
 }
 
 enum dnp_sampler_source dnp_sampler_probe(
@@ -102,7 +88,7 @@ static int perf_start(
 
 	if (fd < 0)
 		return -errno;
-	fd = move_up(fd);
+	fd = dnp_fd_move_up(fd);
 	if (fd >= FD_HIGH) {
 		close(fd);
 		return -EMFILE;

@@ -110,6 +110,11 @@ void dnp_thread_name(int tid, char *name, size_t size)
 	name[n > 0 ? n - 1 : 0] = '\0'; /* without the line's end */
 }
 
+SIGSAFE void dnp_thread_own_name(char name[16])
+{
+	syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
+}
+
 void dnp_thread_set_name(const char *name)
 {
 	prctl(PR_SET_NAME, name, 0, 0, 0);

@@ -47,6 +47,7 @@ static unsafe class Native
     var budget = o.Budget();
     var methods = new Ledger();
     var threads = new Ledger();
+    ulong bottom = Burn.Steps(1_000_000);
     while (budget.More()) {
       long t = Clock.Thread();
       Sort();
@@ -55,7 +56,7 @@ static unsafe class Native
       t = methods.Book("Truth.Native.BurnFp", t);
       BurnNoFp();
       t = methods.Book("Truth.Native.BurnNoFp", t);
-      Check.Same("bottom of the chain", Burn.Steps(1_000_000), Down(Depth));
+      Check.Same("bottom of the chain", bottom, Down(Depth));
       t = methods.Book("Truth.Native.Down", t);
       Threads(threads);
       CalledThread(threads);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/watch.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "os/clock.h"
+#include "os/linux/fds.h"
+
+#define CPUS_MAX   256 /* on a larger machine threads are found by looking for them */
+#define PAGE_BYTES 4096u
+#define RING_BYTES (2 * PAGE_BYTES)
+
+static struct {
+	struct pollfd fds[1 + CPUS_MAX]; /* the first is of calls, then one a processor */
+	struct perf_event_mmap_page *rings[1 + CPUS_MAX];
+	unsigned n;
+	_Atomic int call_fd; /* of the event that calls go to, plus 1; 0: none */
+	_Atomic int called;
+} watch;
+
+/* Records of threads and code of this thread and its descendants while they run on one processor.
+ */
+static int open_events(int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.inherit = 1,
+		.inherit_thread = 1, /* not to other processes */
+		.task = 1,
+		.mmap = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : dnp_fd_move_up(fd);
+}
+
+static int add_cpu(int cpu)
+{
+	int fd = open_events(cpu);
+	void *ring;
+
+	if (fd < 0)
+		return fd;
+	ring = mmap(NULL, PAGE_BYTES + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring == MAP_FAILED) {
+		int failed = -errno;
+
+		close(fd);
+		return failed;
+	}
+	watch.rings[watch.n] = ring;
+	watch.fds[watch.n] = (struct pollfd){.fd = fd, .events = POLLIN};
+	watch.n++;
+	return 0;
+}
+
+int dnp_watch_open(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	watch.n = 0;
+	if (fd < 0)
+		return -errno;
+	fd = dnp_fd_move_up(fd);
+	watch.fds[watch.n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	atomic_store_explicit(&watch.call_fd, fd + 1, memory_order_release);
+	if (cpus > CPUS_MAX)
+		return -E2BIG;
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		int failed = add_cpu(cpu);
+
+		if (failed && failed != -ENODEV) /* that: the processor is switched off */
+			return failed;
+	}
+	return 0;
+}
+
+void dnp_watch_close(void)
+{
+	atomic_store_explicit(&watch.call_fd, 0, memory_order_release);
+	for (unsigned i = 1; i < watch.n; i++) {
+		munmap(watch.rings[i], PAGE_BYTES + RING_BYTES);
+		close(watch.fds[i].fd);
+	}
+	/*
+	 * The first stays open: a handler may be about to write to it, and its number must not be
+	 * somebody else's then.
+	 */
+	watch.n = 0;
+}
+
+SIGSAFE void dnp_watch_call(void)
+{
+	static const uint64_t one = 1;
+	int fd = atomic_load_explicit(&watch.call_fd, memory_order_acquire) - 1;
+
+	/* Release: what the caller did before is seen by the one that wakes up. */
+	if (fd >= 0 && !atomic_exchange_explicit(&watch.called, 1, memory_order_release) &&
+		write(fd, &one, sizeof(one)) < 0)
+		return; /* it is not asleep, or will be woken by time */
+}
+
+struct fork_record {
+	struct perf_event_header header;
+	uint32_t pid, parent, tid, parent_tid;
+	uint64_t time;
+};
+
+static void copy_out(const void *ring, uint64_t at, void *to, size_t n)
+{
+	const char *data = (const char *)ring + PAGE_BYTES;
+
+	for (size_t i = 0; i < n; i++)
+		((char *)to)[i] = data[(at + i) % RING_BYTES];
+}
+
+static void read_ring(
+	struct perf_event_mmap_page *ring, int (*visit)(int tid, void *context), void *context)
+{
+	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->data_tail;
+
+	while (tail + sizeof(struct perf_event_header) <= head) {
+		struct fork_record record;
+
+		copy_out(ring, tail, &record.header, sizeof(record.header));
+		if (record.header.size < sizeof(record.header) || tail + record.header.size > head)
+			break;
+		if (record.header.type == PERF_RECORD_FORK &&
+			record.header.size >= sizeof(record)) {
+			copy_out(ring, tail, &record, sizeof(record));
+			if ((int)record.pid == getpid())
+				visit((int)record.tid, context);
+		}
+		tail += record.header.size;
+	}
+	__atomic_store_n(&ring->data_tail, head, __ATOMIC_RELEASE);
+}
+
+void dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *context), void *context)
+{
+	uint64_t now = dnp_now_ns(), left = deadline_ns > now ? deadline_ns - now : 0, drained;
+	struct timespec patience = {
+		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
+
+	if (ppoll(watch.fds, watch.n, &patience, NULL) <= 0)
+		return;
+	if (watch.fds[0].revents && read(watch.fds[0].fd, &drained, sizeof(drained)) > 0)
+		atomic_exchange_explicit(&watch.called, 0, memory_order_acquire);
+	for (unsigned i = 1; i < watch.n; i++)
+		if (watch.fds[i].revents)
+			read_ring(watch.rings[i], visit, context);
+}
