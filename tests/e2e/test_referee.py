@@ -42,8 +42,8 @@ def frame(name):
     return Frame("jit", name.rstrip("*"), 1 if name.endswith("*") else 0, name.endswith("*"))
 
 
-def verdict(own, theirs, *, result="S_OK", stop="end", preemptive=False):
-    frames = [frame(name) for name in own.split()]
+def verdict(own, theirs, *, result="S_OK", stop="end", preemptive=False, root="libc"):
+    frames = [frame(name) for name in [*own.split(), root]]
     names = theirs.split()
     d = Difference({"result": result, "stop": stop, "preemptive": preemptive, "own": range(len(frames)),
                     "snapshot": range(len(names))}, frames, names)
@@ -69,6 +69,7 @@ def verdict(own, theirs, *, result="S_OK", stop="end", preemptive=False):
     ("unexplained", "clr A B C", "A", {}),
     ("error", "A B", "", {"result": "E_FAIL"}),
     ("cut", "A", "A B", {"stop": "bad_stack"}),
+    ("cut", "A", "A B", {"root": "clr"}),
     ("unexplained", "A B", "A B C", {}),
     ("unexplained", "A X C", "A B C", {}),
 ])

@@ -27,6 +27,12 @@ PROMISES = {
     "native": (0, 99.9), "exceptions": (0, 97),
 }
 
+#: Where the runtime's walk cannot be asked in a handler at all, and why.
+UNFIT = {
+    ("net8.0", "exceptions"): "CoreCLR 8 throws by C++ exceptions; asked in the middle of one, its walk "
+                              "crashes or hangs",
+}
+
 #: The classes, in the order in which they are tried, and what they mean.
 CLASSES = {
     "hidden": "The runtime never reports the methods with which it handles exceptions "
@@ -44,11 +50,15 @@ CLASSES = {
              "reaches the thread's start.",
     "error": "The runtime's walk ended with an error. Nothing can be said about these.",
     "cut": "Our walk ended before the thread's start: in a library that was loaded milliseconds before (its "
-           "unwind tables were not read yet), or in code that another thread runs before the runtime has told "
-           "of it. These count against us.",
+           "unwind tables were not read yet), in code that one thread compiled and another one runs before "
+           "the runtime has told of it, or on a thread that is just being stopped for a collection at its "
+           "return from a method. These count against us.",
     "unexplained": "None of the above. These count against us.",
 }
 EXPLAINED = ("hidden", "preemptive", "finally", "throw", "short", "error")
+
+#: Where threads begin.
+STARTS = re.compile(r"(libc\.so\.6|ld-linux-x86-64\.so\.2|truth)\+")
 
 HIDDEN = re.compile(r"System\.Runtime\.(EH|StackFrameIterator|ExceptionServices\.InternalCalls)\b")
 
@@ -121,7 +131,7 @@ def throw_helpers(differences):
 def classify(d, helpers):
     """One of CLASSES."""
     visible = d.names(d.visible)
-    if d.stop != "end":
+    if d.stop != "end" or not STARTS.match(d.own[-1].name):
         return "cut"
     if visible == d.theirs and d.result == "S_OK":
         return "hidden"
@@ -169,8 +179,8 @@ def begins_late(d):
 class Findings:
     """What came of one program under one runtime, over all its runs."""
 
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, program, tfm):
+        self.program, self.tfm = program, tfm
         self.counts = collections.Counter()
         self.stops = collections.Counter()
         self.classes = collections.Counter()
@@ -261,11 +271,15 @@ def run_once(program, tfm, hz, seconds, findings, timeout):
         findings.add(json.loads(out.read_text()))
 
 
+#: So often a program may hang before it is left alone.
+HUNG_MAX = 4
+
+
 def judge(program, tfm=harness.NEWEST, *, samples=10_000, hz=4000, seconds=4, most_runs=20):
-    """Runs a program until so many samples were compared."""
-    findings = Findings(program)
+    """Runs a program until so many samples were compared, or it hung too often."""
+    findings = Findings(program, tfm)
     for _ in range(most_runs):
-        run_once(program, tfm, hz, seconds, findings, timeout=20 + 10 * seconds)
-        if findings.compared >= samples:
+        run_once(program, tfm, hz, seconds, findings, timeout=10 + 5 * seconds)
+        if findings.compared >= samples or findings.hung == HUNG_MAX:
             break
     return findings
