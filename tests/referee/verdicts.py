@@ -31,6 +31,8 @@ PROMISES = {
 UNFIT = {
     ("net8.0", "exceptions"): "CoreCLR 8 throws by C++ exceptions; asked in the middle of one, its walk "
                               "crashes or hangs",
+    ("net9.0", "exceptions"): "CoreCLR 9 unwinds under a lock when it throws; asked meanwhile, its walk "
+                              "waits for it",
 }
 
 #: The classes, in the order in which they are tried, and what they mean.
