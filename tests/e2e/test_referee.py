@@ -17,7 +17,7 @@ from verdicts import Difference, Frame, classify  # noqa: E402
 SLACK = {"native": 1.2}
 
 
-@pytest.mark.parametrize("program", ["cpu", "native", "exceptions", "alloc", "shortthreads", "deep"])
+@pytest.mark.parametrize("program", ["cpu", "native", "exceptions", "shortthreads", "deep"])
 def test_same_frames(program):
     if not verdicts.LIBRARY.exists():
         pytest.skip(f"{DNPROF} comes without the referee's library")
