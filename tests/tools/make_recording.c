@@ -68,6 +68,7 @@ static void stacks(struct recording *rec, uint32_t *leaves, size_t n)
 static void samples(
 	struct recording *rec, uint64_t count, const uint32_t *leaves, size_t n, uint64_t threads)
 {
+	recording_flush(rec); /* each chunk of samples begins with its base */
 	for (uint64_t i = 0; i < count; i++) {
 		/* Few stacks have most samples, as in life. */
 		size_t stack = random_below(random_below(n) + 1);
