@@ -15,7 +15,8 @@
 #include "os/clock.h"
 #include "os/linux/fds.h"
 
-#define CPUS_MAX   256 /* on a larger machine threads are found by looking for them */
+#define CPUS_MAX 16 /* each thread is watched on each; on larger machines threads are looked for   \
+		     */
 #define PAGE_BYTES 4096u
 #define RING_BYTES (2 * PAGE_BYTES)
 
