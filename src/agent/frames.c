@@ -28,7 +28,7 @@ struct cached {
 	uint64_t generation;
 	uint32_t frame;
 	uint8_t collecting;
-	uint8_t unresolved;
+	uint8_t nature; /* enum dnp_nature */
 };
 
 static struct {
@@ -120,7 +120,7 @@ static uint32_t managed_module(struct dnp_drain *drain, struct dnp_str path)
 }
 
 static uint32_t method_frame(
-	struct dnp_drain *drain, uint32_t number, enum dnp_frame_kind kind, int *unresolved)
+	struct dnp_drain *drain, uint32_t number, enum dnp_frame_kind kind, unsigned *nature)
 {
 	uint32_t *frame = dnp_methods_frame(number, kind == DNP_FRAME_R2R);
 	struct dnp_method_text text;
@@ -128,7 +128,7 @@ static uint32_t method_frame(
 	if (*frame)
 		return *frame;
 	if (!dnp_methods_text(number, &text)) {
-		*unresolved = 1;
+		*nature |= DNP_NATURE_UNKNOWN;
 		return named(drain, NAMED_UNKNOWN);
 	}
 	*frame = define(drain,
@@ -142,23 +142,25 @@ static uint32_t method_frame(
 	return *frame;
 }
 
-static uint32_t jit_frame(struct dnp_drain *drain, uintptr_t pc, uint64_t time_ns, int *unresolved)
+static uint32_t jit_frame(struct dnp_drain *drain, uintptr_t pc, uint64_t time_ns, unsigned *nature)
 {
 	struct dnp_code code;
 
 	if (!dnp_codemap_find_at(dnp_walk_codemap(), pc, time_ns, &code)) {
-		*unresolved = 1;
+		*nature |= DNP_NATURE_UNKNOWN;
 		return named(drain, NAMED_UNLOADED);
 	}
 	if (!code.method) {
-		*unresolved = 1;
+		*nature |= DNP_NATURE_UNKNOWN;
 		return named(drain, NAMED_UNKNOWN);
 	}
+	if ((code.flags & DNP_CODE_FUNCLET) && !(code.flags & DNP_CODE_CATCH))
+		*nature |= DNP_NATURE_PART;
 	return method_frame(drain, code.method,
-		code.flags & DNP_CODE_DYNAMIC ? DNP_FRAME_DYNAMIC : DNP_FRAME_MANAGED, unresolved);
+		code.flags & DNP_CODE_DYNAMIC ? DNP_FRAME_DYNAMIC : DNP_FRAME_MANAGED, nature);
 }
 
-static uint32_t r2r_frame(struct dnp_drain *drain, uintptr_t pc, int *unresolved)
+static uint32_t r2r_frame(struct dnp_drain *drain, uintptr_t pc, unsigned *nature)
 {
 	FunctionID function = 0;
 	ReJITID rejit;
@@ -169,10 +171,10 @@ static uint32_t r2r_frame(struct dnp_drain *drain, uintptr_t pc, int *unresolved
 		function)
 		number = dnp_methods_number(function);
 	if (!number) {
-		*unresolved = 1;
+		*nature |= DNP_NATURE_UNKNOWN;
 		return named(drain, NAMED_UNKNOWN);
 	}
-	return method_frame(drain, number, DNP_FRAME_R2R, unresolved);
+	return method_frame(drain, number, DNP_FRAME_R2R, nature);
 }
 
 static uint32_t elf_module(struct dnp_drain *drain, const struct dnp_elf_module *module)
@@ -207,7 +209,7 @@ static unsigned native_flags(const struct dnp_elf_module *module, int collecting
 }
 
 static uint32_t native_frame(
-	struct dnp_drain *drain, uintptr_t pc, uint64_t time_ns, int collecting, int *unresolved)
+	struct dnp_drain *drain, uintptr_t pc, uint64_t time_ns, int collecting, unsigned *nature)
 {
 	const struct dnp_elf_module *module = dnp_module_find_at(pc, time_ns);
 	uint64_t function, key;
@@ -215,7 +217,7 @@ static uint32_t native_frame(
 	uint32_t *known, frame;
 
 	if (!module) {
-		*unresolved = 1;
+		*nature |= DNP_NATURE_UNKNOWN;
 		return named(drain, NAMED_UNLOADED);
 	}
 	if (!dnp_native_function(module, pc, &function))
@@ -264,25 +266,25 @@ static uint32_t kernel_frame(struct dnp_drain *drain, uintptr_t address)
 }
 
 static uint32_t look_up(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
-	int collecting, int *unresolved)
+	int collecting, unsigned *nature)
 {
 	/* A return address belongs to the call before it. */
 	uintptr_t pc = DNP_FRAME_ADDR(word) - (word & DNP_FRAME_EXACT ? 0 : 1);
 
 	switch (DNP_FRAME_KIND(word)) {
 	case DNP_WALK_JIT:
-	case DNP_WALK_DYNAMIC: return jit_frame(drain, pc, time_ns, unresolved);
-	case DNP_WALK_R2R: return r2r_frame(drain, pc, unresolved);
-	case DNP_WALK_NATIVE: return native_frame(drain, pc, time_ns, collecting, unresolved);
+	case DNP_WALK_DYNAMIC: return jit_frame(drain, pc, time_ns, nature);
+	case DNP_WALK_R2R: return r2r_frame(drain, pc, nature);
+	case DNP_WALK_NATIVE: return native_frame(drain, pc, time_ns, collecting, nature);
 	case DNP_WALK_KERNEL: return kernel_frame(drain, DNP_FRAME_ADDR(word));
 	case DNP_WALK_STUB: return named(drain, NAMED_STUB);
 	case DNP_WALK_NOT_YET: return named(drain, NAMED_NOT_YET);
-	default: *unresolved = 1; return named(drain, NAMED_UNKNOWN);
+	default: *nature |= DNP_NATURE_UNKNOWN; return named(drain, NAMED_UNKNOWN);
 	}
 }
 
 uint32_t dnp_frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
-	int collecting, int *unresolved)
+	int collecting, unsigned *nature)
 {
 	uint64_t generation = dnp_generation();
 	struct cached *slot =
@@ -290,16 +292,16 @@ uint32_t dnp_frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t tim
 
 	if (slot->word == word && slot->generation == generation &&
 		slot->collecting == !!collecting && slot->frame) {
-		*unresolved = slot->unresolved;
+		*nature = slot->nature;
 		return slot->frame;
 	}
 	prepare(drain);
 	*slot = (struct cached){
 		.word = word,
 		.generation = generation,
-		.frame = look_up(drain, word, time_ns, collecting, unresolved),
+		.frame = look_up(drain, word, time_ns, collecting, nature),
 		.collecting = !!collecting,
-		.unresolved = (uint8_t)*unresolved,
+		.nature = (uint8_t)*nature,
 	};
 	return slot->frame;
 }

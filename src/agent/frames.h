@@ -12,7 +12,7 @@
 
 /* See struct dnp_drain. */
 uint32_t dnp_frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
-	int collecting, int *unresolved);
+	int collecting, unsigned *nature);
 
 /*
  * Loads the JIT's library, which the runtime will load a moment later: so its unwind tables are

@@ -88,14 +88,19 @@ static uint32_t intern_stack(
 	dnp_intern_make_room(&drain->intern, sample->written);
 	for (uint32_t i = sample->written; i-- > 0;) {
 		uint32_t parent = at.node;
-		int is_new, unresolved = 0;
-		uint32_t frame = drain->frame_of(
-			drain, drain->frames[i], sample->time_ns, i < top, &unresolved);
+		unsigned nature = 0;
+		int is_new;
+		uint32_t frame =
+			drain->frame_of(drain, drain->frames[i], sample->time_ns, i < top, &nature);
 
-		at.node = dnp_intern_node(&drain->intern, parent, frame, &is_new);
-		at.unresolved += (uint32_t)unresolved;
-		if (is_new)
-			chain_add(drain, &chain, parent, at.node, frame);
+		/* A method and the part of it that it calls are one frame to those who wrote it. */
+		if (!(nature & DNP_NATURE_PART) || frame != at.frame) {
+			at.node = dnp_intern_node(&drain->intern, parent, frame, &is_new);
+			if (is_new)
+				chain_add(drain, &chain, parent, at.node, frame);
+		}
+		at.frame = frame;
+		at.unresolved += nature & DNP_NATURE_UNKNOWN;
 		thread->path[depth++] = at;
 	}
 	chain_write(drain, &chain);
@@ -125,9 +130,10 @@ static void take_sample(
  */
 static void write_missed(struct dnp_drain *drain, const struct dnp_thread *thread)
 {
-	int is_new, unresolved;
-	uint32_t frame = drain->frame_of(drain, (uint64_t)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT,
-		thread->start_ns, 0, &unresolved);
+	unsigned nature = 0;
+	int is_new;
+	uint32_t frame = drain->frame_of(
+		drain, (uint64_t)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT, thread->start_ns, 0, &nature);
 	uint32_t node = dnp_intern_node(&drain->intern, 0, frame, &is_new);
 	struct chain chain = {0};
 

@@ -12,15 +12,21 @@
 #include "store/threads.h"
 #include "store/writer.h"
 
+/* What else is to be known of a frame. */
+enum dnp_nature {
+	DNP_NATURE_UNKNOWN = 1, /* its function is not known */
+	DNP_NATURE_PART = 2,    /* a part of a method that the method calls: a finally block, say */
+};
+
 struct dnp_drain {
 	struct dnp_writer writer;
 	struct dnp_intern intern;
 	/*
 	 * The frame index of an address that was walked at `time_ns`; defines the frame in the
-	 * recording when it is new. *unresolved: its function is not known.
+	 * recording when it is new. *nature: enum dnp_nature, 0 before.
 	 */
 	uint32_t (*frame_of)(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
-		int collecting, int *unresolved);
+		int collecting, unsigned *nature);
 	dnp_frame_word *frames; /* owned: one sample's, as read from a ring */
 	uint8_t *encoded;       /* owned: a chain of new frames, as it goes into its record */
 

@@ -41,7 +41,7 @@ struct dnp_thread_counts {
 
 /* A node on the way from the root to the leaf of a thread's last sample. */
 struct dnp_path {
-	uint32_t node;
+	uint32_t node, frame;
 	uint32_t unresolved; /* frames from the root to here whose function is not known */
 };
 

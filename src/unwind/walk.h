@@ -29,8 +29,8 @@ enum dnp_walk_kind {
 	DNP_WALK_R2R = 2,
 	DNP_WALK_DYNAMIC = 3,
 	DNP_WALK_NATIVE = 4,
-	DNP_WALK_STUB = 5,   /* a stub of the runtime, stepped over by rule */
-	DNP_WALK_KERNEL = 6, /* never by the walker: put on top by the sampler */
+	DNP_WALK_STUB = 5,    /* a stub of the runtime, stepped over by rule */
+	DNP_WALK_KERNEL = 6,  /* never by the walker: put on top by the sampler */
 	DNP_WALK_NOT_YET = 7, /* never by the walker: a thread before its sampling began */
 };
 

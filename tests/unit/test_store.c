@@ -179,13 +179,13 @@ TEST(sample_that_was_refused_is_not_shared_with)
 }
 
 static uint32_t letter_frame(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
-	int collecting, int *unresolved)
+	int collecting, unsigned *nature)
 {
 	(void)drain;
 	(void)time_ns;
 	(void)collecting;
-	*unresolved = word == '?';
-	return (uint32_t)word;
+	*nature = word == '?' ? DNP_NATURE_UNKNOWN : word == '&' ? DNP_NATURE_PART : 0;
+	return word == '&' ? 'b' : (uint32_t)word; /* a part of b */
 }
 
 /* Reads records back: the stack of each sample as text, root first. */
@@ -306,6 +306,29 @@ TEST(drain_writes_what_was_stored)
 	}
 	CHECK_EQ(reader.stats.unresolved, 1);
 	CHECK_EQ(reader.n_ends, 1);
+	close(copy);
+}
+
+TEST(drain_shows_a_method_and_its_part_as_one_frame)
+{
+	static const char *const stacks[] = {"ab&c", "ab&", "a&", "abb"};
+	static const char *const shown[] = {"abc", "ab", "ab", "abb"};
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_sample sample = {.time_ns = 1000};
+	struct dnp_drain drain = {0};
+	static struct reader reader;
+	int fd = temporary_file(), copy = dup(fd);
+
+	CHECK_EQ(dnp_drain_open(&drain, fd, 99), 0);
+	drain.frame_of = letter_frame;
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(stacks); i++)
+		CHECK(store(thread, stacks[i], &sample));
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_EXIT), 0);
+	read_file(&reader, copy);
+	CHECK_EQ(reader.n_samples, DNP_ARRAY_SIZE(stacks));
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(stacks); i++)
+		CHECK_STR(reader.stacks[i], shown[i]);
 	close(copy);
 }
 

@@ -15,8 +15,8 @@
 #include "os/clock.h"
 #include "os/linux/fds.h"
 
-#define CPUS_MAX 16 /* each thread is watched on each; on larger machines threads are looked for   \
-		     */
+/* Each thread is watched on each processor; on larger machines threads are looked for. */
+#define CPUS_MAX   16
 #define PAGE_BYTES 4096u
 #define RING_BYTES (2 * PAGE_BYTES)
 
