@@ -28,7 +28,8 @@
 #define TICK_NS        UINT64_C(20000000)
 #define CALLED_NS      UINT64_C(300000) /* rest after a round that a handler called for */
 #define LOOK_EVERY     5  /* ticks between two looks for threads that have gone or came unseen */
-#define FLUSH_EVERY    25 /* ticks between two flushes: what a killed process can lose */
+#define STATS_EVERY    25 /* ticks between two tellings of the counters */
+#define FLUSH_EVERY    5  /* ticks between two flushes: what a killed process can lose */
 #define LAUNCHER_EVERY 10 /* ticks between two looks for the launcher */
 
 static struct {
@@ -183,10 +184,10 @@ static int work(unsigned tick)
 	dnp_frames_refresh();
 	look_for_threads(tick);
 	failed = dnp_drain_round(&recorder.drain, tick % LOOK_EVERY == 0);
-	if (tick % FLUSH_EVERY == 0) {
+	if (tick % STATS_EVERY == 0)
 		dnp_drain_stats(&recorder.drain, agent_bytes());
+	if (tick % FLUSH_EVERY == 0)
 		dnp_writer_flush(&recorder.drain.writer);
-	}
 	dnp_frames_reclaim(quiet_ns);
 	publish();
 	return failed;
@@ -221,6 +222,7 @@ static void *record(void *context)
 	dnp_thread_set_name("dnprof");
 	write_process(&recorder.drain.writer);
 	write_event(&recorder.drain.writer);
+	dnp_writer_flush(&recorder.drain.writer);
 	if (dnp_agent.slot)
 		dnp_session_slot_set(dnp_agent.slot, DNP_SLOT_RECORDING);
 	while (!(reason = end_wanted(tick, failed))) {

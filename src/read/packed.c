@@ -11,9 +11,8 @@
 #include "read/input.h"
 
 #define LENGTH_BYTES sizeof(uint32_t)
-#define BLOCK_BYTES                                                                                \
-	((size_t)1 << 20) /* records in one packed chunk, about: the more, the smaller */
-#define RATIO_MAX 64u     /* what records reach is 10; more is somebody's attack on our memory */
+#define BLOCK_BYTES  ((size_t)1 << 16) /* records in one packed chunk: what damage costs */
+#define RATIO_MAX    64u /* what records reach is 10; more is somebody's attack on our memory */
 
 int dnp_unpack(const uint8_t *payload, size_t n, uint8_t **records, size_t *n_records)
 {

@@ -30,6 +30,8 @@ PROGRAMS = ("alloc", "async", "cpu", "deep", "exceptions", "fork", "idle", "mix"
 #: Where threads begin: in the program's own file, the C library, or the dynamic linker. Their first
 #: functions have no names in stripped files, so the file has to do.
 FIRST_FILES = re.compile(r"(truth|shop|dotnet|libc\.so\.6|ld-linux-x86-64\.so\.2)!")
+#: CPU time that a thread used before anybody knew of it: shown, but nobody saw where it went.
+NOT_SAMPLED = "[thread start, not sampled]"
 
 
 # A call tree is as deep in JSON as the stacks are.
@@ -243,7 +245,8 @@ class Report:
 
     def incomplete(self):
         """Samples whose stack does not begin where a thread begins."""
-        return sum(n for path, n in self.stacks() if not FIRST_FILES.match(path[0]))
+        return sum(n for path, n in self.stacks()
+                   if not FIRST_FILES.match(path[0]) and path[0] != NOT_SAMPLED)
 
 
 def is_sequence(stack, *names):
