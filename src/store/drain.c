@@ -283,6 +283,9 @@ static void add_counts(struct dnp_drain *drain, struct dnp_thread *thread)
 
 static void end_thread(struct dnp_drain *drain, struct dnp_thread *thread)
 {
+	/* Pairs with the release at a handler's end: what the last one wrote comes before what
+	 * follows. */
+	atomic_load_explicit(&thread->handling, memory_order_acquire);
 	dnp_sampler_stop(&thread->sampler);
 	drain_ring(drain, thread); /* what its handler stored before the thread went */
 	announce(drain, thread);
