@@ -221,9 +221,7 @@ SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t
 	 */
 	sampler->left = 0;
 	now = dnp_thread_cpu_ns(0);
-	late = now > sampler->expected_ns + DELIVERY_NS ? now - sampler->expected_ns - DELIVERY_NS
-							: 0;
-	sampler->expected_ns = now;
+	late = now > sampler->expected_ns ? now - sampler->expected_ns : 0;
 	late += next_random(&sampler->random) % sampler->interval_ns;
 	return 1 + (uint32_t)(late / sampler->interval_ns);
 }
@@ -275,18 +273,18 @@ SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns)
 
 	if (sampler->source != DNP_SAMPLER_PERF)
 		return;
-	sampler->expected_ns += spent_ns;
 	if (sampler->left > 0)
 		sampler->left--;
 	if (sampler->left > MORE_AT) {
-		sampler->expected_ns += sampler->period_ns;
+		sampler->expected_ns += sampler->period_ns + spent_ns + DELIVERY_NS;
 		return;
 	}
 	more = PENDING_MAX - sampler->left;
 	sampler->left = PENDING_MAX;
 	sampler->period_ns =
 		sampler->interval_ns / 2 + next_random(&sampler->random) % sampler->interval_ns;
-	sampler->expected_ns += sampler->period_ns;
+	/* From the clock: the small errors of the samples before must not add up. */
+	sampler->expected_ns = dnp_thread_cpu_ns(0) + sampler->period_ns + DELIVERY_NS;
 	ioctl(sampler->fd, PERF_EVENT_IOC_PERIOD, &sampler->period_ns);
 	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, more);
 }
