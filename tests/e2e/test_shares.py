@@ -71,8 +71,11 @@ def test_native_calls(tmp_path, tfm):
     truth, report = profile(tmp_path, tfm, "native", 2)
     methods, threads, seen = truth["methods"], truth["threads"], report.threads()
     assert report.samples >= ENOUGH
+    # Two points: the threads live a few milliseconds, and what they measure leaves out how they come to
+    # be known to the runtime, which is theirs as well.
     assert_close({**methods, **threads},
-                 {**{m: report.total(m) for m in methods}, **{t: seen.get(t, 0) for t in threads}})
+                 {**{m: report.total(m) for m in methods}, **{t: seen.get(t, 0) for t in threads}},
+                 2 * POINT)
 
     sorting = report.with_frame("Truth.Native.Compare")
     assert all(is_sequence(s, "Truth.Native.Run", "Truth.Native.Sort", re.compile(r"libc\S*!"),
@@ -127,7 +130,9 @@ def test_ordinary_code(tmp_path):
                                   "osr", "shortthreads", "unload"])
 def test_stacks_are_whole(tmp_path, name):
     """99.9 % of stacks reach the thread's start; unresolved frames are rare, and named."""
-    _, report = profile(tmp_path, NEWEST, name, 3)
+    # Long enough that the milliseconds after a library was loaded, when its tables are not there yet,
+    # are no more than the share they have in a real program.
+    _, report = profile(tmp_path, NEWEST, name, 5, hz=4999)
     assert report.samples >= ENOUGH
     whole = report.samples
     assert report.incomplete() <= whole * 0.001
