@@ -5,6 +5,8 @@ import signal
 
 import pytest
 
+import harness
+
 from harness import NEWEST, PROGRAMS, dnprof, program, record, run
 
 HZ = 1999
@@ -18,11 +20,22 @@ def steady(truth):
     return {k: v for k, v in truth.items() if k not in VARIES}
 
 
+def patiently(name, attempt):
+    """A child forked from a program with threads may inherit a lock that nobody frees, and hang: seen under
+    CoreCLR 8 without dnprof. So `fork` has a second try; no other program has."""
+    try:
+        return attempt()
+    except harness.Hung:
+        if name != "fork":
+            raise
+        return attempt()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(tmp_path, tfm, name):
     argv = program(tfm, name, "--seconds", 1)
-    alone = run(argv).expect()
-    profiled, report = record(tmp_path, argv, hz=HZ)
+    alone = patiently(name, lambda: run(argv).expect())
+    profiled, report = patiently(name, lambda: record(tmp_path, argv, hz=HZ))
     assert steady(profiled.truth) == steady(alone.truth)
     assert profiled.stderr == alone.stderr
     assert report.samples > 0
