@@ -19,7 +19,6 @@
 #include "agent/frames.h"
 #include "agent/methods.h"
 #include "os/clock.h"
-#include "os/modules.h"
 #include "os/process.h"
 #include "os/thread.h"
 #include "os/watch.h"
