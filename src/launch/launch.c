@@ -11,6 +11,7 @@
 #include "launch/environment.h"
 #include "launch/process.h"
 #include "launch/record.h"
+#include "os/sampling_signal.h"
 #include "os/clock.h"
 
 #define SECOND_NS     UINT64_C(1000000000)
@@ -114,6 +115,11 @@ static int enter(void *context)
 		ret = dnp_environment_set(launch->agent, text);
 	if (ret < 0)
 		return ret;
+	/*
+	 * CoreCLR 8 gives its signals back to whom they belonged before it aborts: the sample that
+	 * comes between must find that they are ignored, or the program would die of it.
+	 */
+	signal(dnp_signal_number(), SIG_IGN);
 	execv(launch->program.path, launch->options.command);
 	return -errno;
 }
