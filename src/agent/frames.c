@@ -13,6 +13,7 @@
 #include "clr/r2r.h"
 #include "os/clock.h"
 #include "os/generation.h"
+#include "os/mem.h"
 #include "os/modules.h"
 #include "unwind/managed.h"
 #include "unwind/native.h"
@@ -31,57 +32,70 @@ struct cached {
 	uint8_t nature; /* enum dnp_nature */
 };
 
-static struct {
+struct dnp_frames {
+	struct dnp_writer *writer; /* borrowed */
+	enum dnp_frames_span span;
 	struct cached cache[CACHE_SLOTS];
 	struct dnp_u64map native;  /* module id, function → frame; the second half for the GC's */
 	struct dnp_u64map kernel;  /* address → frame */
 	struct dnp_u64map modules; /* hash of a managed module's name → module index */
 	struct dnp_u64map elf;     /* module id → module index */
+	struct dnp_u64map methods; /* number, kind of code → frame, where the methods do not know */
 	uint32_t next_frame, next_module;
 	uint32_t named[4]; /* frames of what has no name of its own */
 	uint32_t kernel_module;
-	void *jit; /* owned: the library, NULL: not found */
-	int ready;
-} frames;
+};
+
+static void *jit; /* owned: the JIT's library, NULL: not found */
 
 enum { NAMED_STUB, NAMED_UNKNOWN, NAMED_UNLOADED, NAMED_NOT_YET };
 
-static uint32_t define(struct dnp_drain *drain, struct dnp_rec_frame *rec)
+static uint32_t define(struct dnp_frames *frames, struct dnp_rec_frame *rec)
 {
-	rec->index = frames.next_frame++;
-	dnp_write_frame(&drain->writer, rec);
+	rec->index = frames->next_frame++;
+	dnp_write_frame(frames->writer, rec);
 	return (uint32_t)rec->index;
 }
 
-static uint32_t define_module(struct dnp_drain *drain, struct dnp_rec_module *rec)
+static uint32_t define_module(struct dnp_frames *frames, struct dnp_rec_module *rec)
 {
-	rec->index = frames.next_module++;
-	dnp_write_module(&drain->writer, rec);
+	rec->index = frames->next_module++;
+	dnp_write_module(frames->writer, rec);
 	return (uint32_t)rec->index;
+}
+
+struct dnp_frames *dnp_frames_new(struct dnp_writer *writer, enum dnp_frames_span span)
+{
+	struct dnp_frames *frames = dnp_mem_map(sizeof(*frames));
+
+	if (!frames)
+		return NULL;
+	frames->writer = writer;
+	frames->span = span;
+	return frames;
 }
 
 /* Module 0 is of code without a file; frame 0 is not used, so that 0 means "none" in tables. */
-static void prepare(struct dnp_drain *drain)
+static void prepare(struct dnp_frames *frames)
 {
-	if (frames.ready)
+	if (frames->next_frame)
 		return;
-	frames.ready = 1;
-	frames.next_frame = 1;
-	define_module(drain, &(struct dnp_rec_module){.kind = DNP_MODULE_OTHER});
+	frames->next_frame = 1;
+	define_module(frames, &(struct dnp_rec_module){.kind = DNP_MODULE_OTHER});
 }
 
-static uint32_t named(struct dnp_drain *drain, unsigned which)
+static uint32_t named(struct dnp_frames *frames, unsigned which)
 {
 	static const char *const names[] = {
 		"[stub]", "[unknown]", "[unloaded]", "[thread start, not sampled]"};
 
-	if (!frames.named[which])
-		frames.named[which] = define(drain,
+	if (!frames->named[which])
+		frames->named[which] = define(frames,
 			&(struct dnp_rec_frame){
 				.kind = DNP_FRAME_OTHER,
 				.name = dnp_str(names[which]),
 			});
-	return frames.named[which];
+	return frames->named[which];
 }
 
 static struct dnp_str base_name(struct dnp_str path)
@@ -102,39 +116,53 @@ static uint64_t hash_bytes(struct dnp_str bytes)
 	return hash;
 }
 
-static uint32_t managed_module(struct dnp_drain *drain, struct dnp_str path)
+static uint32_t managed_module(struct dnp_frames *frames, struct dnp_str path)
 {
 	uint64_t key = hash_bytes(path);
-	uint32_t *known = dnp_u64map_get(&frames.modules, key), index;
+	uint32_t *known = dnp_u64map_get(&frames->modules, key), index;
 
 	if (known)
 		return *known;
-	index = define_module(drain,
+	index = define_module(frames,
 		&(struct dnp_rec_module){
 			.kind = DNP_MODULE_MANAGED,
 			.path = path,
 			.name = base_name(path),
 		});
-	dnp_u64map_put(&frames.modules, key, index);
+	dnp_u64map_put(&frames->modules, key, index);
 	return index;
 }
 
-static uint32_t method_frame(
-	struct dnp_drain *drain, uint32_t number, enum dnp_frame_kind kind, unsigned *nature)
+/* Where a method's frame is kept; 0 as long as it has none. NULL: no memory. */
+static uint32_t *method_slot(struct dnp_frames *frames, uint32_t number, bool precompiled)
 {
-	uint32_t *frame = dnp_methods_frame(number, kind == DNP_FRAME_R2R);
+	uint64_t key = (uint64_t)number << 1 | precompiled;
+	uint32_t *slot;
+
+	if (frames->span == DNP_FRAMES_RECORDING)
+		return dnp_methods_frame(number, precompiled);
+	slot = dnp_u64map_get(&frames->methods, key);
+	if (!slot && !dnp_u64map_put(&frames->methods, key, 0))
+		slot = dnp_u64map_get(&frames->methods, key);
+	return slot;
+}
+
+static uint32_t method_frame(
+	struct dnp_frames *frames, uint32_t number, enum dnp_frame_kind kind, unsigned *nature)
+{
+	uint32_t *frame = method_slot(frames, number, kind == DNP_FRAME_R2R);
 	struct dnp_method_text text;
 
-	if (*frame)
+	if (frame && *frame)
 		return *frame;
-	if (!dnp_methods_text(number, &text)) {
+	if (!frame || !dnp_methods_text(number, &text)) {
 		*nature |= DNP_NATURE_UNKNOWN;
-		return named(drain, NAMED_UNKNOWN);
+		return named(frames, NAMED_UNKNOWN);
 	}
-	*frame = define(drain,
+	*frame = define(frames,
 		&(struct dnp_rec_frame){
 			.kind = kind,
-			.module = managed_module(drain, text.module),
+			.module = managed_module(frames, text.module),
 			.function = text.token,
 			.name = text.name,
 			.flags = text.flags,
@@ -142,25 +170,26 @@ static uint32_t method_frame(
 	return *frame;
 }
 
-static uint32_t jit_frame(struct dnp_drain *drain, uintptr_t pc, uint64_t time_ns, unsigned *nature)
+static uint32_t jit_frame(
+	struct dnp_frames *frames, uintptr_t pc, uint64_t time_ns, unsigned *nature)
 {
 	struct dnp_code code;
 
 	if (!dnp_codemap_find_at(dnp_walk_codemap(), pc, time_ns, &code)) {
 		*nature |= DNP_NATURE_UNKNOWN;
-		return named(drain, NAMED_UNLOADED);
+		return named(frames, NAMED_UNLOADED);
 	}
 	if (!code.method) {
 		*nature |= DNP_NATURE_UNKNOWN;
-		return named(drain, NAMED_UNKNOWN);
+		return named(frames, NAMED_UNKNOWN);
 	}
 	if ((code.flags & DNP_CODE_FUNCLET) && !(code.flags & DNP_CODE_CATCH))
 		*nature |= DNP_NATURE_PART;
-	return method_frame(drain, code.method,
+	return method_frame(frames, code.method,
 		code.flags & DNP_CODE_DYNAMIC ? DNP_FRAME_DYNAMIC : DNP_FRAME_MANAGED, nature);
 }
 
-static uint32_t r2r_frame(struct dnp_drain *drain, uintptr_t pc, unsigned *nature)
+static uint32_t r2r_frame(struct dnp_frames *frames, uintptr_t pc, unsigned *nature)
 {
 	FunctionID function = 0;
 	ReJITID rejit;
@@ -172,19 +201,19 @@ static uint32_t r2r_frame(struct dnp_drain *drain, uintptr_t pc, unsigned *natur
 		number = dnp_methods_number(function);
 	if (!number) {
 		*nature |= DNP_NATURE_UNKNOWN;
-		return named(drain, NAMED_UNKNOWN);
+		return named(frames, NAMED_UNKNOWN);
 	}
-	return method_frame(drain, number, DNP_FRAME_R2R, nature);
+	return method_frame(frames, number, DNP_FRAME_R2R, nature);
 }
 
-static uint32_t elf_module(struct dnp_drain *drain, const struct dnp_elf_module *module)
+static uint32_t elf_module(struct dnp_frames *frames, const struct dnp_elf_module *module)
 {
-	uint32_t *known = dnp_u64map_get(&frames.elf, module->id), index;
+	uint32_t *known = dnp_u64map_get(&frames->elf, module->id), index;
 	struct dnp_str path = dnp_str(module->path);
 
 	if (known)
 		return *known;
-	index = define_module(drain,
+	index = define_module(frames,
 		&(struct dnp_rec_module){
 			.kind = DNP_MODULE_NATIVE,
 			.path = path,
@@ -192,7 +221,7 @@ static uint32_t elf_module(struct dnp_drain *drain, const struct dnp_elf_module 
 			.build_id = {(const char *)module->build_id, module->build_id_bytes},
 			.base = module->bias,
 		});
-	dnp_u64map_put(&frames.elf, module->id, index);
+	dnp_u64map_put(&frames->elf, module->id, index);
 	return index;
 }
 
@@ -209,7 +238,7 @@ static unsigned native_flags(const struct dnp_elf_module *module, int collecting
 }
 
 static uint32_t native_frame(
-	struct dnp_drain *drain, uintptr_t pc, uint64_t time_ns, int collecting, unsigned *nature)
+	struct dnp_frames *frames, uintptr_t pc, uint64_t time_ns, int collecting, unsigned *nature)
 {
 	const struct dnp_elf_module *module = dnp_module_find_at(pc, time_ns);
 	uint64_t function, key;
@@ -218,7 +247,7 @@ static uint32_t native_frame(
 
 	if (!module) {
 		*nature |= DNP_NATURE_UNKNOWN;
-		return named(drain, NAMED_UNLOADED);
+		return named(frames, NAMED_UNLOADED);
 	}
 	if (!dnp_native_function(module, pc, &function))
 		function = pc - module->bias;
@@ -226,46 +255,46 @@ static uint32_t native_frame(
 	/* Offsets in files stay far below 2^44: the key holds module, kind and offset. */
 	key = (uint64_t)module->id << 46 | (uint64_t)flags << 44 |
 		(function & ((UINT64_C(1) << 44) - 1));
-	known = dnp_u64map_get(&frames.native, key);
+	known = dnp_u64map_get(&frames->native, key);
 	if (known)
 		return *known;
-	frame = define(drain,
+	frame = define(frames,
 		&(struct dnp_rec_frame){
 			.kind = DNP_FRAME_NATIVE,
-			.module = elf_module(drain, module),
+			.module = elf_module(frames, module),
 			.function = function,
 			.flags = flags,
 		});
-	dnp_u64map_put(&frames.native, key, frame);
+	dnp_u64map_put(&frames->native, key, frame);
 	return frame;
 }
 
-static uint32_t kernel_frame(struct dnp_drain *drain, uintptr_t address)
+static uint32_t kernel_frame(struct dnp_frames *frames, uintptr_t address)
 {
 	/* The word keeps 56 bits of an address whose upper bits are all set. */
 	uint64_t pc = (uint64_t)address | UINT64_C(0xff) << DNP_FRAME_SHIFT;
-	uint32_t *known = dnp_u64map_get(&frames.kernel, pc), frame;
+	uint32_t *known = dnp_u64map_get(&frames->kernel, pc), frame;
 
 	if (known)
 		return *known;
-	if (!frames.kernel_module)
-		frames.kernel_module = define_module(drain,
+	if (!frames->kernel_module)
+		frames->kernel_module = define_module(frames,
 			&(struct dnp_rec_module){
 				.kind = DNP_MODULE_KERNEL,
 				.path = dnp_str("[kernel]"),
 				.name = dnp_str("[kernel]"),
 			});
-	frame = define(drain,
+	frame = define(frames,
 		&(struct dnp_rec_frame){
 			.kind = DNP_FRAME_KERNEL,
-			.module = frames.kernel_module,
+			.module = frames->kernel_module,
 			.function = pc,
 		});
-	dnp_u64map_put(&frames.kernel, pc, frame);
+	dnp_u64map_put(&frames->kernel, pc, frame);
 	return frame;
 }
 
-static uint32_t look_up(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
+static uint32_t look_up(struct dnp_frames *frames, dnp_frame_word word, uint64_t time_ns,
 	int collecting, unsigned *nature)
 {
 	/* A return address belongs to the call before it. */
@@ -273,33 +302,33 @@ static uint32_t look_up(struct dnp_drain *drain, dnp_frame_word word, uint64_t t
 
 	switch (DNP_FRAME_KIND(word)) {
 	case DNP_WALK_JIT:
-	case DNP_WALK_DYNAMIC: return jit_frame(drain, pc, time_ns, nature);
-	case DNP_WALK_R2R: return r2r_frame(drain, pc, nature);
-	case DNP_WALK_NATIVE: return native_frame(drain, pc, time_ns, collecting, nature);
-	case DNP_WALK_KERNEL: return kernel_frame(drain, DNP_FRAME_ADDR(word));
-	case DNP_WALK_STUB: return named(drain, NAMED_STUB);
-	case DNP_WALK_NOT_YET: return named(drain, NAMED_NOT_YET);
-	default: *nature |= DNP_NATURE_UNKNOWN; return named(drain, NAMED_UNKNOWN);
+	case DNP_WALK_DYNAMIC: return jit_frame(frames, pc, time_ns, nature);
+	case DNP_WALK_R2R: return r2r_frame(frames, pc, nature);
+	case DNP_WALK_NATIVE: return native_frame(frames, pc, time_ns, collecting, nature);
+	case DNP_WALK_KERNEL: return kernel_frame(frames, DNP_FRAME_ADDR(word));
+	case DNP_WALK_STUB: return named(frames, NAMED_STUB);
+	case DNP_WALK_NOT_YET: return named(frames, NAMED_NOT_YET);
+	default: *nature |= DNP_NATURE_UNKNOWN; return named(frames, NAMED_UNKNOWN);
 	}
 }
 
-uint32_t dnp_frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
+uint32_t dnp_frames_of(struct dnp_frames *frames, dnp_frame_word word, uint64_t time_ns,
 	int collecting, unsigned *nature)
 {
 	uint64_t generation = dnp_generation();
 	struct cached *slot =
-		&frames.cache[word * UINT64_C(0x9e3779b97f4a7c15) >> 51 & (CACHE_SLOTS - 1)];
+		&frames->cache[word * UINT64_C(0x9e3779b97f4a7c15) >> 51 & (CACHE_SLOTS - 1)];
 
 	if (slot->word == word && slot->generation == generation &&
 		slot->collecting == !!collecting && slot->frame) {
 		*nature = slot->nature;
 		return slot->frame;
 	}
-	prepare(drain);
+	prepare(frames);
 	*slot = (struct cached){
 		.word = word,
 		.generation = generation,
-		.frame = look_up(drain, word, time_ns, collecting, nature),
+		.frame = look_up(frames, word, time_ns, collecting, nature),
 		.collecting = !!collecting,
 		.nature = (uint8_t)*nature,
 	};
@@ -308,7 +337,7 @@ uint32_t dnp_frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t tim
 
 void dnp_frames_load_jit(void)
 {
-	static const char runtime[] = "libcoreclr.so", jit[] = "libclrjit.so";
+	static const char runtime[] = "libcoreclr.so", compiler[] = "libclrjit.so";
 	const struct dnp_elf_module *module;
 	char path[4096];
 
@@ -318,9 +347,9 @@ void dnp_frames_load_jit(void)
 
 		if (name.n != sizeof(runtime) - 1 || memcmp(name.p, runtime, name.n))
 			continue;
-		if (snprintf(path, sizeof(path), "%.*s%s", (int)(whole.n - name.n), whole.p, jit) <
-			(int)sizeof(path))
-			frames.jit = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+		if (snprintf(path, sizeof(path), "%.*s%s", (int)(whole.n - name.n), whole.p,
+			    compiler) < (int)sizeof(path))
+			jit = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 		return;
 	}
 }
@@ -337,27 +366,34 @@ void dnp_frames_reclaim(uint64_t before_ns)
 	dnp_methods_reclaim(before_ns);
 }
 
-size_t dnp_frames_bytes(void)
+size_t dnp_frames_bytes(const struct dnp_frames *frames)
 {
 	struct dnp_codemap_stats code;
 	struct dnp_native_stats native;
 
 	dnp_codemap_stats(dnp_walk_codemap(), &code);
 	dnp_native_stats(&native);
-	return sizeof(frames) + code.bytes + native.bytes +
-		(frames.native.capacity + frames.kernel.capacity + frames.elf.capacity +
-			frames.modules.capacity) *
+	return sizeof(*frames) + code.bytes + native.bytes +
+		(frames->native.capacity + frames->kernel.capacity + frames->elf.capacity +
+			frames->modules.capacity + frames->methods.capacity) *
 		16;
 }
 
-void dnp_frames_done(void)
+void dnp_frames_free(struct dnp_frames *frames)
 {
-	dnp_u64map_done(&frames.native);
-	dnp_u64map_done(&frames.kernel);
-	dnp_u64map_done(&frames.modules);
-	dnp_u64map_done(&frames.elf);
-	frames.ready = 0;
-	if (frames.jit)
-		dlclose(frames.jit);
-	frames.jit = NULL;
+	if (!frames)
+		return;
+	dnp_u64map_done(&frames->native);
+	dnp_u64map_done(&frames->kernel);
+	dnp_u64map_done(&frames->modules);
+	dnp_u64map_done(&frames->elf);
+	dnp_u64map_done(&frames->methods);
+	dnp_mem_unmap(frames, sizeof(*frames));
+}
+
+void dnp_frames_unload_jit(void)
+{
+	if (jit)
+		dlclose(jit);
+	jit = NULL;
 }

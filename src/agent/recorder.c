@@ -33,6 +33,7 @@
 
 static struct {
 	struct dnp_drain drain;
+	struct dnp_frames *frames; /* owned: the recording's */
 	struct dnp_own_thread thread;
 	_Atomic int tid;
 	_Atomic uint32_t stop; /* enum dnp_end_reason, 0: go on */
@@ -114,10 +115,17 @@ static void write_event(struct dnp_writer *writer)
 		});
 }
 
+static uint32_t frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
+	int collecting, unsigned *nature)
+{
+	(void)drain;
+	return dnp_frames_of(recorder.frames, word, time_ns, collecting, nature);
+}
+
 static size_t agent_bytes(void)
 {
 	return dnp_threads_bytes() + dnp_intern_bytes(&recorder.drain.intern) +
-		dnp_methods_bytes() + dnp_frames_bytes();
+		dnp_methods_bytes() + dnp_frames_bytes(recorder.frames);
 }
 
 static void publish(void)
@@ -171,7 +179,9 @@ static void finish(enum dnp_end_reason reason)
 	}
 	dnp_watch_close();
 	dnp_threads_done();
-	dnp_frames_done();
+	dnp_frames_free(recorder.frames);
+	recorder.frames = NULL;
+	dnp_frames_unload_jit();
 }
 
 /* One round: what is new in the process, then the samples; a full one now and then (`tick`). */
@@ -257,7 +267,10 @@ int dnp_recorder_start(struct dnp_err *err)
 	if (failed)
 		return dnp_err(err, failed, "the recording cannot be written: %s; make room for it",
 			strerror(-failed));
-	recorder.drain.frame_of = dnp_frame_of;
+	recorder.frames = dnp_frames_new(&recorder.drain.writer, DNP_FRAMES_RECORDING);
+	if (!recorder.frames)
+		return dnp_err(err, -ENOMEM, "no memory for the recorder");
+	recorder.drain.frame_of = frame_of;
 	if (session)
 		recorder.launcher_start = dnp_process_start_ticks(session->launcher_pid);
 	dnp_frames_load_jit();
