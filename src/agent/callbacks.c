@@ -12,6 +12,7 @@
 #include "format/rec.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "unwind/code.h"
 
 static _Atomic int recording;
 
@@ -112,7 +113,7 @@ static HRESULT DNP_COM on_module_loaded(ICorProfilerCallback *self, ModuleID mod
 {
 	(void)self;
 	if (SUCCEEDED(status) && atomic_load_explicit(&recording, memory_order_relaxed))
-		dnp_methods_module_loaded(module);
+		dnp_code_module_loaded(&dnp_agent.info, module);
 	return S_OK;
 }
 

@@ -2,7 +2,6 @@
 #include "agent/frames.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -15,6 +14,7 @@
 #include "os/generation.h"
 #include "os/mem.h"
 #include "os/modules.h"
+#include "unwind/code.h"
 #include "unwind/managed.h"
 #include "unwind/native.h"
 
@@ -337,21 +337,7 @@ uint32_t dnp_frames_of(struct dnp_frames *frames, dnp_frame_word word, uint64_t 
 
 void dnp_frames_load_jit(void)
 {
-	static const char runtime[] = "libcoreclr.so", compiler[] = "libclrjit.so";
-	const struct dnp_elf_module *module;
-	char path[4096];
-
-	dnp_modules_refresh(dnp_now_ns());
-	for (size_t i = 0; (module = dnp_module_get(i)); i++) {
-		struct dnp_str whole = dnp_str(module->path), name = base_name(whole);
-
-		if (name.n != sizeof(runtime) - 1 || memcmp(name.p, runtime, name.n))
-			continue;
-		if (snprintf(path, sizeof(path), "%.*s%s", (int)(whole.n - name.n), whole.p,
-			    compiler) < (int)sizeof(path))
-			jit = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-		return;
-	}
+	jit = dnp_code_load_jit();
 }
 
 void dnp_frames_refresh(void)

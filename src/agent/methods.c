@@ -12,14 +12,13 @@
 #include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "clr/names.h"
-#include "clr/r2r.h"
 #include "format/rec.h"
 #include "os/clock.h"
+#include "unwind/code.h"
 #include "unwind/managed.h"
 
 #define CHUNK_METHODS 512u
 #define CHUNKS        2048u /* a million methods */
-#define CODES_MAX     64u   /* native versions of one method that are looked at */
 
 struct method {
 	FunctionID function;
@@ -248,31 +247,9 @@ static uint32_t number_of(FunctionID function, bool dynamic)
 	return describe(function, &text) ? number_eager(function, &text) : 0;
 }
 
-static void note_code(FunctionID function, uint32_t number, uintptr_t start, bool dynamic)
-{
-	COR_PRF_CODE_INFO infos[4];
-	uint32_t n = 0;
-
-	if (FAILED(dnp_com(
-		    dnp_agent.info.com, GetCodeInfo4, start, DNP_ARRAY_SIZE(infos), &n, infos)))
-		return;
-	for (uint32_t i = 0; i < n && i < DNP_ARRAY_SIZE(infos); i++)
-		dnp_jit_code_register(function, infos[i].startAddress, (uint32_t)infos[i].size,
-			number, dynamic, dnp_now_ns());
-}
-
 void dnp_methods_compiled(FunctionID function, bool dynamic)
 {
-	uintptr_t starts[CODES_MAX];
-	uint32_t n = 0, number = number_of(function, dynamic);
-
-	if (FAILED(dnp_com(dnp_agent.info.com, GetNativeCodeStartAddresses, function, 0, CODES_MAX,
-		    &n, starts)))
-		return;
-	for (uint32_t i = 0; i < n && i < CODES_MAX; i++)
-		/* The list holds precompiled code too, and what earlier calls have told. */
-		if (!dnp_r2r_find(starts[i]) && !dnp_jit_code_known(starts[i], number))
-			note_code(function, number, starts[i], dynamic);
+	dnp_code_compiled(&dnp_agent.info, function, number_of(function, dynamic), dynamic);
 }
 
 static bool is_dead(uint32_t number, void *context)
@@ -329,18 +306,6 @@ void dnp_methods_reclaim(uint64_t before_ns)
 		unused = number;
 	}
 	pthread_mutex_unlock(&lock);
-}
-
-void dnp_methods_module_loaded(ModuleID module)
-{
-	const uint8_t *base = NULL;
-	uint32_t length, flags = 0;
-	AssemblyID assembly;
-
-	if (SUCCEEDED(dnp_com(dnp_agent.info.com, GetModuleInfo2, module, &base, 0, &length, NULL,
-		    &assembly, &flags)) &&
-		base && !(flags & COR_PRF_MODULE_FLAT_LAYOUT))
-		dnp_r2r_add((uintptr_t)base);
 }
 
 uint32_t *dnp_methods_frame(uint32_t number, bool precompiled)

@@ -35,9 +35,6 @@ void dnp_methods_compiled(FunctionID function, bool dynamic);
 void dnp_methods_dynamic_unloaded(FunctionID function);
 void dnp_methods_module_unloading(ModuleID module);
 
-/* A module was loaded: its precompiled code, if it has some, can be walked from now on. */
-void dnp_methods_module_loaded(ModuleID module);
-
 /* The number of a method by its FunctionID (precompiled code); made when new. 0: no memory. */
 uint32_t dnp_methods_number(FunctionID function);
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the runtime tells a profiler of code, put where walks find it: methods that were compiled
+ * (unwind/managed.h), modules with precompiled code (clr/r2r.h), and the JIT's own library.
+ *
+ * Called from the runtime's callbacks, on any thread; not in handlers.
+ */
+#ifndef DNP_UNWIND_CODE_H
+#define DNP_UNWIND_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clr/info.h"
+
+/*
+ * A method was compiled: all of its code that is not known yet is. `method` is the caller's number.
+ * What the runtime does not tell, or what there is no memory for, is left out.
+ */
+void dnp_code_compiled(
+	const struct dnp_info *info, FunctionID function, uint32_t method, bool dynamic);
+
+/* A module was loaded: its precompiled code, if it has some, can be walked from now on. */
+void dnp_code_module_loaded(const struct dnp_info *info, ModuleID module);
+
+/*
+ * Loads the JIT's library, which the runtime will load a moment later: so its unwind tables are
+ * there before it first works. Returns what dlclose takes, NULL: not found.
+ */
+void *dnp_code_load_jit(void);
+
+#endif
