@@ -16,12 +16,12 @@ _dnprof()
 	# begin bash
 	local commands="run report help"
 	local -A options=(
-		[run]="-h --help -o --output -e --event -F --frequency -i --interval -d --duration --children --depth --source -q --quiet -v --verbose"
+		[run]="-h --help -o --output -e --event -F --frequency -i --interval -d --duration --children --depth --engine --source -q --quiet -v --verbose"
 		[report]="-h --help --json -e --event -n --top -t --threads --tree --min --thread --include --exclude -o --output"
 		[help]="-h --help"
 	)
 	local -A arguments=(
-		[run]=" -o=FILE --output=FILE -e=LIST --event=LIST -F=HZ --frequency=HZ -i=TIME --interval=TIME -d=SECONDS --duration=SECONDS --depth=N --source=SOURCE "
+		[run]=" -o=FILE --output=FILE -e=LIST --event=LIST -F=HZ --frequency=HZ -i=TIME --interval=TIME -d=SECONDS --duration=SECONDS --depth=N --engine=ENGINE --source=SOURCE "
 		[report]=" -e=EVENT --event=EVENT -n=N --top=N --min=PERCENT --thread=THREADS --include=PATTERNS --exclude=PATTERNS -o=FILE --output=FILE "
 		[help]=" "
 	)

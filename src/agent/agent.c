@@ -151,7 +151,11 @@ static HRESULT set_events(struct dnp_err *err)
 	uint32_t low = COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS |
 		COR_PRF_MONITOR_JIT_COMPILATION;
 	uint32_t high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS | COR_PRF_HIGH_BASIC_GC;
-	HRESULT hr = dnp_com(dnp_agent.info.com, SetEventMask2, low, high);
+	HRESULT hr;
+
+	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
+		low |= dnp_agent.engines[i]->events_low;
+	hr = dnp_com(dnp_agent.info.com, SetEventMask2, low, high);
 
 	if (FAILED(hr))
 		dnp_err(err, -EINVAL,
@@ -168,9 +172,44 @@ struct dnp_thread *dnp_agent_thread(int tid, int before)
 	if (thread && is_new) {
 		if (before)
 			atomic_fetch_or(&thread->flags, DNP_THREAD_LATE);
-		dnp_agent.engine->thread_begin(thread);
+		for (unsigned i = 0; i < dnp_agent.n_engines; i++)
+			if (dnp_agent.engines[i]->thread_begin)
+				dnp_agent.engines[i]->thread_begin(thread);
 	}
 	return thread;
+}
+
+/* Which engines the options ask for. */
+static int choose_engines(struct dnp_err *err)
+{
+	const struct dnp_agent_options *options = &dnp_agent.options;
+	struct dnp_str rest = dnp_str(options->event), event;
+
+	while (dnp_str_cut(&rest, ',', &event)) {
+		const struct dnp_engine *engine = dnp_engine_find(event, options->engine);
+
+		if (!engine)
+			return dnp_err(err, -EINVAL, "'%.*s' cannot be recorded in this way",
+				(int)event.n, event.p);
+		if (dnp_agent.n_engines == DNP_EVENTS_MAX)
+			return dnp_err(err, -E2BIG, "more than %d events at once", DNP_EVENTS_MAX);
+		dnp_agent.engines[dnp_agent.n_engines++] = engine;
+	}
+	return 0;
+}
+
+static int start_engines(struct dnp_err *err)
+{
+	static const struct dnp_engine_setting setting = {
+		.options = &dnp_agent.options,
+		.info = &dnp_agent.info,
+		.is_ours = dnp_recorder_owns,
+	};
+	int failed = 0;
+
+	for (unsigned i = 0; i < dnp_agent.n_engines && !failed; i++)
+		failed = dnp_agent.engines[i]->start(&setting, i, err);
+	return failed;
 }
 
 static HRESULT start(IUnknown *unknown, struct dnp_err *err)
@@ -192,7 +231,8 @@ static HRESULT start(IUnknown *unknown, struct dnp_err *err)
 	if (!dnp_agent.options.dir[0])
 		clean_environment();
 	read_runtime_version();
-	dnp_agent.engine = &dnp_engine_cpu;
+	if (choose_engines(err))
+		return E_INVALIDARG;
 	dnp_threads_init(dnp_agent.options.depth);
 	if (!dnp_walk_codemap()) {
 		dnp_err(err, -ENOMEM, "no memory for the map of managed code");
@@ -201,8 +241,7 @@ static HRESULT start(IUnknown *unknown, struct dnp_err *err)
 	hr = set_events(err);
 	if (FAILED(hr))
 		return hr;
-	return dnp_agent.engine->start(&dnp_agent.options, err) || dnp_recorder_start(err) ? E_FAIL
-											   : S_OK;
+	return start_engines(err) || dnp_recorder_start(err) ? E_FAIL : S_OK;
 }
 
 HRESULT dnp_agent_start(IUnknown *unknown, int *recording)

@@ -23,7 +23,8 @@
 struct dnp_agent {
 	struct dnp_info info;
 	struct dnp_agent_options options;
-	const struct dnp_engine *engine;
+	const struct dnp_engine *engines[DNP_EVENTS_MAX]; /* by event index */
+	unsigned n_engines;
 	struct dnp_session *session;   /* borrowed from its mapping; NULL: none */
 	struct dnp_session_slot *slot; /* NULL: none */
 	char runtime[64];              /* version, as 10.0.12 */

@@ -100,19 +100,21 @@ static void write_process(struct dnp_writer *writer)
 	dnp_write_process(writer, &rec);
 }
 
-static void write_event(struct dnp_writer *writer)
+static void write_events(struct dnp_writer *writer)
 {
-	const char *note = dnp_agent.engine->note();
+	for (unsigned i = 0; i < dnp_agent.n_engines; i++) {
+		const struct dnp_engine *engine = dnp_agent.engines[i];
 
-	dnp_write_event(writer,
-		&(struct dnp_rec_event){
-			.index = 0,
-			.name = dnp_str(dnp_agent.engine->name),
-			.unit = dnp_str("samples"),
-			.interval_ns = dnp_agent.options.interval_ns,
-			.source = dnp_str(dnp_agent.engine->source()),
-			.note = dnp_str(note),
-		});
+		dnp_write_event(writer,
+			&(struct dnp_rec_event){
+				.index = i,
+				.name = dnp_str(engine->event),
+				.unit = dnp_str("samples"),
+				.interval_ns = dnp_agent.options.interval_ns,
+				.source = dnp_str(engine->source()),
+				.note = dnp_str(engine->note()),
+			});
+	}
 }
 
 static uint32_t frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
@@ -131,11 +133,13 @@ static size_t agent_bytes(void)
 static void publish(void)
 {
 	struct dnp_session_slot *slot = dnp_agent.slot;
+	uint64_t samples, lost;
 
 	if (!slot)
 		return;
-	atomic_store_explicit(&slot->samples, recorder.drain.samples, memory_order_relaxed);
-	atomic_store_explicit(&slot->lost, recorder.drain.lost, memory_order_relaxed);
+	dnp_drain_totals(&recorder.drain, &samples, &lost);
+	atomic_store_explicit(&slot->samples, samples, memory_order_relaxed);
+	atomic_store_explicit(&slot->lost, lost, memory_order_relaxed);
 	atomic_store_explicit(&slot->bytes, recorder.drain.writer.written, memory_order_relaxed);
 }
 
@@ -159,13 +163,27 @@ static enum dnp_end_reason end_wanted(unsigned tick, int failed)
 	return 0;
 }
 
+static void tell_failure(unsigned event, const char *reason, uint64_t count)
+{
+	dnp_drain_failure(&recorder.drain, event, reason, count);
+}
+
+static void write_stats(void)
+{
+	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
+		if (dnp_agent.engines[i]->failures)
+			dnp_agent.engines[i]->failures(i, tell_failure);
+	dnp_drain_stats(&recorder.drain, agent_bytes());
+}
+
 static void finish(enum dnp_end_reason reason)
 {
 	int failed;
 
-	dnp_agent.engine->stop();
+	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
+		dnp_agent.engines[i]->stop();
 	failed = dnp_drain_round(&recorder.drain, 1);
-	dnp_drain_stats(&recorder.drain, agent_bytes());
+	write_stats();
 	publish();
 	if (!failed)
 		failed = dnp_drain_close(&recorder.drain, reason);
@@ -194,7 +212,7 @@ static int work(unsigned tick)
 	look_for_threads(tick);
 	failed = dnp_drain_round(&recorder.drain, tick % LOOK_EVERY == 0);
 	if (tick % STATS_EVERY == 0)
-		dnp_drain_stats(&recorder.drain, agent_bytes());
+		write_stats();
 	if (tick % FLUSH_EVERY == 0)
 		dnp_writer_flush(&recorder.drain.writer);
 	dnp_frames_reclaim(quiet_ns);
@@ -230,7 +248,7 @@ static void *record(void *context)
 	atomic_store(&recorder.tid, dnp_thread_id());
 	dnp_thread_set_name("dnprof");
 	write_process(&recorder.drain.writer);
-	write_event(&recorder.drain.writer);
+	write_events(&recorder.drain.writer);
 	dnp_writer_flush(&recorder.drain.writer);
 	if (dnp_agent.slot)
 		dnp_session_slot_set(dnp_agent.slot, DNP_SLOT_RECORDING);
@@ -262,7 +280,8 @@ int dnp_recorder_start(struct dnp_err *err)
 {
 	struct dnp_session *session = dnp_agent.session;
 	int before = 1;
-	int failed = dnp_drain_open(&recorder.drain, dnp_agent.fd, random_number());
+	int failed =
+		dnp_drain_open(&recorder.drain, dnp_agent.fd, random_number(), dnp_agent.n_engines);
 
 	if (failed)
 		return dnp_err(err, failed, "the recording cannot be written: %s; make room for it",

@@ -45,36 +45,72 @@ static int parse_rate(const struct dnp_values *values, uint64_t *interval_ns)
 	return DNP_EXIT_DONE;
 }
 
-static int parse_source(const char *text, enum dnp_source_choice *source)
+/* Which of the words `text` is; -1 with a message: none. */
+static int choose(const char *option, const char *text, const char *const words[])
 {
-	static const char *const names[] = {"auto", "perf", "timer"};
+	char list[128] = "";
 
-	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++) {
-		if (!strcmp(text, names[i])) {
-			*source = (enum dnp_source_choice)i;
-			return DNP_EXIT_DONE;
-		}
+	for (int i = 0; words[i]; i++) {
+		if (!strcmp(text, words[i]))
+			return i;
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
+			words[i]);
 	}
-	return dnp_usage("run", "--source %s: not one of auto, perf, timer", text);
+	dnp_usage("run", "--%s %s: not one of %s", option, text, list);
+	return -1;
+}
+
+/* What this version can record. */
+static const char *const event_names[] = {"cpu", NULL};
+
+/* A list of events, each at most once. */
+static int parse_events(const char *text)
+{
+	struct dnp_str rest = dnp_str(text), event;
+	unsigned seen = 0;
+
+	if (!rest.n || rest.p[rest.n - 1] == ',')
+		return dnp_usage("run", "-e %s: an event is missing", text);
+	while (dnp_str_cut(&rest, ',', &event)) {
+		unsigned i = 0;
+
+		while (event_names[i] && !dnp_str_eq(event, dnp_str(event_names[i])))
+			i++;
+		if (!event_names[i])
+			return dnp_usage("run",
+				"-e %.*s: cannot be recorded; this version records cpu",
+				(int)event.n, event.p);
+		if (seen & 1u << i)
+			return dnp_usage("run", "-e %s: %s is named twice", text, event_names[i]);
+		seen |= 1u << i;
+	}
+	return DNP_EXIT_DONE;
 }
 
 static int parse_agent(const struct dnp_values *values, struct dnp_agent_options *agent)
 {
-	const char *event = values->text[OPT(event)], *depth = values->text[OPT(depth)];
+	static const char *const sources[] = {"auto", "perf", "timer", NULL};
+	static const char *const engines[] = {"signal", NULL};
+	const char *events = values->text[OPT(event)], *depth = values->text[OPT(depth)];
 	uint64_t frames;
-	int status;
+	int status = parse_events(events);
+	int source, engine;
 
 	dnp_agent_options_init(agent);
-	if (strcmp(event, "cpu"))
-		return dnp_usage(
-			"run", "-e %s: cannot be recorded; this version records cpu", event);
+	if (status)
+		return status;
 	if (!dnp_parse_count(depth, 1, 65536, &frames))
 		return dnp_usage("run", "--depth %s: not a number from 1 to 65536", depth);
-	snprintf(agent->event, sizeof(agent->event), "%s", event);
+	source = choose("source", values->text[OPT(source)], sources);
+	engine = source < 0 ? -1 : choose("engine", values->text[OPT(engine)], engines);
+	if (engine < 0)
+		return DNP_EXIT_USAGE;
+	agent->source = (enum dnp_source_choice)source;
+	agent->engine = (enum dnp_engine_choice)engine;
+	snprintf(agent->event, sizeof(agent->event), "%s", events);
 	agent->depth = (uint32_t)frames;
 	agent->verbose = values->given[OPT(verbose)] > 0;
-	status = parse_source(values->text[OPT(source)], &agent->source);
-	return status ? status : parse_rate(values, &agent->interval_ns);
+	return parse_rate(values, &agent->interval_ns);
 }
 
 static bool ends_with(const char *text, const char *ending)

@@ -42,6 +42,12 @@ enum dnp_source_choice {
 	DNP_SOURCE_TIMER = 2,
 };
 
+/* How stacks are taken. */
+enum dnp_engine_choice {
+	DNP_ENGINE_SIGNAL = 0,   /* by each thread itself, in a signal handler */
+	DNP_ENGINE_SNAPSHOT = 1, /* by the runtime, while it is suspended */
+};
+
 struct dnp_agent_options {
 #define DNP_NUMBER(name, type, min, max, initial, doc) type name;
 #define DNP_CHOICE(name, type, words, initial, doc)    enum type name;

@@ -49,6 +49,7 @@ enum dnp_frame_flags {
 enum dnp_sample_flags {
 	DNP_SAMPLE_TRUNCATED = 1, /* the stack was cut at the greatest depth; the root is missing */
 	DNP_SAMPLE_INCOMPLETE = 2, /* the walk ended before the thread's start */
+	DNP_SAMPLE_WAITING = 4,    /* the thread did not run: it slept or waited */
 };
 
 enum dnp_loss_reason {
@@ -58,6 +59,7 @@ enum dnp_loss_reason {
 	DNP_LOSS_STACK = 4,  /* the thread ran on a stack that is not its own */
 	DNP_LOSS_MEMORY = 5, /* no memory for the thread's record */
 	DNP_LOSS_WRITE = 6,  /* the recording could not be written */
+	DNP_LOSS_COUNT
 };
 
 enum dnp_end_reason {

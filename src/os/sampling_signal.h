@@ -21,9 +21,12 @@ typedef int (*dnp_signal_handler)(const siginfo_t *info, void *context);
 /* The runtime's activation signal. */
 int dnp_signal_number(void);
 
+#define DNP_SIGNAL_HANDLERS_MAX 4
+
 /*
- * Puts `handler` before the runtime's own. Fails with -ENOTSUP, and says why, when the runtime does
- * not keep the signal away from its alternative stacks.
+ * Puts `handler` before the runtime's own, behind those of ours that are there; once there it
+ * stays. Fails with -ENOTSUP, and says why, when the runtime does not keep the signal away from its
+ * alternative stacks. One thread at a time.
  */
 int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err);
 

@@ -11,15 +11,15 @@
 #include "store/sample.h"
 
 #define INTERN_SLOTS (UINT32_C(1) << 18) /* 3 MiB, 196,608 nodes before it starts anew */
-#define EVENT_CPU    0
 
-int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording)
+int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording, unsigned n_events)
 {
 	uint32_t depth = dnp_threads_depth();
 	int failed = dnp_intern_init(&drain->intern, INTERN_SLOTS);
 
 	if (failed)
 		return failed;
+	drain->n_events = n_events;
 	drain->frames = malloc(depth * sizeof(*drain->frames));
 	drain->encoded = malloc((size_t)depth * DNP_VARINT_MAX);
 	if (!drain->frames || !drain->encoded)
@@ -72,11 +72,11 @@ static uint32_t above_managed(const struct dnp_drain *drain, const struct dnp_sa
 }
 
 /*
- * Where a sample stands in the trie: its shared part is known by the thread's path, the rest is
- * interned. Leaves thread->path at the sample; returns its depth.
+ * Where a sample stands in the trie: its shared part is known by the feed's path, the rest is
+ * interned. Leaves feed->path at the sample; returns its depth.
  */
 static uint32_t intern_stack(
-	struct dnp_drain *drain, struct dnp_thread *thread, const struct dnp_sample *sample)
+	struct dnp_drain *drain, struct dnp_feed *feed, const struct dnp_sample *sample)
 {
 	uint32_t top = sample->flags & DNP_SAMPLE_COLLECTING ? above_managed(drain, sample) : 0;
 	uint32_t depth = sample->shared;
@@ -84,7 +84,7 @@ static uint32_t intern_stack(
 	struct chain chain = {0};
 
 	if (depth)
-		at = thread->path[depth - 1];
+		at = feed->path[depth - 1];
 	dnp_intern_make_room(&drain->intern, sample->written);
 	for (uint32_t i = sample->written; i-- > 0;) {
 		uint32_t parent = at.node;
@@ -101,17 +101,17 @@ static uint32_t intern_stack(
 		}
 		at.frame = frame;
 		at.unresolved += nature & DNP_NATURE_UNKNOWN;
-		thread->path[depth++] = at;
+		feed->path[depth++] = at;
 	}
 	chain_write(drain, &chain);
 	return depth;
 }
 
-static void take_sample(
-	struct dnp_drain *drain, struct dnp_thread *thread, const struct dnp_sample *sample)
+static void take_sample(struct dnp_drain *drain, const struct dnp_thread *thread,
+	struct dnp_feed *feed, const struct dnp_sample *sample)
 {
-	uint32_t depth = intern_stack(drain, thread, sample);
-	struct dnp_path leaf = depth ? thread->path[depth - 1] : (struct dnp_path){0};
+	uint32_t depth = intern_stack(drain, feed, sample);
+	struct dnp_path leaf = depth ? feed->path[depth - 1] : (struct dnp_path){0};
 	struct dnp_rec_sample rec = {
 		.event = sample->event,
 		.thread = thread->index,
@@ -120,7 +120,7 @@ static void take_sample(
 		.flags = sample->flags & ~(unsigned)DNP_SAMPLE_COLLECTING,
 	};
 
-	drain->unresolved += leaf.unresolved;
+	drain->sums[sample->event].unresolved += leaf.unresolved;
 	dnp_write_sample_at(&drain->writer, sample->time_ns, &rec);
 }
 
@@ -142,7 +142,7 @@ static void write_missed(struct dnp_drain *drain, const struct dnp_thread *threa
 	chain_write(drain, &chain);
 	dnp_write_sample_at(&drain->writer, thread->start_ns,
 		&(struct dnp_rec_sample){
-			.event = EVENT_CPU,
+			.event = thread->missed_event,
 			.thread = thread->index,
 			.node = node,
 			.weight = thread->missed,
@@ -188,10 +188,10 @@ static void tell_name(struct dnp_drain *drain, struct dnp_thread *thread)
 			});
 }
 
-static void drain_ring(struct dnp_drain *drain, struct dnp_thread *thread)
+static void drain_feed(struct dnp_drain *drain, struct dnp_thread *thread, struct dnp_feed *feed)
 {
 	uint64_t at;
-	size_t n = dnp_ring_readable(&thread->ring, &at);
+	size_t n = dnp_ring_readable(&feed->ring, &at);
 	uint64_t end = at + n;
 
 	/* Not before its first sample: a new thread still has the name of the one that made it. */
@@ -201,13 +201,19 @@ static void drain_ring(struct dnp_drain *drain, struct dnp_thread *thread)
 		uint64_t head[DNP_SAMPLE_WORDS];
 		struct dnp_sample sample;
 
-		dnp_ring_read(&thread->ring, at, head, DNP_SAMPLE_WORDS);
+		dnp_ring_read(&feed->ring, at, head, DNP_SAMPLE_WORDS);
 		sample = dnp_sample_unpack(head);
-		dnp_ring_read(&thread->ring, at + DNP_SAMPLE_WORDS, drain->frames, sample.written);
+		dnp_ring_read(&feed->ring, at + DNP_SAMPLE_WORDS, drain->frames, sample.written);
 		at += DNP_SAMPLE_WORDS + sample.written;
-		take_sample(drain, thread, &sample);
-		dnp_ring_release(&thread->ring, at);
+		take_sample(drain, thread, feed, &sample);
+		dnp_ring_release(&feed->ring, at);
 	}
+}
+
+static void drain_feeds(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	drain_feed(drain, thread, &thread->own);
+	drain_feed(drain, thread, &thread->outside);
 }
 
 static uint64_t read_count(const _Atomic uint64_t *count)
@@ -218,36 +224,6 @@ static uint64_t read_count(const _Atomic uint64_t *count)
 static uint32_t read_count32(const _Atomic uint32_t *count)
 {
 	return atomic_load_explicit(count, memory_order_relaxed);
-}
-
-/* Writes what was lost on a thread since it was last said. */
-static void write_loss(struct dnp_drain *drain, struct dnp_thread *thread,
-	const _Atomic uint32_t *count, _Atomic uint32_t *told, enum dnp_loss_reason reason)
-{
-	uint32_t now = read_count32(count);
-	uint32_t before = read_count32(told);
-
-	if (now == before)
-		return;
-	atomic_store_explicit(told, now, memory_order_relaxed);
-	drain->lost += now - before;
-	dnp_write_loss(&drain->writer,
-		&(struct dnp_rec_loss){
-			.time_ns = dnp_now_ns(),
-			.event = EVENT_CPU,
-			.thread = thread->index,
-			.reason = reason,
-			.count = now - before,
-		});
-}
-
-static void write_losses(struct dnp_drain *drain, struct dnp_thread *thread)
-{
-	struct dnp_thread_counts *now = &thread->counts, *told = thread->reported;
-
-	write_loss(drain, thread, &now->lost_ring, &told->lost_ring, DNP_LOSS_RING);
-	write_loss(drain, thread, &now->lost_nested, &told->lost_nested, DNP_LOSS_NESTED);
-	write_loss(drain, thread, &now->lost_stack, &told->lost_stack, DNP_LOSS_STACK);
 }
 
 /* Adds to a sum what was counted since it was last told. */
@@ -267,18 +243,54 @@ static void add32(uint64_t *sum, const _Atomic uint32_t *now, _Atomic uint32_t *
 	atomic_store_explicit(told, value, memory_order_relaxed);
 }
 
-static void add_counts(struct dnp_drain *drain, struct dnp_thread *thread)
+/* Writes what was lost on a thread since it was last said. */
+static void write_losses(struct dnp_drain *drain, const struct dnp_thread *thread,
+	struct dnp_feed *feed, unsigned event)
 {
-	struct dnp_thread_counts *now = &thread->counts, *told = thread->reported;
+	struct dnp_counts *now = &feed->counts[event], *told = &feed->reported[event];
+
+	for (unsigned reason = 0; reason < DNP_LOSS_COUNT; reason++) {
+		uint64_t before = drain->sums[event].lost;
+
+		add32(&drain->sums[event].lost, &now->lost[reason], &told->lost[reason]);
+		if (drain->sums[event].lost != before)
+			dnp_write_loss(&drain->writer,
+				&(struct dnp_rec_loss){
+					.time_ns = dnp_now_ns(),
+					.event = event,
+					.thread = thread->index,
+					.reason = reason,
+					.count = drain->sums[event].lost - before,
+				});
+	}
+}
+
+static void add_counts(struct dnp_drain *drain, struct dnp_feed *feed, unsigned event)
+{
+	struct dnp_counts *now = &feed->counts[event], *told = &feed->reported[event];
+	struct dnp_drain_sums *sums = &drain->sums[event];
 
 	for (unsigned i = 0; i < DNP_STOP_COUNT; i++)
-		add32(&drain->stops[i], &now->stops[i], &told->stops[i]);
+		add32(&sums->stops[i], &now->stops[i], &told->stops[i]);
 	for (unsigned i = 0; i < DNP_WALK_BUCKETS; i++)
-		add32(&drain->walks[i], &now->walks[i], &told->walks[i]);
-	add(&drain->samples, &now->samples, &told->samples);
-	add(&drain->n_frames, &now->frames, &told->frames);
-	add(&drain->truncated, &now->truncated, &told->truncated);
-	add(&drain->walk_ns, &now->walk_ns, &told->walk_ns);
+		add32(&sums->walks[i], &now->walks[i], &told->walks[i]);
+	add(&sums->samples, &now->samples, &told->samples);
+	add(&sums->frames, &now->frames, &told->frames);
+	add(&sums->truncated, &now->truncated, &told->truncated);
+	add(&sums->walk_ns, &now->walk_ns, &told->walk_ns);
+}
+
+static void take_counts(struct dnp_thread *thread, void *context)
+{
+	struct dnp_drain *drain = context;
+	struct dnp_feed *feeds[] = {&thread->own, &thread->outside};
+
+	for (unsigned i = 0; i < DNP_ARRAY_SIZE(feeds); i++) {
+		for (unsigned event = 0; event < drain->n_events; event++) {
+			write_losses(drain, thread, feeds[i], event);
+			add_counts(drain, feeds[i], event);
+		}
+	}
 }
 
 static void end_thread(struct dnp_drain *drain, struct dnp_thread *thread)
@@ -287,11 +299,10 @@ static void end_thread(struct dnp_drain *drain, struct dnp_thread *thread)
 	 * follows. */
 	atomic_load_explicit(&thread->handling, memory_order_acquire);
 	dnp_sampler_stop(&thread->sampler);
-	drain_ring(drain, thread); /* what its handler stored before the thread went */
+	drain_feeds(drain, thread); /* what its handler stored before the thread went */
 	announce(drain, thread);
 	tell_name(drain, thread);
-	write_losses(drain, thread);
-	add_counts(drain, thread);
+	take_counts(thread, drain);
 	dnp_write_thread_end(&drain->writer,
 		&(struct dnp_rec_thread_end){
 			.thread = thread->index,
@@ -310,7 +321,7 @@ static void visit(struct dnp_thread *thread, void *context)
 {
 	struct round *round = context;
 
-	drain_ring(round->drain, thread);
+	drain_feeds(round->drain, thread);
 	tell_name(round->drain, thread);
 	if (round->look_for_ends && !dnp_thread_exists(thread->tid))
 		end_thread(round->drain, thread);
@@ -322,14 +333,6 @@ int dnp_drain_round(struct dnp_drain *drain, int look_for_ends)
 
 	dnp_threads_each(visit, &round);
 	return drain->writer.failed;
-}
-
-static void visit_stats(struct dnp_thread *thread, void *context)
-{
-	struct dnp_drain *drain = context;
-
-	write_losses(drain, thread);
-	add_counts(drain, thread);
 }
 
 /* The middle of bucket b: 2^(b/4) ns. */
@@ -354,7 +357,26 @@ static uint64_t percentile(const uint64_t *buckets, unsigned percent)
 	return 0;
 }
 
-static void write_failures(struct dnp_drain *drain)
+static void write_failure(
+	struct dnp_drain *drain, unsigned event, const char *reason, uint64_t count)
+{
+	if (count)
+		dnp_write_failure(&drain->writer,
+			&(struct dnp_rec_failure){
+				.event = event,
+				.reason = dnp_str(reason),
+				.count = count,
+			});
+}
+
+void dnp_drain_failure(struct dnp_drain *drain, unsigned event, const char *reason, uint64_t count)
+{
+	drain->sums[event].failed += count;
+	write_failure(drain, event, reason, count);
+}
+
+/* Walks that stopped on their way, by reason; returns how many. */
+static uint64_t write_stops(struct dnp_drain *drain, unsigned event)
 {
 	static const struct {
 		enum dnp_walk_stop stop;
@@ -364,20 +386,15 @@ static void write_failures(struct dnp_drain *drain)
 		{DNP_STOP_NO_RULE, "no unwind rule"},
 		{DNP_STOP_UNKNOWN, "unknown code"},
 	};
+	uint64_t all = 0;
 
-	drain->failed = 0;
 	for (unsigned i = 0; i < DNP_ARRAY_SIZE(reasons); i++) {
-		uint64_t count = drain->stops[reasons[i].stop];
+		uint64_t count = drain->sums[event].stops[reasons[i].stop];
 
-		drain->failed += count;
-		if (count)
-			dnp_write_failure(&drain->writer,
-				&(struct dnp_rec_failure){
-					.event = EVENT_CPU,
-					.reason = dnp_str(reasons[i].reason),
-					.count = count,
-				});
+		all += count;
+		write_failure(drain, event, reasons[i].reason, count);
 	}
+	return all;
 }
 
 /* Threads without a record have no samples at all: that must be known. */
@@ -396,25 +413,43 @@ static void write_refused(struct dnp_drain *drain)
 		&(struct dnp_rec_problem){.time_ns = dnp_now_ns(), .text = dnp_str(text)});
 }
 
-void dnp_drain_stats(struct dnp_drain *drain, size_t agent_bytes)
+static void write_stats(struct dnp_drain *drain, unsigned event, size_t agent_bytes)
 {
-	dnp_threads_each(visit_stats, drain);
-	write_refused(drain);
-	write_failures(drain);
+	struct dnp_drain_sums *sums = &drain->sums[event];
+	uint64_t failed = sums->failed + write_stops(drain, event);
+
+	sums->failed = 0; /* told afresh each time */
 	dnp_write_stats(&drain->writer,
 		&(struct dnp_rec_stats){
 			.time_ns = dnp_now_ns(),
-			.event = EVENT_CPU,
-			.samples = drain->samples,
-			.truncated = drain->truncated,
-			.failed = drain->failed,
-			.unresolved = drain->unresolved,
-			.frames = drain->n_frames,
-			.walk_ns = drain->walk_ns,
+			.event = event,
+			.samples = sums->samples,
+			.truncated = sums->truncated,
+			.failed = failed,
+			.unresolved = sums->unresolved,
+			.frames = sums->frames,
+			.walk_ns = sums->walk_ns,
 			.agent_bytes = agent_bytes,
-			.walk_p50_ns = percentile(drain->walks, 50),
-			.walk_p99_ns = percentile(drain->walks, 99),
+			.walk_p50_ns = percentile(sums->walks, 50),
+			.walk_p99_ns = percentile(sums->walks, 99),
 		});
+}
+
+void dnp_drain_stats(struct dnp_drain *drain, size_t agent_bytes)
+{
+	dnp_threads_each(take_counts, drain);
+	write_refused(drain);
+	for (unsigned event = 0; event < drain->n_events; event++)
+		write_stats(drain, event, agent_bytes);
+}
+
+void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t *lost)
+{
+	*samples = *lost = 0;
+	for (unsigned event = 0; event < drain->n_events; event++) {
+		*samples += drain->sums[event].samples;
+		*lost += drain->sums[event].lost;
+	}
 }
 
 static void visit_last(struct dnp_thread *thread, void *context)

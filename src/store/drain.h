@@ -18,6 +18,14 @@ enum dnp_nature {
 	DNP_NATURE_PART = 2,    /* a part of a method that the method calls: a finally block, say */
 };
 
+/* Of one event, over all threads, also those that have gone. */
+struct dnp_drain_sums {
+	uint64_t samples, frames, truncated, unresolved, walk_ns, lost;
+	uint64_t stops[DNP_STOP_COUNT];
+	uint64_t walks[DNP_WALK_BUCKETS];
+	uint64_t failed; /* walks that failed without any stack, as engines told */
+};
+
 struct dnp_drain {
 	struct dnp_writer writer;
 	struct dnp_intern intern;
@@ -30,15 +38,13 @@ struct dnp_drain {
 	dnp_frame_word *frames; /* owned: one sample's, as read from a ring */
 	uint8_t *encoded;       /* owned: a chain of new frames, as it goes into its record */
 
-	/* Sums over threads that have gone; those that live keep their own. */
-	uint64_t samples, n_frames, truncated, failed, unresolved, walk_ns, lost;
+	struct dnp_drain_sums sums[DNP_EVENTS_MAX];
+	unsigned n_events;
 	uint32_t refused_told;
-	uint64_t stops[DNP_STOP_COUNT];
-	uint64_t walks[DNP_WALK_BUCKETS];
 };
 
-/* Takes fd over. 0 or -errno. */
-int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording);
+/* Takes fd over; events 0 to n_events - 1 will come. 0 or -errno. */
+int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording, unsigned n_events);
 
 /*
  * Empties all rings once, and releases the records of threads that have gone (looked for when
@@ -46,7 +52,13 @@ int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording);
  */
 int dnp_drain_round(struct dnp_drain *drain, int look_for_ends);
 
-/* Writes the counters as they stand (stats, losses, failures). */
+/* Samples taken and lost so far, over all events. */
+void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t *lost);
+
+/* Tells how many walks of an event have failed by now for one reason, without any stack. */
+void dnp_drain_failure(struct dnp_drain *drain, unsigned event, const char *reason, uint64_t count);
+
+/* Writes the counters as they stand (stats, losses, failures), after the failures were told. */
 void dnp_drain_stats(struct dnp_drain *drain, size_t agent_bytes);
 
 /* Writes what is left and closes the recording. */

@@ -15,8 +15,6 @@
 
 #include "base/clean.h"
 
-struct dnp_thread;
-
 #define DNP_SAMPLE_WORDS 2
 
 /* In a ring only, not in recordings: the thread was doing a garbage collection. */
@@ -50,11 +48,5 @@ static inline struct dnp_sample dnp_sample_unpack(const uint64_t words[2])
 		.event = (uint8_t)(words[0] >> 56),
 	};
 }
-
-/*
- * Stores the sample whose `n` frames stand in thread->frames, leaf first; fills in `written` and
- * `shared`. Returns 0 when the ring has no room: nothing is stored then. On the thread itself.
- */
-SIGSAFE int dnp_sample_store(struct dnp_thread *thread, struct dnp_sample *sample, uint32_t n);
 
 #endif

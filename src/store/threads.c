@@ -8,8 +8,7 @@
 
 #include "os/clock.h"
 
-#define RING_WORDS ((size_t)8192) /* 64 KiB: some 300 samples of 25 new frames */
-#define BUCKETS    1024u
+#define BUCKETS 1024u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_thread *buckets[BUCKETS]; /* live records, by tid */
@@ -41,9 +40,7 @@ void dnp_threads_refuse(void)
 
 static size_t record_bytes(void)
 {
-	size_t bytes = sizeof(struct dnp_thread) + sizeof(struct dnp_thread_counts) +
-		RING_WORDS * sizeof(uint64_t) + (size_t)max_depth * 2 * sizeof(dnp_frame_word) +
-		(size_t)max_depth * sizeof(struct dnp_path);
+	size_t bytes = sizeof(struct dnp_thread) + 2 * dnp_feed_bytes(max_depth);
 
 	return (bytes + 4095) & ~(size_t)4095;
 }
@@ -52,7 +49,6 @@ static size_t record_bytes(void)
 static struct dnp_thread *map_record(void)
 {
 	struct dnp_thread *thread;
-	uint64_t *words;
 	void *memory;
 
 	if (n_all == DNP_THREADS_MAX)
@@ -62,12 +58,9 @@ static struct dnp_thread *map_record(void)
 	if (memory == MAP_FAILED)
 		return NULL;
 	thread = memory;
-	thread->reported = (struct dnp_thread_counts *)(thread + 1);
-	words = (uint64_t *)(void *)(thread->reported + 1);
-	dnp_ring_init(&thread->ring, words, RING_WORDS);
-	thread->frames = words + RING_WORDS;
-	thread->before = thread->frames + max_depth;
-	thread->path = (struct dnp_path *)(void *)(thread->before + max_depth);
+	dnp_feed_init(&thread->own, thread + 1, max_depth);
+	dnp_feed_init(
+		&thread->outside, (char *)(thread + 1) + dnp_feed_bytes(max_depth), max_depth);
 	all[n_all++] = thread;
 	return thread;
 }
@@ -75,17 +68,13 @@ static struct dnp_thread *map_record(void)
 /* Fresh as a new mapping, but for the memory it owns. */
 static void clear_record(struct dnp_thread *thread)
 {
-	struct dnp_thread fresh = {
-		.frames = thread->frames,
-		.before = thread->before,
-		.path = thread->path,
-		.reported = thread->reported,
-	};
-	uint64_t *words = thread->ring.words;
+	struct dnp_thread fresh = {0};
 
-	memset(thread->reported, 0, sizeof(*thread->reported));
+	dnp_feed_clear(&thread->own);
+	dnp_feed_clear(&thread->outside);
+	fresh.own = thread->own;
+	fresh.outside = thread->outside;
 	memcpy(thread, &fresh, sizeof(fresh));
-	dnp_ring_init(&thread->ring, words, RING_WORDS);
 }
 
 static struct dnp_thread **bucket_of(int tid)
@@ -234,7 +223,8 @@ void dnp_thread_release(struct dnp_thread *thread)
 
 size_t dnp_threads_bytes(void)
 {
-	size_t touched = sizeof(struct dnp_thread) + RING_WORDS * sizeof(uint64_t) + 3 * 4096;
+	/* The ring of its own, and the first page of the other pieces. */
+	size_t touched = sizeof(struct dnp_thread) + sizeof(uint64_t) * DNP_RING_WORDS + 4 * 4096;
 	size_t bytes;
 
 	pthread_mutex_lock(&lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The threads of the process as the profiler knows them: one record each, which owns what a handler
- * on that thread needs (ring, frame buffers), so that a handler allocates nothing and shares
+ * on that thread needs (feeds of samples), so that a handler allocates nothing and shares
  * nothing.
  *
  * A record is LIVE from dnp_thread_begin until the drain thread finds that the thread has gone and
@@ -18,40 +18,19 @@
 #include <stdint.h>
 
 #include "os/sampler.h"
-#include "store/ring.h"
+#include "store/feed.h"
 #include "unwind/walk.h"
 
 #define DNP_THREADS_MAX 16384
-
-/* Durations of walks: bucket b counts those in [2^(b/4), 2^((b+1)/4)) ns, roughly. */
-#define DNP_WALK_BUCKETS 96
-
-/* Counters that only the thread's own handler writes; others read them at any time. */
-struct dnp_thread_counts {
-	_Atomic uint64_t samples;
-	_Atomic uint64_t frames;
-	_Atomic uint64_t truncated;
-	_Atomic uint64_t walk_ns;
-	_Atomic uint32_t stops[DNP_STOP_COUNT];
-	_Atomic uint32_t lost_ring;
-	_Atomic uint32_t lost_nested;
-	_Atomic uint32_t lost_stack;
-	_Atomic uint32_t walks[DNP_WALK_BUCKETS];
-};
-
-/* A node on the way from the root to the leaf of a thread's last sample. */
-struct dnp_path {
-	uint32_t node, frame;
-	uint32_t unresolved; /* frames from the root to here whose function is not known */
-};
 
 struct dnp_thread {
 	/* Written before the record is LIVE. */
 	int tid;
 	uint32_t index; /* in the recording */
 	uint64_t start_ns;
-	uint64_t start_cpu_ns;    /* CPU time used before sampling began */
-	uint32_t missed;          /* intervals of CPU time that passed unsampled before that */
+	uint64_t start_cpu_ns; /* CPU time used before sampling began */
+	uint32_t missed;       /* units of `missed_event` that passed unsampled before that */
+	uint8_t missed_event;
 	_Atomic uint32_t flags;   /* enum dnp_thread_flags */
 	_Atomic(char *) new_name; /* owned: a name that the recording does not have yet */
 
@@ -60,22 +39,18 @@ struct dnp_thread {
 	_Atomic uint32_t handling;    /* odd while its handler runs */
 	_Atomic uint32_t collecting;  /* garbage collections it is doing now */
 	struct dnp_sampler sampler;
-	char name[16];          /* as the system knew it at the first sample */
-	dnp_frame_word *frames; /* owned: the walk that is going on */
-	dnp_frame_word *before; /* owned: the frames of the last sample that was stored */
-	uint32_t n_before;
-	uint8_t flags_before;
-	struct dnp_ring ring;
-	struct dnp_thread_counts counts;
+	char name[16]; /* as the system knew it at the first sample */
+	struct dnp_feed own;
+
+	/* Of the thread of ours that looks at it from outside. */
+	struct dnp_feed outside;
 
 	/* The drain thread's. */
-	struct dnp_path *path;   /* owned: the last sample's, root first */
 	_Atomic uint64_t end_ns; /* when it told us that it ends, 0: it has not */
 	_Atomic uint64_t end_cpu_ns;
 	int announced;
-	uint32_t handling_then;             /* `handling` when the last quiet moment was sought */
-	struct dnp_thread_counts *reported; /* borrowed from memory: what the recording was told */
-	struct dnp_thread *next;            /* in its bucket, or in the free list */
+	uint32_t handling_then;  /* `handling` when the last quiet moment was sought */
+	struct dnp_thread *next; /* in its bucket, or in the free list */
 };
 
 /* Memory for `depth` frames a thread. Once, before anything else. */

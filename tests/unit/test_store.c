@@ -131,15 +131,15 @@ static struct dnp_thread *own_record(uint32_t depth)
 }
 
 /* Stores a sample whose stack is given root first, a letter a frame. */
-static int store(struct dnp_thread *thread, const char *stack, struct dnp_sample *sample)
+static int store(struct dnp_feed *feed, const char *stack, struct dnp_sample *sample)
 {
 	uint32_t n = (uint32_t)strlen(stack);
 
 	for (uint32_t i = 0; i < n; i++)
-		thread->frames[n - 1 - i] = (dnp_frame_word)stack[i];
+		feed->frames[n - 1 - i] = (dnp_frame_word)stack[i];
 	sample->weight = 1;
 	sample->time_ns++;
-	return dnp_sample_store(thread, sample, n);
+	return dnp_feed_put(feed, sample, n, DNP_STOP_END, 100);
 }
 
 TEST(sample_writes_only_what_differs_from_the_one_before)
@@ -147,17 +147,17 @@ TEST(sample_writes_only_what_differs_from_the_one_before)
 	struct dnp_thread *thread = own_record(16);
 	struct dnp_sample sample = {0};
 
-	CHECK(store(thread, "abc", &sample));
+	CHECK(store(&thread->own, "abc", &sample));
 	CHECK_EQ(sample.written, 3);
-	CHECK(store(thread, "abcd", &sample));
+	CHECK(store(&thread->own, "abcd", &sample));
 	CHECK_EQ(sample.shared, 3);
 	CHECK_EQ(sample.written, 1);
-	CHECK(store(thread, "abx", &sample));
+	CHECK(store(&thread->own, "abx", &sample));
 	CHECK_EQ(sample.shared, 2);
-	CHECK(store(thread, "abx", &sample));
+	CHECK(store(&thread->own, "abx", &sample));
 	CHECK_EQ(sample.written, 0);
 	sample.flags = DNP_SAMPLE_INCOMPLETE;
-	CHECK(store(thread, "abx", &sample));
+	CHECK(store(&thread->own, "abx", &sample));
 	CHECK_EQ(sample.shared, 0);
 }
 
@@ -168,13 +168,13 @@ TEST(sample_that_was_refused_is_not_shared_with)
 	char stack[] = "a0";
 	uint64_t at;
 
-	while (store(thread, stack, &sample))
+	while (store(&thread->own, stack, &sample))
 		stack[1] ^= 1;
 	/* What is in the ring now is the truth for the next sample. */
-	dnp_ring_release(&thread->ring, thread->ring.head);
-	CHECK_EQ(dnp_ring_readable(&thread->ring, &at), 0);
+	dnp_ring_release(&thread->own.ring, thread->own.ring.head);
+	CHECK_EQ(dnp_ring_readable(&thread->own.ring, &at), 0);
 	stack[1] ^= 1;
-	CHECK(store(thread, stack, &sample));
+	CHECK(store(&thread->own, stack, &sample));
 	CHECK_EQ(sample.shared, 2);
 }
 
@@ -279,34 +279,55 @@ static int temporary_file(void)
 	return fd;
 }
 
+/* A drain of frames named by letters, into a file that is read afterwards. */
+struct drained {
+	struct dnp_drain drain;
+	struct reader reader;
+	int copy;
+};
+
+static struct drained *open_drain(unsigned n_events)
+{
+	static struct drained drained;
+	int fd = temporary_file();
+
+	drained.copy = dup(fd);
+	CHECK_EQ(dnp_drain_open(&drained.drain, fd, 99, n_events), 0);
+	drained.drain.frame_of = letter_frame;
+	return &drained;
+}
+
+static const struct reader *close_drain(struct drained *drained)
+{
+	CHECK_EQ(dnp_drain_round(&drained->drain, 1), 0);
+	dnp_drain_stats(&drained->drain, 0);
+	CHECK_EQ(dnp_drain_close(&drained->drain, DNP_END_EXIT), 0);
+	read_file(&drained->reader, drained->copy);
+	close(drained->copy);
+	return &drained->reader;
+}
+
 TEST(drain_writes_what_was_stored)
 {
 	static const char *const stacks[] = {"abc", "abd", "abd", "ab", "x?", "abc", "abcdefghij"};
 	struct dnp_thread *thread = own_record(16);
 	struct dnp_sample sample = {.time_ns = 1000};
-	struct dnp_drain drain = {0};
-	static struct reader reader;
-	int fd = temporary_file(), copy = dup(fd);
+	struct drained *drained = open_drain(1);
+	const struct reader *reader;
 
-	CHECK_EQ(dnp_drain_open(&drain, fd, 99), 0);
-	drain.frame_of = letter_frame;
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(stacks); i++) {
-		CHECK(store(thread, stacks[i], &sample));
+		CHECK(store(&thread->own, stacks[i], &sample));
 		if (i % 2)
-			CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+			CHECK_EQ(dnp_drain_round(&drained->drain, 0), 0);
 	}
-	CHECK_EQ(dnp_drain_round(&drain, 1), 0);
-	dnp_drain_stats(&drain, 0);
-	CHECK_EQ(dnp_drain_close(&drain, DNP_END_EXIT), 0);
-	read_file(&reader, copy);
-	CHECK_EQ(reader.n_samples, DNP_ARRAY_SIZE(stacks));
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_samples, DNP_ARRAY_SIZE(stacks));
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(stacks); i++) {
-		CHECK_STR(reader.stacks[i], stacks[i]);
-		CHECK_EQ(reader.times[i], 1001 + i);
+		CHECK_STR(reader->stacks[i], stacks[i]);
+		CHECK_EQ(reader->times[i], 1001 + i);
 	}
-	CHECK_EQ(reader.stats.unresolved, 1);
-	CHECK_EQ(reader.n_ends, 1);
-	close(copy);
+	CHECK_EQ(reader->stats.unresolved, 1);
+	CHECK_EQ(reader->n_ends, 1);
 }
 
 TEST(drain_shows_a_method_and_its_part_as_one_frame)
@@ -315,21 +336,42 @@ TEST(drain_shows_a_method_and_its_part_as_one_frame)
 	static const char *const shown[] = {"abc", "ab", "ab", "abb"};
 	struct dnp_thread *thread = own_record(16);
 	struct dnp_sample sample = {.time_ns = 1000};
-	struct dnp_drain drain = {0};
-	static struct reader reader;
-	int fd = temporary_file(), copy = dup(fd);
+	struct drained *drained = open_drain(1);
+	const struct reader *reader;
 
-	CHECK_EQ(dnp_drain_open(&drain, fd, 99), 0);
-	drain.frame_of = letter_frame;
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(stacks); i++)
-		CHECK(store(thread, stacks[i], &sample));
-	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
-	CHECK_EQ(dnp_drain_close(&drain, DNP_END_EXIT), 0);
-	read_file(&reader, copy);
-	CHECK_EQ(reader.n_samples, DNP_ARRAY_SIZE(stacks));
+		CHECK(store(&thread->own, stacks[i], &sample));
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_samples, DNP_ARRAY_SIZE(stacks));
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(stacks); i++)
-		CHECK_STR(reader.stacks[i], shown[i]);
-	close(copy);
+		CHECK_STR(reader->stacks[i], shown[i]);
+}
+
+TEST(two_feeds_of_a_thread_share_nothing)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_sample own = {.time_ns = 1000}, outside = {.time_ns = 2000, .event = 1};
+	struct drained *drained = open_drain(2);
+	const struct reader *reader;
+
+	CHECK(store(&thread->own, "abc", &own));
+	CHECK(store(&thread->outside, "axy", &outside));
+	CHECK_EQ(outside.shared, 0);
+	CHECK(store(&thread->own, "abd", &own));
+	CHECK_EQ(own.shared, 2);
+	CHECK(store(&thread->outside, "axy", &outside));
+	CHECK_EQ(outside.shared, 3);
+	dnp_feed_lost(&thread->outside, 1, DNP_LOSS_RING, 7);
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_samples, 4);
+	CHECK_STR(reader->stacks[0], "abc");
+	CHECK_STR(reader->stacks[1], "abd");
+	CHECK_STR(reader->stacks[2], "axy");
+	CHECK_STR(reader->stacks[3], "axy");
+	CHECK_EQ(drained->drain.sums[0].samples, 2);
+	CHECK_EQ(drained->drain.sums[1].samples, 2);
+	CHECK_EQ(drained->drain.sums[0].lost, 0);
+	CHECK_EQ(drained->drain.sums[1].lost, 7);
 }
 
 TEST(writer_on_a_full_disk_leaves_whole_chunks)
@@ -366,7 +408,7 @@ TEST(thread_that_has_gone_is_released_and_its_record_used_again)
 	/* No thread has the largest id there can be. */
 	thread = dnp_thread_begin(4194303, &is_new);
 	CHECK(thread && is_new);
-	CHECK_EQ(dnp_drain_open(&drain, fd, 1), 0);
+	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
 	drain.frame_of = letter_frame;
 	CHECK_EQ(dnp_drain_round(&drain, 1), 0);
 	CHECK(!dnp_thread_find(4194303));

@@ -2,7 +2,8 @@
 #include "os/clock.h"
 
 #include <errno.h>
-#include <time.h>
+
+#include "os/linux/clock_id.h"
 
 static uint64_t to_ns(struct timespec t)
 {
@@ -28,9 +29,7 @@ uint64_t dnp_unix_ns(void)
 
 SIGSAFE uint64_t dnp_thread_cpu_ns(int tid)
 {
-	/* Linux: the CPU clock of any thread of the process is named by its id
-	 * (clock_getcpuclockid). */
-	return read_clock(tid ? (clockid_t)((~(unsigned)tid << 3) | 6) : CLOCK_THREAD_CPUTIME_ID);
+	return read_clock(tid ? dnp_clock_of_thread(tid) : CLOCK_THREAD_CPUTIME_ID);
 }
 
 void dnp_sleep_until_ns(uint64_t deadline_ns)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/linux/clock_id.h"
 #include "os/linux/fds.h"
 
 /* What the interrupt and the signal take themselves, about: no time of the program's. */
@@ -130,9 +131,8 @@ static int timer_start(
 		.it_interval = {(time_t)(sampler->interval_ns / 1000000000),
 			(long)(sampler->interval_ns % 1000000000)},
 	};
-	clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 6);
 
-	if (syscall(SYS_timer_create, clock, &event, &sampler->timer))
+	if (syscall(SYS_timer_create, dnp_clock_of_thread(tid), &event, &sampler->timer))
 		return -errno;
 	sampler->source = DNP_SAMPLER_TIMER;
 	if (syscall(SYS_timer_settime, sampler->timer, 0, &spec, NULL)) {

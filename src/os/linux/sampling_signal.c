@@ -2,11 +2,14 @@
 #include "os/sampling_signal.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Written before the handler is installed and never after, so the handler reads them plainly. */
 static struct sigaction previous;
-static dnp_signal_handler own;
+
+/* Filled from the front; an entry never changes once it is there. */
+static _Atomic(dnp_signal_handler) own[DNP_SIGNAL_HANDLERS_MAX];
 
 int dnp_signal_number(void)
 {
@@ -23,19 +26,33 @@ static SIGSAFE void pass_on(int signo, siginfo_t *info, void *context)
 		previous.sa_handler(signo);
 }
 
+/* Whether it was one of ours. */
+static SIGSAFE int handle(const siginfo_t *info, void *context)
+{
+	for (unsigned i = 0; i < DNP_SIGNAL_HANDLERS_MAX; i++) {
+		dnp_signal_handler handler = atomic_load_explicit(&own[i], memory_order_acquire);
+
+		if (!handler)
+			return 0;
+		/* sigsafe: SIGSAFE by its contract (sampling_signal.h), so a root of the check */
+		if (handler(info, context))
+			return 1;
+	}
+	return 0;
+}
+
 static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
-	/* sigsafe: SIGSAFE by its contract (sampling_signal.h), so a root of the check itself */
-	if (own(info, context))
+	if (handle(info, context))
 		dnp_signal_restart_syscall(context);
 	else
 		pass_on(signo, info, context);
 	errno = saved;
 }
 
-int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err)
+static int install(struct dnp_err *err)
 {
 	struct sigaction segv, ours;
 	int signo = dnp_signal_number();
@@ -53,12 +70,29 @@ int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err)
 			"the runtime does not keep signal %d away from its alternative stacks: "
 			"sampling by signals would not be safe; use --engine snapshot",
 			signo);
-	own = handler;
 	ours = previous;
 	ours.sa_sigaction = on_signal;
 	ours.sa_flags |= SA_RESTART;
 	if (sigaction(signo, &ours, NULL))
 		return dnp_err(
 			err, -errno, "signal %d cannot be handled: %s", signo, strerror(errno));
+	return 0;
+}
+
+int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err)
+{
+	static int installed;
+	unsigned i = 0;
+	int failed = installed ? 0 : install(err);
+
+	if (failed)
+		return failed;
+	installed = 1;
+	while (i < DNP_SIGNAL_HANDLERS_MAX && own[i] && own[i] != handler)
+		i++;
+	if (i == DNP_SIGNAL_HANDLERS_MAX)
+		return dnp_err(err, -ENOSPC, "no room for one more handler of signal %d",
+			dnp_signal_number());
+	atomic_store_explicit(&own[i], handler, memory_order_release);
 	return 0;
 }

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The samples of one thread on their way from one producer to the drain thread: a ring, the frames
+ * of the sample that is being taken and of the one before, and what was counted.
+ *
+ * Each thread has two: `own` is what its handlers see, `outside` what a thread of the profiler sees
+ * of it. So each has a single producer, and no lock is needed.
+ */
+#ifndef DNP_STORE_FEED_H
+#define DNP_STORE_FEED_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clean.h"
+#include "format/rec.h"
+#include "store/ring.h"
+#include "store/sample.h"
+#include "unwind/walk.h"
+
+/* Events that can be recorded at once. */
+#define DNP_EVENTS_MAX 8
+
+/* Of a feed: 64 KiB, some 300 samples of 25 new frames. */
+#define DNP_RING_WORDS ((size_t)8192)
+
+/* Durations of walks: bucket b counts those in [2^(b/4), 2^((b+1)/4)) ns, roughly. */
+#define DNP_WALK_BUCKETS 96
+
+/* What a producer counts of one event; only it writes, others read at any time. */
+struct dnp_counts {
+	_Atomic uint64_t samples;
+	_Atomic uint64_t frames;
+	_Atomic uint64_t truncated;
+	_Atomic uint64_t walk_ns;
+	_Atomic uint32_t stops[DNP_STOP_COUNT];
+	_Atomic uint32_t lost[DNP_LOSS_COUNT]; /* units of the event, by enum dnp_loss_reason */
+	_Atomic uint32_t walks[DNP_WALK_BUCKETS];
+};
+
+/* A node on the way from the root to the leaf of the last sample. */
+struct dnp_path {
+	uint32_t node, frame;
+	uint32_t unresolved; /* frames from the root to here whose function is not known */
+};
+
+struct dnp_feed {
+	/* The producer's. */
+	dnp_frame_word *frames; /* owned: the walk that is going on, room for the depth */
+	dnp_frame_word *before; /* owned: the frames of the last sample that was stored */
+	uint32_t n_before;
+	uint8_t flags_before;
+	struct dnp_ring ring;
+	struct dnp_counts counts[DNP_EVENTS_MAX];
+
+	/* The drain thread's. */
+	struct dnp_path *path;       /* owned: the last sample's, root first */
+	struct dnp_counts *reported; /* owned, one an event: what the recording was told */
+};
+
+/* Bytes of zeroed memory that a feed for stacks of `depth` frames needs besides itself. */
+size_t dnp_feed_bytes(uint32_t depth);
+
+/* A zeroed feed in such memory, aligned as a pointer is. */
+void dnp_feed_init(struct dnp_feed *feed, void *memory, uint32_t depth);
+
+/* As after init, in the same memory. */
+void dnp_feed_clear(struct dnp_feed *feed);
+
+/*
+ * Stores and counts the sample whose `n` frames stand in feed->frames, leaf first; `stop` says why
+ * the walk ended there and `walk_ns` how long it took (0: there was none, the stack is still the
+ * last one). Of *sample, event, time, weight and flags are the caller's. Returns 0 when the ring
+ * has no room: the sample is counted as lost. The producer only.
+ */
+SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
+	enum dnp_walk_stop stop, uint64_t walk_ns);
+
+/* Counts units of an event that were not taken. The producer only. */
+SIGSAFE void dnp_feed_lost(
+	struct dnp_feed *feed, unsigned event, enum dnp_loss_reason reason, uint32_t units);
+
+#endif
