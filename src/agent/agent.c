@@ -188,11 +188,9 @@ static int choose_engines(struct dnp_err *err)
 	while (dnp_str_cut(&rest, ',', &event)) {
 		const struct dnp_engine *engine = dnp_engine_find(event, options->engine);
 
-		if (!engine)
+		if (!engine || dnp_agent.n_engines == DNP_EVENTS_MAX)
 			return dnp_err(err, -EINVAL, "'%.*s' cannot be recorded in this way",
 				(int)event.n, event.p);
-		if (dnp_agent.n_engines == DNP_EVENTS_MAX)
-			return dnp_err(err, -E2BIG, "more than %d events at once", DNP_EVENTS_MAX);
 		dnp_agent.engines[dnp_agent.n_engines++] = engine;
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/sampling_signal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -90,9 +91,7 @@ int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err)
 	installed = 1;
 	while (i < DNP_SIGNAL_HANDLERS_MAX && own[i] && own[i] != handler)
 		i++;
-	if (i == DNP_SIGNAL_HANDLERS_MAX)
-		return dnp_err(err, -ENOSPC, "no room for one more handler of signal %d",
-			dnp_signal_number());
+	assert(i < DNP_SIGNAL_HANDLERS_MAX);
 	atomic_store_explicit(&own[i], handler, memory_order_release);
 	return 0;
 }
