@@ -22,8 +22,20 @@ SIGSAFE static inline struct dnp_regs dnp_regs_of(const ucontext_t *context)
 		.bp = (uintptr_t)r[REG_RBP],
 		.bx = (uintptr_t)r[REG_RBX],
 		.r10 = (uintptr_t)r[REG_R10],
-		.r11 = (uintptr_t)r[REG_R11],
 	};
+}
+
+/* Where the calling function is now: the leaf of a walk of the calling thread's own stack. */
+SIGSAFE static inline __attribute__((always_inline)) struct dnp_regs dnp_regs_here(void)
+{
+	struct dnp_regs regs = {0};
+
+	__asm__ volatile("leaq 0(%%rip), %0\n\t"
+			 "movq %%rsp, %1\n\t"
+			 "movq %%rbp, %2\n\t"
+			 "movq %%rbx, %3"
+			 : "=&r"(regs.pc), "=&r"(regs.sp), "=&r"(regs.bp), "=&r"(regs.bx));
+	return regs;
 }
 
 #endif

@@ -280,7 +280,6 @@ SIGSAFE static bool find_cfa(const struct walk *w, struct dnp_rule rule, uintptr
 	case DNP_CFA_BP: *cfa = w->regs.bp + off; return true;
 	case DNP_CFA_BX: *cfa = w->regs.bx + off; return true;
 	case DNP_CFA_R10: *cfa = w->regs.r10 + off; return w->exact;
-	case DNP_CFA_R11: *cfa = w->regs.r11 + off; return w->exact;
 	case DNP_CFA_AT_BP: return load(w, w->regs.bp + off, cfa);
 	case DNP_CFA_AT_SP:
 		if (!load(w, w->regs.sp + off, cfa))
@@ -319,20 +318,25 @@ SIGSAFE static bool step(struct walk *w, struct dnp_rule rule)
 	return true;
 }
 
+SIGSAFE static dnp_frame_word word_of(struct place place, unsigned kind)
+{
+	return (place.pc & ((UINT64_C(1) << DNP_FRAME_SHIFT) - 1)) |
+		(uint64_t)kind << DNP_FRAME_SHIFT | (place.exact ? DNP_FRAME_EXACT : 0);
+}
+
 SIGSAFE static dnp_frame_word frame_word(const struct walk *w, unsigned kind)
 {
-	return (w->regs.pc & ((UINT64_C(1) << DNP_FRAME_SHIFT) - 1)) |
-		(uint64_t)kind << DNP_FRAME_SHIFT | (w->exact ? DNP_FRAME_EXACT : 0);
+	return word_of((struct place){w->regs.pc, w->exact}, kind);
 }
 
 #define LOWEST_CODE 4096 /* no code lies in the first page: a return address of 0 ends a stack */
 
 /* `registers` is NULL or not at compile time: what nobody wants costs nothing. */
 SIGSAFE static inline __attribute__((always_inline)) size_t walk_frames(const struct dnp_regs *regs,
-	struct dnp_stacks stacks, dnp_frame_word *frames, struct dnp_regs *registers, size_t max,
-	enum dnp_walk_stop *stop)
+	bool exact, struct dnp_stacks stacks, dnp_frame_word *frames, struct dnp_regs *registers,
+	size_t max, enum dnp_walk_stop *stop)
 {
-	struct walk w = {*regs, stacks, true};
+	struct walk w = {*regs, stacks, exact};
 	uint64_t generation = dnp_generation();
 	size_t n = 0;
 
@@ -379,11 +383,24 @@ SIGSAFE static inline __attribute__((always_inline)) size_t walk_frames(const st
 SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop)
 {
-	return walk_frames(regs, stacks, frames, NULL, max, stop);
+	return walk_frames(regs, true, stacks, frames, NULL, max, stop);
 }
 
 SIGSAFE size_t dnp_walk_registers(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
 {
-	return walk_frames(regs, stacks, frames, registers, max, stop);
+	return walk_frames(regs, true, stacks, frames, registers, max, stop);
+}
+
+SIGSAFE size_t dnp_walk_caller(const struct dnp_regs *regs, struct dnp_stacks stacks,
+	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
+{
+	return walk_frames(regs, false, stacks, frames, registers, max, stop);
+}
+
+SIGSAFE dnp_frame_word dnp_walk_frame(uintptr_t pc, bool exact)
+{
+	struct place place = {pc, exact};
+
+	return word_of(place, cached_rule(place, dnp_generation()).kind);
 }

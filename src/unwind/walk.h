@@ -10,6 +10,7 @@
 #ifndef DNP_UNWIND_WALK_H
 #define DNP_UNWIND_WALK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,7 @@
 
 /* Registers of one frame, x86-64. */
 struct dnp_regs {
-	uintptr_t pc, sp, bp, bx, r10, r11;
+	uintptr_t pc, sp, bp, bx, r10;
 };
 
 /* A frame as walked: the address in the low 56 bits, its kind above. */
@@ -81,5 +82,12 @@ SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
  */
 SIGSAFE size_t dnp_walk_registers(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop);
+
+/* The same, from a frame that has called another: regs->pc is where the call returns to. */
+SIGSAFE size_t dnp_walk_caller(const struct dnp_regs *regs, struct dnp_stacks stacks,
+	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop);
+
+/* One frame: the kind of code at pc. `exact`: pc is its instruction, not a return address. */
+SIGSAFE dnp_frame_word dnp_walk_frame(uintptr_t pc, bool exact);
 
 #endif

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""The runtime's own walk of the calling thread, in callbacks, with its native runs filled.
+
+tests/dss/sync.c walks and compares in each callback of the JIT and of module loads.
+"""
+import json
+import re
+
+import pytest
+
+from harness import DNPROF, ROOT, TFMS, program, run
+
+LIBRARY = DNPROF.parents[1] / "tests/dss/libdnprof-dss.so"
+CLSID = re.search(r'DNP_CLSID_AGENT_TEXT\s+"([^"]+)"', (ROOT / "src/clr/guid.h").read_text()).group(1)
+
+#: What has to be 0. The runtime's list of frames on the way of an exception is its own.
+WRONG = ("without_registers", "wrong_registers", "wrong_order", "holes", "other_functions", "other_frames",
+         "without_leaf", "leaf_only", "none", "other_seeded", "other_native_seed")
+RESULTS = {"S_OK", "E_FAIL", "CORPROF_E_STACKSNAPSHOT_UNSAFE"}
+
+
+def walk(tmp_path, tfm, *arguments):
+    if not LIBRARY.exists():
+        pytest.skip(f"{DNPROF} comes without the library of tests/dss")
+    out = tmp_path / "counts.json"
+    env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": CLSID, "CORECLR_PROFILER_PATH": str(LIBRARY),
+           "DNPROF_OPTIONS": f"dir={tmp_path};event=cpu;verbose=1", "DNPROF_DSS": str(out)}
+    run(program(tfm, *arguments, "--seconds", 0.2), env=env).expect()
+    return json.loads(out.read_text())
+
+
+@pytest.mark.parametrize("tfm", TFMS)
+@pytest.mark.parametrize("name", ["native", "unload", "exceptions"])
+def test_own_thread(tmp_path, tfm, name):
+    counts = walk(tmp_path, tfm, name)
+    wrong = {what: counts[what] for what in WRONG if counts[what]}
+    if name == "exceptions":
+        wrong.pop("other_frames", None)
+    assert not wrong, counts
+    assert counts["walks"] > 50
+    assert counts["runs"] >= counts["walks"], "each stack has native frames at its root"
+    assert set(counts["results"]) <= RESULTS, "E_FAIL: no managed frame on the thread"
+    if name == "native":
+        assert counts["between"], "a library between two managed frames"
