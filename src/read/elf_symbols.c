@@ -6,7 +6,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clean.h"
 
@@ -75,6 +78,31 @@ static int add_symtab(struct dnp_symbols *symbols, Dwfl_Module *module)
 	return 0;
 }
 
+/* Stubs that calls into other files go through; no symbol says so. */
+static int add_stubs(struct dnp_symbols *symbols, Dwfl_Module *module)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return 0;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (!name || strncmp(name, ".plt", 4) || !(header.sh_flags & SHF_EXECINSTR))
+			continue;
+		if (add(symbols, "[plt]", header.sh_addr + bias, header.sh_size, 0))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static bool same_build(Dwfl_Module *module, struct dnp_str build_id)
 {
 	const unsigned char *bits;
@@ -102,7 +130,8 @@ static int open_regular(const char *path)
 	return fd;
 }
 
-int dnp_symbols_add_elf(struct dnp_symbols *symbols, const char *path, struct dnp_str build_id)
+/* Closes fd. */
+static int add_file(struct dnp_symbols *symbols, const char *name, int fd, struct dnp_str build_id)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
@@ -110,29 +139,60 @@ int dnp_symbols_add_elf(struct dnp_symbols *symbols, const char *path, struct dn
 		.find_debuginfo = dwfl_build_id_find_debuginfo,
 		.section_address = dwfl_offline_section_address,
 	};
-	int fd = open_regular(path);
+	Dwfl *dwfl = dwfl_begin(&callbacks);
 	Dwfl_Module *module;
-	Dwfl *dwfl;
 	int status;
 
-	if (fd < 0)
-		return fd;
-	dwfl = dwfl_begin(&callbacks);
 	if (!dwfl) {
 		close(fd);
 		return -ENOMEM;
 	}
 	/* At 0 and with the file's own addresses: what it says is what we get. Takes fd. */
-	module = dwfl_report_elf(dwfl, path, path, fd, 0, true);
+	module = dwfl_report_elf(dwfl, name, name, fd, 0, true);
 	if (!module) {
 		close(fd);
 		status = -EINVAL;
 	} else {
 		dwfl_report_end(dwfl, NULL, NULL);
 		status = same_build(module, build_id) ? add_symtab(symbols, module) : -ESTALE;
+		if (!status)
+			status = add_stubs(symbols, module);
 	}
 	dwfl_end(dwfl);
 	return status;
+}
+
+int dnp_symbols_add_elf(struct dnp_symbols *symbols, const char *path, struct dnp_str build_id)
+{
+	int fd = open_regular(path);
+
+	return fd < 0 ? fd : add_file(symbols, path, fd, build_id);
+}
+
+/* How long the file was that the kernel mapped here: its section headers come last. */
+static size_t image_bytes(const Elf64_Ehdr *image)
+{
+	return image->e_shoff + (size_t)image->e_shnum * image->e_shentsize;
+}
+
+int dnp_symbols_add_vdso(struct dnp_symbols *symbols, struct dnp_str build_id)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	const Elf64_Ehdr *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+	int fd;
+
+	if (!image)
+		return -ENOENT;
+	if (!build_id.n)
+		return -ESTALE; /* there is no telling whether this is the one */
+	fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, image, image_bytes(image)) != (ssize_t)image_bytes(image)) {
+		close(fd);
+		return -EIO;
+	}
+	return add_file(symbols, "[vdso]", fd, build_id);
 }
 
 int dnp_symbols_add_kernel(struct dnp_symbols *symbols)

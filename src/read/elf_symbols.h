@@ -34,6 +34,12 @@ void dnp_symbols_done(struct dnp_symbols *symbols);
  */
 int dnp_symbols_add_elf(struct dnp_symbols *symbols, const char *path, struct dnp_str build_id);
 
+/*
+ * Adds those of the code that the kernel maps into each process, as this kernel does it. -ESTALE:
+ * build_id, which must not be empty, is of another.
+ */
+int dnp_symbols_add_vdso(struct dnp_symbols *symbols, struct dnp_str build_id);
+
 /* Adds the running kernel's, where the system lets them be read. */
 int dnp_symbols_add_kernel(struct dnp_symbols *symbols);
 

@@ -144,6 +144,8 @@ static int read_symbols(struct symbolizing *s, const struct wanted *wanted,
 							 : -ESTALE;
 	if (!module || !module->path.n)
 		return -ENOENT;
+	if (dnp_str_eq(module->path, dnp_str("[vdso]")))
+		return dnp_symbols_add_vdso(symbols, module->build_id);
 	path = strndup(module->path.p, module->path.n);
 	if (!path)
 		return -ENOMEM;

@@ -318,7 +318,7 @@ static void put_function(struct builder *b, uint32_t start)
 
 /* ---- Running the instructions of a function */
 
-enum { REG_BX = 3, REG_BP = 6, REG_SP = 7, REG_R10 = 10, REG_RA = 16 };
+enum { REG_BX = 3, REG_BP = 6, REG_SP = 7, REG_R10 = 10, REG_R11 = 11, REG_RA = 16 };
 
 enum saved { SAVED_NOT = 0, SAVED_AT_CFA, SAVED_AT_BP, SAVED_UNKNOWN };
 
@@ -372,6 +372,8 @@ static struct dnp_rule rule_of(const struct state *s, bool signal)
 		rule.cfa = DNP_CFA_BX;
 	else if (s->cfa_reg == REG_R10)
 		rule.cfa = DNP_CFA_R10;
+	else if (s->cfa_reg == REG_R11)
+		rule.cfa = DNP_CFA_R11;
 	else
 		return (struct dnp_rule){0};
 	return rule;

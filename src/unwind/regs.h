@@ -22,6 +22,7 @@ SIGSAFE static inline struct dnp_regs dnp_regs_of(const ucontext_t *context)
 		.bp = (uintptr_t)r[REG_RBP],
 		.bx = (uintptr_t)r[REG_RBX],
 		.r10 = (uintptr_t)r[REG_R10],
+		.r11 = (uintptr_t)r[REG_R11],
 	};
 }
 

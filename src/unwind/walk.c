@@ -280,6 +280,7 @@ SIGSAFE static bool find_cfa(const struct walk *w, struct dnp_rule rule, uintptr
 	case DNP_CFA_BP: *cfa = w->regs.bp + off; return true;
 	case DNP_CFA_BX: *cfa = w->regs.bx + off; return true;
 	case DNP_CFA_R10: *cfa = w->regs.r10 + off; return w->exact;
+	case DNP_CFA_R11: *cfa = w->regs.r11 + off; return w->exact;
 	case DNP_CFA_AT_BP: return load(w, w->regs.bp + off, cfa);
 	case DNP_CFA_AT_SP:
 		if (!load(w, w->regs.sp + off, cfa))

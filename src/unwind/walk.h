@@ -18,7 +18,7 @@
 
 /* Registers of one frame, x86-64. */
 struct dnp_regs {
-	uintptr_t pc, sp, bp, bx, r10;
+	uintptr_t pc, sp, bp, bx, r10, r11;
 };
 
 /* A frame as walked: the address in the low 56 bits, its kind above. */

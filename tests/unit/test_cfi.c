@@ -42,6 +42,7 @@ static void make_stack(ucontext_t *context, uintptr_t pc)
 	r[REG_RBP] = (greg_t)(middle + 0x800);
 	r[REG_RBX] = (greg_t)(middle + 0x1000);
 	r[REG_R10] = (greg_t)(middle + 0x1800);
+	r[REG_R11] = (greg_t)(middle + 0x1c00);
 }
 
 struct outcome {
@@ -84,6 +85,8 @@ static bool step_by_rule(const struct dnp_regs *regs, struct dnp_rule rule, stru
 		cfa = regs->bx + off;
 	else if (rule.cfa == DNP_CFA_R10)
 		cfa = regs->r10 + off;
+	else if (rule.cfa == DNP_CFA_R11)
+		cfa = regs->r11 + off;
 	else
 		return false;
 	out->bp = regs->bp;
@@ -188,6 +191,45 @@ TEST(cfi_of_libstdcxx_is_what_libunwind_says)
 TEST(cfi_of_the_dynamic_linker_is_what_libunwind_says)
 {
 	compare(module_of(dlsym(RTLD_DEFAULT, "_dl_mcount")));
+}
+
+/* As gcc begins a function with a large frame under -fstack-clash-protection. */
+extern const char probing_function[], probing_loop[], probing_end[];
+__asm__(".pushsection .text\n"
+	".type probing_function, @function\n"
+	"probing_function:\n"
+	"	.cfi_startproc\n"
+	"	lea	-0x8000(%rsp), %r11\n"
+	"	.cfi_def_cfa %r11, 0x8008\n"
+	"probing_loop:\n"
+	"	sub	$0x1000, %rsp\n"
+	"	orq	$0, (%rsp)\n"
+	"	cmp	%r11, %rsp\n"
+	"	jne	probing_loop\n"
+	"probing_end:\n"
+	"	.cfi_def_cfa_register %rsp\n"
+	"	add	$0x8000, %rsp\n"
+	"	.cfi_def_cfa_offset 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".popsection\n");
+
+TEST(cfi_of_a_prolog_that_probes_its_frame)
+{
+	const struct dnp_elf_module *module = module_of(probing_function);
+	struct dnp_rule rule;
+
+	CHECK(dnp_native_rule(module, (uintptr_t)probing_function, &rule));
+	CHECK_EQ(rule.cfa, DNP_CFA_SP);
+	for (const char *pc = probing_loop; pc < probing_end; pc++) {
+		CHECK(dnp_native_rule(module, (uintptr_t)pc, &rule));
+		CHECK_EQ(rule.cfa, DNP_CFA_R11);
+		CHECK_EQ(rule.off, 0x8008);
+	}
+	CHECK(dnp_native_rule(module, (uintptr_t)probing_end, &rule));
+	CHECK_EQ(rule.cfa, DNP_CFA_SP);
+	CHECK_EQ(rule.off, 0x8008);
+	dnp_native_done();
 }
 
 TEST(cfi_tells_where_functions_begin)

@@ -58,6 +58,69 @@ TEST(symbols_of_another_build)
 	dnp_symbols_done(&symbols);
 }
 
+/* The build id of the kernel's image, out of the first note of that type. */
+static int find_vdso_id(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct dnp_str *id = arg;
+
+	(void)size;
+	if (strncmp(info->dlpi_name, "linux-vdso", 10) != 0)
+		return 0;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		const char *at = (const char *)(info->dlpi_addr + segment->p_vaddr); /* NOLINT */
+		const char *end = at + segment->p_memsz;
+
+		while (segment->p_type == PT_NOTE && at < end) {
+			const ElfW(Nhdr) *note = (const void *)at;
+			const char *name = (const char *)(note + 1);
+			const char *bytes = name + ((note->n_namesz + 3U) & ~3U);
+
+			if (note->n_type == NT_GNU_BUILD_ID && !strcmp(name, "GNU"))
+				*id = (struct dnp_str){bytes, note->n_descsz};
+			at = bytes + ((note->n_descsz + 3U) & ~3U);
+		}
+	}
+	return 1;
+}
+
+TEST(symbols_of_the_vdso)
+{
+	struct dnp_symbols symbols;
+	struct dnp_str id = {0};
+	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
+	const char *path;
+
+	dl_iterate_phdr(find_vdso_id, &id);
+	if (!vdso || !id.n)
+		SKIP("the kernel maps no code here");
+	CHECK_EQ(dnp_symbols_init(&symbols), 0);
+	CHECK_EQ(dnp_symbols_add_vdso(&symbols, dnp_str("another kernel")), -ESTALE);
+	CHECK_EQ(dnp_symbols_add_vdso(&symbols, (struct dnp_str){0}), -ESTALE);
+	CHECK_EQ(dnp_symbols_add_vdso(&symbols, id), 0);
+	dnp_symbols_sort(&symbols);
+	CHECK_STR(dnp_symbols_find(&symbols, place_of(dlsym(vdso, "__vdso_getcpu"), &path)),
+		"getcpu");
+	dnp_symbols_done(&symbols);
+	dlclose(vdso);
+}
+
+TEST(symbols_of_stubs)
+{
+	struct dnp_symbols symbols;
+	bool found = false;
+	const char *path;
+
+	place_of((const void *)(uintptr_t)test_symbolize_known, &path);
+	CHECK_EQ(dnp_symbols_init(&symbols), 0);
+	CHECK_EQ(dnp_symbols_add_elf(&symbols, path, (struct dnp_str){0}), 0);
+	dnp_symbols_sort(&symbols);
+	for (size_t i = 0; i < symbols.list.n && !found; i++)
+		found = !strcmp(dnp_symbols_find(&symbols, symbols.list.p[i].start), "[plt]");
+	CHECK(found);
+	dnp_symbols_done(&symbols);
+}
+
 TEST(symbols_demangle)
 {
 	auto_free char *name = dnp_demangle("_ZN3GCX4waitEPKc");

@@ -19,6 +19,7 @@ enum dnp_cfa {
 	DNP_CFA_BP,       /* rbp + off */
 	DNP_CFA_BX,       /* rbx + off: the dynamic linker's resolver */
 	DNP_CFA_R10,      /* r10 + off: prologs that realign the stack; at an exact address only */
+	DNP_CFA_R11,      /* r11 + off: prologs that probe a large frame's pages; there, too */
 	DNP_CFA_AT_SP, /* *(rsp + off) + 8: hand-written code that keeps the old rsp in its frame */
 	DNP_CFA_AT_BP, /* *(rbp + off): frames that realign the stack */
 	DNP_CFA_FAULT, /* rsp + off; a frame made up below an instruction that faulted, see ra_slot
