@@ -70,6 +70,13 @@ enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_re
 	}
 }
 
+bool dnp_code_is_managed(const struct dnp_rec_frame *frame, enum dnp_code code)
+{
+	if (frame->kind == DNP_FRAME_OTHER)
+		return !equals(frame->name, "[stub]") && !equals(frame->name, "[unknown]");
+	return code == DNP_CODE_USER || code == DNP_CODE_FRAMEWORK;
+}
+
 struct dnp_str dnp_code_module(const struct dnp_rec_module *module)
 {
 	return module->name.n ? module->name : dnp_basename(module->path);

@@ -12,6 +12,12 @@ struct dnp_str dnp_basename(struct dnp_str path);
 enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_rec_module *module);
 
 /*
+ * Whether the frame stays in stacks of managed frames alone. What has no code of its own, and
+ * stands for a managed method or for all of a stack, does.
+ */
+bool dnp_code_is_managed(const struct dnp_rec_frame *frame, enum dnp_code code);
+
+/*
  * The name as shown: Namespace.Type.Method(…), library!symbol, [k] symbol, [what it is].
  * `symbol` is what was looked up for a native or kernel frame, NULL where nothing is known.
  */

@@ -9,17 +9,23 @@
 #include "aggregate/pattern.h"
 #include "base/clean.h"
 
-/* Bits of a node: the first two are handed on towards the leaf, the last towards the root. */
-enum { INCLUDED = 1, EXCLUDED = 2, USED = 4 };
+/*
+ * Bits of a node: the first two are handed on towards the leaf, the others towards the root; ENDED,
+ * with samples that stand there or that reach it by native frames alone, not beyond a managed
+ * frame.
+ */
+enum { INCLUDED = 1, EXCLUDED = 2, USED = 4, ENDED = 8 };
 
 struct join {
 	struct dnp_load *load;
 	struct dnp_profile *profile;
 	struct dnp_sink_memory name; /* the name in the making */
-	uint32_t *frame_to;  /* owned: place → frame of the profile, DNP_NONE: not named yet */
-	uint32_t *node_to;   /* owned: place → node of the profile */
-	uint32_t *thread_to; /* owned: place → thread of the profile, DNP_NONE: not wanted */
-	uint8_t *marks;      /* owned: of each node */
+	uint32_t *frame_to;   /* owned: place → frame of the profile, DNP_NONE: not named yet */
+	uint32_t *node_to;    /* owned: place → node of the profile */
+	uint32_t *managed_to; /* owned: the same without native frames */
+	uint32_t *thread_to;  /* owned: place → thread of the profile, DNP_NONE: not wanted */
+	uint32_t native;      /* node of the profile: [native] */
+	uint8_t *marks;       /* owned: of each node */
 };
 
 static int by_function(const void *left, const void *right)
@@ -62,6 +68,7 @@ static int name_frame(struct join *join, uint32_t place)
 	join->name.bytes.n = 0;
 	dnp_code_name(&join->name.sink, frame, module, find_symbol(join->load, frame));
 	named.code = dnp_code_of(frame, module);
+	named.managed = dnp_code_is_managed(frame, (enum dnp_code)named.code);
 	if (join->name.sink.error ||
 		intern(join, (struct dnp_str){join->name.bytes.p, join->name.bytes.n},
 			&named.name) ||
@@ -153,7 +160,7 @@ static int choose_rows(struct join *join, struct dnp_raw_event *event)
 			row->weight = 0;
 			continue;
 		}
-		join->marks[row->node] |= USED;
+		join->marks[row->node] |= USED | ENDED;
 		if (join->thread_to[row->thread] == DNP_NONE && add_thread(join, row->thread))
 			return -ENOMEM;
 	}
@@ -178,32 +185,93 @@ static int choose(struct join *join)
 	return 0;
 }
 
+static bool is_managed(const struct join *join, uint32_t place)
+{
+	uint32_t frame = join->frame_to[join->load->nodes.p[place].frame];
+
+	return join->profile->frames.p[frame].managed;
+}
+
+/* Hands ENDED on to what lies below, through native frames. */
+static void mark_ends(struct join *join)
+{
+	for (size_t i = join->load->nodes.n; i-- > DNP_ROOT + 1;)
+		if (join->marks[i] & ENDED && !is_managed(join, (uint32_t)i))
+			join->marks[join->load->nodes.p[i].parent] |= ENDED;
+}
+
 /* One used node into the trie of the profile. */
-static int place_node(struct join *join, uint32_t place)
+static void place_node(struct join *join, uint32_t place)
 {
 	const struct dnp_raw_node *node = &join->load->nodes.p[place];
-	uint32_t parent = node->parent == DNP_ROOT ? 0 : join->node_to[node->parent];
+	uint32_t frame = join->frame_to[node->frame];
+	uint32_t parent = join->node_to[node->parent], managed = join->managed_to[node->parent];
+	enum dnp_native native = join->profile->filter.native;
 
-	if (!(join->marks[place] & USED) || place == DNP_ROOT)
-		return 0;
-	if (name_frame(join, node->frame))
+	if (native != DNP_NATIVE_ALL && is_managed(join, place))
+		parent = managed = dnp_profile_node(join->profile, managed, frame);
+	else if (native == DNP_NATIVE_ALL ||
+		(native == DNP_NATIVE_LEAF && join->marks[place] & ENDED))
+		parent = dnp_profile_node(join->profile, parent, frame);
+	join->node_to[place] = parent;
+	join->managed_to[place] = managed;
+}
+
+/* Where stacks of native frames alone stand if those are left out. */
+static int place_native(struct join *join)
+{
+	struct dnp_frame frame = {.code = DNP_CODE_NATIVE};
+	uint32_t index;
+
+	if (intern(join, dnp_str("[native]"), &frame.name) ||
+		dnp_profile_frame(join->profile, frame, &index))
 		return -ENOMEM;
-	join->node_to[place] = dnp_profile_node(join->profile, parent, join->frame_to[node->frame]);
+	join->native = dnp_profile_node(join->profile, 0, index);
+	return 0;
+}
+
+static int name_used(struct join *join, size_t *used)
+{
+	for (size_t i = 0; i < join->load->nodes.n; i++) {
+		if (!(join->marks[i] & USED) || i == DNP_ROOT)
+			continue;
+		if (name_frame(join, join->load->nodes.p[i].frame))
+			return -ENOMEM;
+		++*used;
+	}
 	return 0;
 }
 
 static int join_nodes(struct join *join)
 {
-	size_t used = 0;
+	enum dnp_native native = join->profile->filter.native;
+	size_t used = 1; /* [native] */
 
-	for (size_t i = 0; i < join->load->nodes.n; i++)
-		used += join->marks[i] & USED ? 1 : 0;
-	if (dnp_profile_reserve_nodes(join->profile, used))
+	if (name_used(join, &used) || dnp_profile_reserve_nodes(join->profile, used))
 		return -ENOMEM;
+	if (native == DNP_NATIVE_LEAF)
+		mark_ends(join);
+	join->node_to[DNP_ROOT] = join->managed_to[DNP_ROOT] = 0;
 	for (size_t i = 0; i < join->load->nodes.n; i++)
-		if (place_node(join, (uint32_t)i))
-			return -ENOMEM;
-	return 0;
+		if (join->marks[i] & USED && i != DNP_ROOT)
+			place_node(join, (uint32_t)i);
+	return native == DNP_NATIVE_NONE ? place_native(join) : 0;
+}
+
+/* What several recordings say of one event is all said. */
+static int add_note(struct join *join, struct dnp_event *event, uint32_t note)
+{
+	const char *all = dnp_profile_string(join->profile, event->note);
+	const char *more = dnp_profile_string(join->profile, note);
+	auto_free char *both = NULL;
+
+	if (strstr(all, more))
+		return 0;
+	if (asprintf(&both, "%s%s%s", all, *all ? "; " : "", more) < 0) {
+		both = NULL;
+		return -ENOMEM;
+	}
+	return intern(join, dnp_str(both), &event->note);
 }
 
 static int event_of(struct join *join, const struct dnp_raw_event *raw, struct dnp_event **event)
@@ -218,13 +286,53 @@ static int event_of(struct join *join, const struct dnp_raw_event *raw, struct d
 	for (size_t i = 0; i < profile->events.n; i++)
 		if (profile->events.p[i].name == made.name) {
 			*event = &profile->events.p[i];
-			return 0;
+			return add_note(join, *event, made.note);
 		}
 	dnp_rows_init(&made.rows, profile->timed, DNP_ROWS_LIMIT);
 	if (dnp_vec_push(&profile->events, made))
 		return -ENOMEM;
 	*event = &profile->events.p[profile->events.n - 1];
 	return 0;
+}
+
+static uint32_t row_node(const struct join *join, const struct dnp_row *row)
+{
+	bool bare = join->profile->filter.native == DNP_NATIVE_NONE;
+	uint32_t node = join->node_to[row->node];
+
+	return bare && !node && row->node != DNP_ROOT ? join->native : node;
+}
+
+static int join_rows(struct join *join, const struct dnp_rows *rows, struct dnp_event *event)
+{
+	for (size_t i = 0; i < rows->capacity; i++) {
+		struct dnp_row row = rows->slots[i];
+		uint64_t time_us = dnp_rows_time_us(rows, &row) + join->load->start_ns / 1000;
+
+		if (!row.weight)
+			continue;
+		row.thread = join->thread_to[row.thread];
+		row.node = row_node(join, &row);
+		event->waiting += row.waiting ? row.weight : 0;
+		if (dnp_rows_add(&event->rows, time_us, row))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int join_failure(
+	struct join *join, const struct dnp_rec_failure *rec, struct dnp_event *event)
+{
+	struct dnp_failure failure = {.count = rec->count};
+
+	if (intern(join, rec->reason, &failure.reason))
+		return -ENOMEM;
+	for (size_t i = 0; i < event->failures.n; i++)
+		if (event->failures.p[i].reason == failure.reason) {
+			event->failures.p[i].count += failure.count;
+			return 0;
+		}
+	return dnp_vec_push(&event->failures, failure);
 }
 
 static uint64_t greater(uint64_t a, uint64_t b)
@@ -248,14 +356,11 @@ static int join_event(struct join *join, struct dnp_raw_event *raw)
 		event->lost_by[i] += raw->lost_by[i];
 		event->lost += raw->lost_by[i];
 	}
-	for (size_t i = 0; i < raw->rows.capacity; i++) {
-		const struct dnp_row *row = &raw->rows.slots[i];
-		uint64_t time_us = dnp_rows_time_us(&raw->rows, row) + join->load->start_ns / 1000;
-
-		if (dnp_rows_add(&event->rows, time_us, join->thread_to[row->thread],
-			    row->node == DNP_ROOT ? 0 : join->node_to[row->node], row->weight))
+	for (size_t i = 0; i < raw->failures.n; i++)
+		if (join_failure(join, &raw->failures.p[i], event))
 			return -ENOMEM;
-	}
+	if (join_rows(join, &raw->rows, event))
+		return -ENOMEM;
 	dnp_rows_done(&raw->rows);
 	return 0;
 }
@@ -360,15 +465,17 @@ int dnp_load_join(struct dnp_load *load)
 {
 	auto_free uint32_t *frames = table(load->frames.n);
 	auto_free uint32_t *nodes = table(load->nodes.n);
+	auto_free uint32_t *managed = table(load->nodes.n);
 	auto_free uint32_t *threads = table(load->threads.n);
 	auto_free uint8_t *marks = calloc(load->nodes.n, 1);
 	struct join join = {.load = load,
 		.profile = load->profile,
 		.frame_to = frames,
 		.node_to = nodes,
+		.managed_to = managed,
 		.thread_to = threads,
 		.marks = marks};
-	int status = frames && nodes && threads && marks ? 0 : -ENOMEM;
+	int status = frames && nodes && managed && threads && marks ? 0 : -ENOMEM;
 
 	dnp_sink_memory_init(&join.name);
 	if (!status)

@@ -167,6 +167,11 @@ static uint64_t since_start(const struct dnp_load *load, uint64_t time_ns)
 	return time_ns > start ? time_ns - start : 0;
 }
 
+static bool state_wanted(enum dnp_state state, bool waiting)
+{
+	return state == DNP_STATE_ANY || (state == DNP_STATE_WAITING) == waiting;
+}
+
 static int on_sample(void *arg, const struct dnp_rec_sample *rec, uint64_t time_ns)
 {
 	struct dnp_load *load = arg;
@@ -174,17 +179,22 @@ static int on_sample(void *arg, const struct dnp_rec_sample *rec, uint64_t time_
 	uint64_t at_ns = since_start(load, time_ns);
 	struct dnp_raw_event *event = event_at(load, rec->event);
 	uint32_t node = rec->node ? dnp_ids_get(&load->node_ids, rec->node) : DNP_ROOT;
+	bool waiting = rec->flags & DNP_SAMPLE_WAITING;
+	struct dnp_row row = {.weight = rec->weight,
+		.thread = thread_at(load, rec->thread),
+		.node = node == DNP_NONE ? DNP_LOST : node,
+		.waiting = waiting};
 
 	if (!event)
 		return -ENOMEM;
 	saw(load, time_ns);
-	if (at_ns < filter->from_ns || (filter->to_ns && at_ns >= filter->to_ns))
+	if (at_ns < filter->from_ns || (filter->to_ns && at_ns >= filter->to_ns) ||
+		!state_wanted(filter->state, waiting))
 		return 0;
 	event->samples += event->weighed ? rec->weight : 1;
 	event->truncated += rec->flags & DNP_SAMPLE_TRUNCATED ? 1 : 0;
 	event->incomplete += rec->flags & DNP_SAMPLE_INCOMPLETE ? 1 : 0;
-	return dnp_rows_add(&event->rows, at_ns / 1000, thread_at(load, rec->thread),
-		node == DNP_NONE ? DNP_LOST : node, rec->weight);
+	return dnp_rows_add(&event->rows, at_ns / 1000, row);
 }
 
 static int on_loss(void *arg, const struct dnp_rec_loss *rec, uint64_t time_ns)
@@ -208,6 +218,21 @@ static int on_stats(void *arg, const struct dnp_rec_stats *rec, uint64_t time_ns
 	saw(arg, rec->time_ns);
 	event->stats = *rec;
 	return 0;
+}
+
+static int on_failure(void *arg, const struct dnp_rec_failure *rec, uint64_t time_ns)
+{
+	struct dnp_raw_event *event = event_at(arg, rec->event);
+
+	(void)time_ns;
+	if (!event)
+		return -ENOMEM;
+	for (size_t i = 0; i < event->failures.n; i++)
+		if (dnp_str_eq(event->failures.p[i].reason, rec->reason)) {
+			event->failures.p[i] = *rec;
+			return 0;
+		}
+	return event->failures.n < DNP_FAILURE_REASONS ? dnp_vec_push(&event->failures, *rec) : 0;
 }
 
 static int on_problem(void *arg, const struct dnp_rec_problem *rec, uint64_t time_ns)
@@ -263,6 +288,7 @@ static const struct dnp_visitor visitor = {
 	.sample = on_sample,
 	.loss = on_loss,
 	.stats = on_stats,
+	.failure = on_failure,
 	.problem = on_problem,
 	.end = on_end,
 	.exit = on_exit_record,
@@ -310,8 +336,10 @@ static int make_places(struct dnp_load *load)
 
 static void load_done(struct dnp_load *load)
 {
-	for (size_t i = 0; i < load->events.n; i++)
+	for (size_t i = 0; i < load->events.n; i++) {
+		dnp_vec_done(&load->events.p[i].failures);
 		dnp_rows_done(&load->events.p[i].rows);
+	}
 	dnp_ids_done(&load->module_ids);
 	dnp_ids_done(&load->frame_ids);
 	dnp_ids_done(&load->thread_ids);

@@ -18,6 +18,8 @@
 #define DNP_LOST 0u
 #define DNP_ROOT 1u
 
+#define DNP_FAILURE_REASONS 64u /* that are kept apart; a sound recording has far fewer */
+
 struct dnp_raw_thread {
 	struct dnp_rec_thread rec;
 	uint64_t end_cpu_ns;
@@ -28,8 +30,9 @@ struct dnp_raw_event {
 	struct dnp_rec_stats stats; /* the newest */
 	uint64_t samples, truncated, incomplete;
 	uint64_t lost_by[DNP_LOSS_REASONS];
-	bool weighed;         /* a weight counts samples */
-	struct dnp_rows rows; /* of places */
+	struct dnp_vec_of(struct dnp_rec_failure) failures; /* of each reason the newest */
+	bool weighed;                                       /* a weight counts samples */
+	struct dnp_rows rows;                               /* of places */
 };
 
 struct dnp_raw_node {

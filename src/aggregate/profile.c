@@ -19,8 +19,10 @@ void dnp_profile_done(struct dnp_profile *profile)
 {
 	for (size_t i = 0; i < profile->processes.n; i++)
 		dnp_vec_done(&profile->processes.p[i].command);
-	for (size_t i = 0; i < profile->events.n; i++)
+	for (size_t i = 0; i < profile->events.n; i++) {
+		dnp_vec_done(&profile->events.p[i].failures);
 		dnp_rows_done(&profile->events.p[i].rows);
+	}
 	dnp_strings_done(&profile->strings);
 	dnp_vec_done(&profile->frames);
 	dnp_vec_done(&profile->nodes);

@@ -34,6 +34,7 @@ enum dnp_code {
 struct dnp_frame {
 	uint32_t name, module; /* strings */
 	uint32_t code;         /* enum dnp_code */
+	bool managed;          /* stays where native frames are left out */
 };
 
 struct dnp_node {
@@ -53,6 +54,12 @@ struct dnp_process {
 	bool exited, complete;
 };
 
+/* What ended walks early, and how often. */
+struct dnp_failure {
+	uint32_t reason; /* string */
+	uint64_t count;
+};
+
 struct dnp_thread {
 	uint32_t process;
 	uint32_t name; /* string */
@@ -61,15 +68,30 @@ struct dnp_thread {
 	uint64_t flags;  /* enum dnp_thread_flags */
 };
 
-#define DNP_LOSS_REASONS 7 /* 0 stands for those that this version does not know */
+#define DNP_LOSS_REASONS DNP_LOSS_COUNT /* 0 stands for those that this version does not know */
 
 struct dnp_event {
 	uint32_t name, unit, source, note; /* strings */
 	uint64_t interval_ns;
 	uint64_t samples; /* in units: a sample of weight 3 counts 3 where the unit is "samples" */
+	uint64_t waiting; /* of them those whose thread did not run */
 	uint64_t lost, lost_by[DNP_LOSS_REASONS];
 	uint64_t truncated, failed, unresolved, frames;
+	struct dnp_vec_of(struct dnp_failure) failures;
 	struct dnp_rows rows;
+};
+
+/* Which frames stacks have besides managed ones: native, of the kernel, stubs. */
+enum dnp_native {
+	DNP_NATIVE_ALL,
+	DNP_NATIVE_LEAF, /* those above the topmost managed frame */
+	DNP_NATIVE_NONE, /* a stack without a managed frame is the one frame [native] */
+};
+
+enum dnp_state {
+	DNP_STATE_ANY,
+	DNP_STATE_RUNNING,
+	DNP_STATE_WAITING,
 };
 
 /* What to leave out. All-zero: nothing. Borrowed while the profile is made. */
@@ -81,6 +103,8 @@ struct dnp_filter {
 	size_t include_count;
 	const char *const *exclude; /* patterns; stacks with a frame that matches one go */
 	size_t exclude_count;
+	enum dnp_native native; /* include and exclude see whole stacks all the same */
+	enum dnp_state state;
 };
 
 struct dnp_profile {

@@ -22,8 +22,9 @@ void dnp_rows_done(struct dnp_rows *rows)
 static size_t home_of(const struct dnp_rows *rows, const struct dnp_row *row)
 {
 	uint64_t key = (uint64_t)row->thread << 32 | row->node;
+	uint64_t when = (uint64_t)row->bin << 1 | row->waiting;
 
-	return dnp_hash(key ^ row->bin * UINT64_C(0x9e3779b97f4a7c15)) & (rows->capacity - 1);
+	return dnp_hash(key ^ when * UINT64_C(0x9e3779b97f4a7c15)) & (rows->capacity - 1);
 }
 
 static struct dnp_row *slot_of(const struct dnp_rows *rows, const struct dnp_row *row)
@@ -36,7 +37,8 @@ static struct dnp_row *slot_of(const struct dnp_rows *rows, const struct dnp_row
 		slot = &rows->slots[i];
 		if (!slot->weight)
 			return slot;
-		if (slot->node == row->node && slot->thread == row->thread && slot->bin == row->bin)
+		if (slot->node == row->node && slot->thread == row->thread &&
+			slot->bin == row->bin && slot->waiting == row->waiting)
 			return slot;
 	}
 }
@@ -139,12 +141,9 @@ static int make_room(struct dnp_rows *rows)
 	return rebuild(rows, rows->capacity ? rows->capacity * 2 : 1024, 0);
 }
 
-int dnp_rows_add(
-	struct dnp_rows *rows, uint64_t time_us, uint32_t thread, uint32_t node, uint64_t weight)
+int dnp_rows_add(struct dnp_rows *rows, uint64_t time_us, struct dnp_row row)
 {
-	uint64_t bin;
-
-	if (!weight)
+	if (!row.weight)
 		return 0;
 	if (time_us > rows->newest_us)
 		rows->newest_us = time_us;
@@ -153,8 +152,8 @@ int dnp_rows_add(
 	while (rows->timed && time_us >> rows->shift > UINT32_MAX)
 		if (rebuild(rows, rows->capacity, 1))
 			return -ENOMEM;
-	bin = rows->timed ? time_us >> rows->shift : 0;
-	put_soon(rows, (struct dnp_row){weight, (uint32_t)bin, thread, node});
+	row.bin = rows->timed ? (uint32_t)(time_us >> rows->shift) : 0;
+	put_soon(rows, row);
 	return 0;
 }
 
@@ -171,7 +170,9 @@ static int by_time(const void *left, const void *right)
 		return a->bin < b->bin ? -1 : 1;
 	if (a->thread != b->thread)
 		return a->thread < b->thread ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return a->waiting < b->waiting ? -1 : a->waiting > b->waiting;
 }
 
 void dnp_rows_finish(struct dnp_rows *rows)

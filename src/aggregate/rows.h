@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The samples of one event, added up: one row for each stack of each thread in each bin of time.
+ * The samples of one event, added up: one row for each stack of each thread in each bin of time,
+ * apart by whether the thread ran.
  *
  * A bin is 2^shift microseconds wide. Without `timed` there is one bin for all of time. With it
  * bins begin at one microsecond and grow whenever there are more than `limit` rows, as long as the
@@ -20,6 +21,7 @@
 struct dnp_row {
 	uint64_t weight; /* never 0; marks a free slot of the table */
 	uint32_t bin, thread, node;
+	uint32_t waiting; /* 1: the thread did not run */
 };
 
 /* Rows on their way into the table: its memory is far away, so it is fetched some rows ahead. */
@@ -39,9 +41,9 @@ struct dnp_rows {
 void dnp_rows_init(struct dnp_rows *rows, bool timed, size_t limit);
 void dnp_rows_done(struct dnp_rows *rows);
 
-/* Adds weight (nothing if 0) at a time since the start. 0 or -ENOMEM. */
-int dnp_rows_add(
-	struct dnp_rows *rows, uint64_t time_us, uint32_t thread, uint32_t node, uint64_t weight);
+/* Adds a row (nothing if its weight is 0) at a time since the start; its bin is found. 0 or
+ * -ENOMEM. */
+int dnp_rows_add(struct dnp_rows *rows, uint64_t time_us, struct dnp_row row);
 
 /* The middle of a bin, as a time to pass on to another dnp_rows_add. */
 uint64_t dnp_rows_time_us(const struct dnp_rows *rows, const struct dnp_row *row);
@@ -49,7 +51,7 @@ uint64_t dnp_rows_time_us(const struct dnp_rows *rows, const struct dnp_row *row
 /* Puts all that was added into the table, for those who look at its slots. */
 void dnp_rows_settle(struct dnp_rows *rows);
 
-/* Leaves slots[0..n), if timed by bin, thread, node. Nothing can be added afterwards. */
+/* Leaves slots[0..n), if timed by bin, thread, node, state. Nothing can be added afterwards. */
 void dnp_rows_finish(struct dnp_rows *rows);
 
 #endif

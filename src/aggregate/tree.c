@@ -10,6 +10,8 @@ static void add_rows(struct dnp_tree *tree)
 	for (size_t i = 0; i < rows->n; i++) {
 		tree->self[rows->slots[i].node] += rows->slots[i].weight;
 		tree->thread_total[rows->slots[i].thread] += rows->slots[i].weight;
+		if (rows->slots[i].waiting)
+			tree->thread_waiting[rows->slots[i].thread] += rows->slots[i].weight;
 	}
 }
 
@@ -134,7 +136,9 @@ int dnp_tree_init(struct dnp_tree *tree, const struct dnp_profile *profile, uint
 	tree->first_child = reallocarray(NULL, n, sizeof(*tree->first_child));
 	tree->next = reallocarray(NULL, n, sizeof(*tree->next));
 	tree->thread_total = calloc(profile->threads.n + 1, sizeof(*tree->thread_total));
-	if (!tree->self || !tree->total || !tree->first_child || !tree->next || !tree->thread_total)
+	tree->thread_waiting = calloc(profile->threads.n + 1, sizeof(*tree->thread_waiting));
+	if (!tree->self || !tree->total || !tree->first_child || !tree->next ||
+		!tree->thread_total || !tree->thread_waiting)
 		return -ENOMEM;
 	add_rows(tree);
 	add_totals(tree);
@@ -153,6 +157,7 @@ void dnp_tree_done(struct dnp_tree *tree)
 	free(tree->first_child);
 	free(tree->next);
 	free(tree->thread_total);
+	free(tree->thread_waiting);
 	dnp_vec_done(&tree->methods);
 }
 

@@ -24,6 +24,7 @@ struct dnp_tree {
 	struct dnp_vec_of(
 		struct dnp_method) methods; /* greatest self first, then total, then name */
 	uint64_t *thread_total;             /* owned, of each thread of the profile */
+	uint64_t *thread_waiting;           /* owned: of that, what did not run */
 };
 
 int dnp_tree_init(struct dnp_tree *tree, const struct dnp_profile *profile, uint32_t event);

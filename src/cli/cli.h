@@ -93,6 +93,10 @@ void dnp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Wrong usage: says it, names the help, returns DNP_EXIT_USAGE. */
 int dnp_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Which of the words, ended by NULL, an option's text is; -1 after saying that it is none. */
+int dnp_choose(
+	const char *command, const char *option, const char *text, const char *const words[]);
+
 /* Says what err tells; returns DNP_EXIT_FAILED. */
 int dnp_failed(const struct dnp_err *err);
 

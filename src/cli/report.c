@@ -76,6 +76,23 @@ static unsigned terminal_columns(void)
 	return size.ws_col;
 }
 
+static int parse_shown(struct report *report)
+{
+	static const char *const natives[] = {"all", "leaf", "none", NULL};
+	static const char *const states[] = {"any", "running", "waiting", NULL};
+	const char *const *text = report->values->text;
+	int native = dnp_choose("report", "native", text[OPT(native)], natives), state;
+
+	if (native < 0)
+		return DNP_EXIT_USAGE;
+	state = dnp_choose("report", "state", text[OPT(state)], states);
+	if (state < 0)
+		return DNP_EXIT_USAGE;
+	report->options.native = (enum dnp_native)native;
+	report->options.state = (enum dnp_state)state;
+	return DNP_EXIT_DONE;
+}
+
 static int choose_exporter(struct report *report)
 {
 	const char *output = report->values->text[OPT(output)];
@@ -96,6 +113,7 @@ static int parse_options(struct report *report)
 	bool part = values->given[OPT(threads)] || values->given[OPT(tree)];
 	bool json = values->given[OPT(json)];
 	uint64_t top;
+	int status;
 
 	if (!dnp_parse_count(values->text[OPT(top)], 0, UINT32_MAX, &top))
 		return dnp_usage("report", "--top %s: not a number", values->text[OPT(top)]);
@@ -108,7 +126,9 @@ static int parse_options(struct report *report)
 	report->options.methods = !part;
 	report->options.threads = !part || values->given[OPT(threads)];
 	report->options.tree = !part || values->given[OPT(tree)];
-	return choose_exporter(report);
+	report->options.each_thread = values->given[OPT(thread)];
+	status = parse_shown(report);
+	return status ? status : choose_exporter(report);
 }
 
 /* A recording whose launcher had no time to look up names gets them now, if this is its machine. */
@@ -161,6 +181,10 @@ static int make_profile(struct report *report, struct dnp_err *err)
 		.exclude = report->exclude.list.p,
 		.exclude_count = report->exclude.list.n,
 	};
+	if (!report->exporter->chooses) {
+		filter.native = report->options.native;
+		filter.state = report->options.state;
+	}
 	if (dnp_profile_init(&report->profile, report->exporter->timed, &filter))
 		return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
 	status = dnp_profile_add(&report->profile, &report->input, err);
@@ -169,23 +193,34 @@ static int make_profile(struct report *report, struct dnp_err *err)
 	return status;
 }
 
+/* The names of all events, as "cpu, wall". Owned by the caller; NULL: no memory. */
+static char *list_events(const struct dnp_profile *profile)
+{
+	struct dnp_sink_memory list;
+
+	dnp_sink_memory_init(&list);
+	for (size_t i = 0; i < profile->events.n; i++)
+		dnp_sink_printf(&list.sink, "%s%s", i ? ", " : "",
+			dnp_profile_string(profile, profile->events.p[i].name));
+	dnp_sink_write(&list.sink, "", 1);
+	return list.bytes.p;
+}
+
 static int choose_event(struct report *report, struct dnp_err *err)
 {
 	const struct dnp_profile *profile = &report->profile;
 	const char *name = report->values->text[OPT(event)];
+	auto_free char *recorded = NULL;
 
-	report->options.event = dnp_profile_event(profile, name);
-	if (report->options.event != DNP_NONE)
-		return 0;
 	if (!profile->events.n)
 		return dnp_err(err, -ENODATA,
 			"nothing to report: the recording has no events; record again");
-	if (report->values->given[OPT(event)])
-		return dnp_err(err, -ENOENT,
-			"cannot show %s: it was not recorded; choose %s with -e", name,
-			dnp_profile_string(profile, profile->events.p[0].name));
-	report->options.event = 0;
-	return 0;
+	report->options.event = name ? dnp_profile_event(profile, name) : 0;
+	if (report->options.event != DNP_NONE)
+		return 0;
+	recorded = list_events(profile);
+	return dnp_err(err, -ENOENT, "cannot show %s: it was not recorded; choose with -e: %s",
+		name, recorded ? recorded : "");
 }
 
 static int write_out(struct report *report, struct dnp_err *err)

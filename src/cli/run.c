@@ -21,6 +21,7 @@
 struct run {
 	const struct dnp_values *values;
 	const struct dnp_exporter *exporter; /* NULL: the recording itself */
+	enum dnp_native native;
 	struct dnp_launch launch;
 	struct dnp_profile profile;
 };
@@ -43,21 +44,6 @@ static int parse_rate(const struct dnp_values *values, uint64_t *interval_ns)
 		return dnp_usage("run", "%s %s: out of range; 10us to 60s (100000 Hz to 0.017 Hz)",
 			interval ? "-i" : "-F", interval ? interval : hz);
 	return DNP_EXIT_DONE;
-}
-
-/* Which of the words `text` is; -1 with a message: none. */
-static int choose(const char *option, const char *text, const char *const words[])
-{
-	char list[128] = "";
-
-	for (int i = 0; words[i]; i++) {
-		if (!strcmp(text, words[i]))
-			return i;
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
-			words[i]);
-	}
-	dnp_usage("run", "--%s %s: not one of %s", option, text, list);
-	return -1;
 }
 
 /* What this version can record. */
@@ -101,8 +87,8 @@ static int parse_agent(const struct dnp_values *values, struct dnp_agent_options
 		return status;
 	if (!dnp_parse_count(depth, 1, 65536, &frames))
 		return dnp_usage("run", "--depth %s: not a number from 1 to 65536", depth);
-	source = choose("source", values->text[OPT(source)], sources);
-	engine = source < 0 ? -1 : choose("engine", values->text[OPT(engine)], engines);
+	source = dnp_choose("run", "source", values->text[OPT(source)], sources);
+	engine = source < 0 ? -1 : dnp_choose("run", "engine", values->text[OPT(engine)], engines);
 	if (engine < 0)
 		return DNP_EXIT_USAGE;
 	agent->source = (enum dnp_source_choice)source;
@@ -146,6 +132,8 @@ static int parse_options(struct run *run, struct dnp_launch_options *options)
 {
 	const struct dnp_values *values = run->values;
 	const char *output = values->text[OPT(output)], *duration = values->text[OPT(duration)];
+	static const char *const natives[] = {"all", "leaf", "none", NULL};
+	int native;
 
 	options->output = output;
 	options->raw = ends_with(output, ".dnp");
@@ -156,6 +144,10 @@ static int parse_options(struct run *run, struct dnp_launch_options *options)
 		return refuse_output(output);
 	if (duration && !dnp_parse_seconds(duration, &options->duration_ns))
 		return dnp_usage("run", "-d %s: not a time in seconds", duration);
+	native = dnp_choose("run", "native", values->text[OPT(native)], natives);
+	if (native < 0)
+		return DNP_EXIT_USAGE;
+	run->native = (enum dnp_native)native;
 	return parse_agent(values, &options->agent);
 }
 
@@ -184,7 +176,8 @@ static void show_progress(void *context, const struct dnp_launch *launch)
 
 static int load_profile(struct run *run, struct dnp_input *input, struct dnp_err *err)
 {
-	static const struct dnp_filter everything;
+	bool chooses = !run->exporter || run->exporter->chooses;
+	struct dnp_filter filter = {.native = chooses ? DNP_NATIVE_ALL : run->native};
 	int ret;
 
 	ret = dnp_input_add_file(input, run->launch.recording, err);
@@ -192,7 +185,7 @@ static int load_profile(struct run *run, struct dnp_input *input, struct dnp_err
 		ret = dnp_input_finish(input, err);
 	if (!ret)
 		ret = dnp_profile_init(
-			&run->profile, run->exporter && run->exporter->timed, &everything);
+			&run->profile, run->exporter && run->exporter->timed, &filter);
 	if (!ret)
 		ret = dnp_profile_add(&run->profile, input, err);
 	if (!ret)
@@ -202,9 +195,8 @@ static int load_profile(struct run *run, struct dnp_input *input, struct dnp_err
 
 static int export(struct run *run, struct dnp_err *err)
 {
-	uint32_t event = dnp_profile_event(&run->profile, "cpu");
 	struct dnp_export_options options = {
-		.event = event == DNP_NONE ? 0 : event,
+		.native = run->native,
 		.top = run->exporter == &dnp_export_text ? 20 : 0,
 		.min_percent = run->exporter == &dnp_export_text ? 1 : 0,
 		.methods = true,

@@ -2,6 +2,7 @@
 /* Messages: one line each, "dnprof: what: why; what to do". */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 
@@ -35,6 +36,20 @@ int dnp_usage(const char *command, const char *format, ...)
 	say(prefix, format, args, suffix);
 	va_end(args);
 	return DNP_EXIT_USAGE;
+}
+
+int dnp_choose(const char *command, const char *option, const char *text, const char *const words[])
+{
+	char list[128] = "";
+
+	for (int i = 0; words[i]; i++) {
+		if (!strcmp(text, words[i]))
+			return i;
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
+			words[i]);
+	}
+	dnp_usage(command, "--%s %s: not one of %s", option, text, list);
+	return -1;
 }
 
 int dnp_failed(const struct dnp_err *err)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Collapsed stacks: a line "root;…;leaf count" for each distinct stack, as flamegraph.pl reads. */
+/*
+ * Collapsed stacks: a line "root;…;leaf count" for each distinct stack, as flamegraph.pl reads. The
+ * event's note, if it has one, stands above them behind a #.
+ */
 #include <inttypes.h>
 
 #include "aggregate/tree.h"
@@ -37,6 +40,20 @@ static void put_stack(const struct dnp_profile *profile, const uint32_t *stack, 
 	dnp_sink_printf(sink, " %" PRIu64 "\n", count);
 }
 
+/* Not a stack: it does not end with a count. */
+static void put_note(const struct dnp_tree *tree, struct dnp_sink *sink)
+{
+	const char *note = dnp_profile_string(tree->profile, tree->event->note);
+
+	if (!*note)
+		return;
+	dnp_sink_puts(sink, "# ");
+	put_name(sink, note);
+	dnp_sink_puts(sink, " (");
+	put_name(sink, dnp_profile_string(tree->profile, tree->event->name));
+	dnp_sink_puts(sink, ")\n");
+}
+
 static int write_collapsed(const struct dnp_profile *profile,
 	const struct dnp_export_options *options, struct dnp_sink *sink, struct dnp_err *err)
 {
@@ -45,6 +62,8 @@ static int write_collapsed(const struct dnp_profile *profile,
 	struct dnp_tree_walk walk;
 	int status = dnp_tree_init(&tree, profile, options->event);
 
+	if (!status)
+		put_note(&tree, sink);
 	walk = dnp_tree_walk(&tree, 1);
 	while (!status && !sink->error && dnp_tree_walk_next(&walk)) {
 		if (!walk.depth)

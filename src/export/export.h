@@ -12,6 +12,9 @@ struct dnp_export_options {
 	double min_percent; /* share of the samples below which nodes of the call tree are left out
 			     */
 	bool methods, threads, tree; /* parts of the text report */
+	bool each_thread;            /* also those that are many alike, on a line of its own */
+	enum dnp_native native;      /* what a page begins with; others get a filtered profile */
+	enum dnp_state state;        /* the same */
 	unsigned columns;            /* of the terminal, 0: lines as long as they get */
 };
 
@@ -19,6 +22,7 @@ struct dnp_exporter {
 	const char *name;
 	const char *extensions; /* ".a .b"; empty: only by name */
 	bool timed;             /* wants to know when samples were taken */
+	bool chooses; /* gets native frames and all states: who looks at it chooses what to see */
 	/* 0 or -errno with a sentence; errors of the sink are the caller's to find. */
 	int (*write)(const struct dnp_profile *profile, const struct dnp_export_options *options,
 		struct dnp_sink *sink, struct dnp_err *err);

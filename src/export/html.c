@@ -7,9 +7,11 @@
  * padded with zero bytes to a multiple of 8:
  *   strings       utf8: every string ended by a zero byte; string 0 is ""
  *   frame.name, frame.module   u32: strings      frame.kind  u8: enum dnp_code
+ *   frame.managed   u8: 1: stays where native frames are left out
  *   node.parent, node.frame    u32: node 0 is the root, parents before children
  *   EVENT.time    u32: in time_unit_ns since the start, ascending
  *   EVENT.thread, EVENT.node, EVENT.weight       u32
+ *   EVENT.waiting   u8: 1: the thread did not run; only where there are such samples
  */
 #include "export/html.h"
 
@@ -19,10 +21,12 @@
 #include "aggregate/tree.h"
 #include "base/base64.h"
 #include "export/deflate.h"
+#include "export/event.h"
 #include "base/json.h"
 
 struct page {
 	const struct dnp_profile *profile;
+	const struct dnp_export_options *options;
 	unsigned unit_shift; /* a unit of time is 2^unit_shift microseconds */
 };
 
@@ -49,6 +53,12 @@ static uint32_t frame_kind(const struct page *page, const struct dnp_event *even
 {
 	(void)event;
 	return page->profile->frames.p[i].code;
+}
+
+static uint32_t frame_managed(const struct page *page, const struct dnp_event *event, size_t i)
+{
+	(void)event;
+	return page->profile->frames.p[i].managed;
 }
 
 static uint32_t node_parent(const struct page *page, const struct dnp_event *event, size_t i)
@@ -89,10 +99,17 @@ static uint32_t row_weight(const struct page *page, const struct dnp_event *even
 	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 }
 
+static uint32_t row_waiting(const struct page *page, const struct dnp_event *event, size_t i)
+{
+	(void)page;
+	return event->rows.slots[i].waiting;
+}
+
 static const struct column frame_columns[] = {
 	{"frame.name", 4, frame_name},
 	{"frame.module", 4, frame_module},
 	{"frame.kind", 1, frame_kind},
+	{"frame.managed", 1, frame_managed},
 	{0},
 };
 
@@ -110,6 +127,8 @@ static const struct column row_columns[] = {
 	{0},
 };
 
+static const struct column waiting_column = {"waiting", 1, row_waiting};
+
 /* Calls one of the two for every column in order: what meta lists is what data holds. */
 typedef void (*column_fn)(const struct page *page, const struct column *column,
 	const struct dnp_event *event, size_t n, void *arg);
@@ -122,9 +141,14 @@ static void each_column(const struct page *page, column_fn each, void *arg)
 		each(page, c, NULL, profile->frames.n, arg);
 	for (const struct column *c = node_columns; c->name; c++)
 		each(page, c, NULL, profile->nodes.n, arg);
-	for (size_t i = 0; i < profile->events.n; i++)
+	for (size_t i = 0; i < profile->events.n; i++) {
+		const struct dnp_event *event = &profile->events.p[i];
+
 		for (const struct column *c = row_columns; c->name; c++)
-			each(page, c, &profile->events.p[i], profile->events.p[i].rows.n, arg);
+			each(page, c, event, event->rows.n, arg);
+		if (event->waiting)
+			each(page, &waiting_column, event, event->rows.n, arg);
+	}
 }
 
 static void list_column(const struct page *page, const struct column *column,
@@ -260,18 +284,22 @@ static void put_events(const struct page *page, struct dnp_json *json)
 
 		dnp_json_open(json, NULL, '{');
 		put_string(page, json, "name", event->name);
-		put_string(page, json, "unit", event->unit);
-		dnp_json_u64(json, "interval_ns", event->interval_ns);
-		dnp_json_u64(json, "samples", event->samples);
-		dnp_json_u64(json, "lost", event->lost);
-		dnp_json_u64(json, "truncated", event->truncated);
-		dnp_json_u64(json, "unresolved", event->unresolved);
-		dnp_json_u64(json, "failed", event->failed);
+		dnp_event_members(page->profile, event, json);
 		dnp_json_u64(json, "rows", event->rows.n);
-		put_string(page, json, "note", event->note);
 		dnp_json_close(json, '}');
 	}
 	dnp_json_close(json, ']');
+}
+
+static void put_beginning(const struct page *page, struct dnp_json *json)
+{
+	const struct dnp_export_options *options = page->options;
+
+	dnp_json_open(json, "begin", '{');
+	put_string(page, json, "event", page->profile->events.p[options->event].name);
+	dnp_json_text(json, "native", dnp_native_name(options->native));
+	dnp_json_text(json, "state", dnp_state_name(options->state));
+	dnp_json_close(json, '}');
 }
 
 static void put_meta(const struct page *page, const struct dnp_tree *tree, struct dnp_sink *sink)
@@ -291,6 +319,7 @@ static void put_meta(const struct page *page, const struct dnp_tree *tree, struc
 	put_processes(page, &json);
 	put_threads(page, tree, &json);
 	put_events(page, &json);
+	put_beginning(page, &json);
 	dnp_json_open(&json, "problems", '[');
 	for (size_t i = 0; i < profile->problems.n; i++)
 		put_string(page, &json, NULL, profile->problems.p[i]);
@@ -345,11 +374,12 @@ static size_t find_marker(struct dnp_str template, const char *marker)
 	return found ? (size_t)(found - template.p) : template.n;
 }
 
-int dnp_html_write(struct dnp_str template, const struct dnp_profile *profile, uint32_t event,
-	struct dnp_sink *sink, struct dnp_err *err)
+int dnp_html_write(struct dnp_str template, const struct dnp_profile *profile,
+	const struct dnp_export_options *options, struct dnp_sink *sink, struct dnp_err *err)
 {
 	static const char meta_marker[] = "@DNPROF_META@", data_marker[] = "@DNPROF_DATA@";
-	struct page page = {.profile = profile, .unit_shift = unit_shift(profile)};
+	struct page page = {
+		.profile = profile, .options = options, .unit_shift = unit_shift(profile)};
 	size_t meta = find_marker(template, meta_marker);
 	size_t data = find_marker(template, data_marker);
 	struct dnp_tree tree;
@@ -359,7 +389,7 @@ int dnp_html_write(struct dnp_str template, const struct dnp_profile *profile, u
 		return dnp_err(err, -EINVAL,
 			"cannot write the page: the viewer in this dnprof is damaged; build it "
 			"anew");
-	status = dnp_tree_init(&tree, profile, event);
+	status = dnp_tree_init(&tree, profile, options->event);
 	if (!status) {
 		dnp_sink_write(sink, template.p, meta);
 		put_meta(&page, &tree, sink);

@@ -2,6 +2,7 @@
 /* The report for programs. Fields may be added, never renamed. */
 #include "aggregate/tree.h"
 #include "base/json.h"
+#include "export/event.h"
 #include "export/export.h"
 #include "export/share.h"
 
@@ -74,19 +75,22 @@ static void put_events(const struct dnp_profile *profile, struct dnp_json *json)
 		const struct dnp_event *event = &profile->events.p[i];
 
 		dnp_json_open(json, dnp_profile_string(profile, event->name), '{');
-		put_string(profile, json, "unit", event->unit);
-		put_string(profile, json, "source", event->source);
-		put_string(profile, json, "note", event->note);
-		dnp_json_u64(json, "interval_ns", event->interval_ns);
-		dnp_json_u64(json, "samples", event->samples);
-		dnp_json_u64(json, "lost", event->lost);
-		dnp_json_u64(json, "truncated", event->truncated);
-		dnp_json_u64(json, "unresolved", event->unresolved);
-		dnp_json_u64(json, "failed", event->failed);
-		dnp_json_u64(json, "frames", event->frames);
+		dnp_event_members(profile, event, json);
 		dnp_json_close(json, '}');
 	}
 	dnp_json_close(json, '}');
+}
+
+static void put_states(const struct dnp_tree *tree, size_t thread, struct dnp_json *json)
+{
+	uint64_t waiting = tree->thread_waiting[thread];
+	uint64_t running = tree->thread_total[thread] - waiting;
+	uint64_t interval_ns = tree->event->interval_ns;
+
+	dnp_json_u64(json, "running", running);
+	dnp_json_u64(json, "waiting", waiting);
+	dnp_json_u64(json, "running_ns", running * interval_ns);
+	dnp_json_u64(json, "waiting_ns", waiting * interval_ns);
 }
 
 static void put_threads(const struct dnp_tree *tree, struct dnp_json *json)
@@ -102,6 +106,8 @@ static void put_threads(const struct dnp_tree *tree, struct dnp_json *json)
 		put_string(profile, json, "name", thread->name);
 		dnp_json_u64(json, "samples", tree->thread_total[i]);
 		dnp_json_u64(json, "cpu_ns", thread->cpu_ns);
+		if (tree->event->waiting)
+			put_states(tree, i, json);
 		if (profile->processes.n > 1)
 			dnp_json_u64(json, "pid", profile->processes.p[thread->process].pid);
 		dnp_json_close(json, '}');
@@ -179,6 +185,8 @@ static int write_json(const struct dnp_profile *profile, const struct dnp_export
 		put_problems(profile, &json);
 		put_events(profile, &json);
 		dnp_json_text(&json, "event", dnp_profile_string(profile, tree.event->name));
+		dnp_json_text(&json, "native", dnp_native_name(profile->filter.native));
+		dnp_json_text(&json, "state", dnp_state_name(profile->filter.state));
 		put_threads(&tree, &json);
 		put_methods(&tree, options->top, &json);
 		put_tree(&tree, options->min_percent, &json);

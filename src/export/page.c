@@ -12,12 +12,13 @@ static int write_page(const struct dnp_profile *profile, const struct dnp_export
 {
 	struct dnp_str template = {dnp_page_html, dnp_page_html_bytes};
 
-	return dnp_html_write(template, profile, options->event, sink, err);
+	return dnp_html_write(template, profile, options, sink, err);
 }
 
 const struct dnp_exporter dnp_export_html = {
 	.name = "html",
 	.extensions = ".html .htm",
 	.timed = true,
+	.chooses = true,
 	.write = write_page,
 };

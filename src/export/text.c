@@ -4,9 +4,11 @@
 #include <stdio.h>
 
 #include "base/clean.h"
+#include "export/event.h"
 #include "export/export.h"
 #include "export/line.h"
 #include "export/share.h"
+#include "export/text_threads.h"
 #include "export/text_tree.h"
 #include "format/rec.h"
 
@@ -83,30 +85,83 @@ static void put_processes(const struct dnp_tree *tree, struct dnp_line *line)
 	}
 }
 
+/* " (reason n, …)" of what there is. */
+struct reasons {
+	struct dnp_line *line;
+	const char *separator;
+};
+
+static void put_reason(struct reasons *reasons, const char *name, uint64_t count)
+{
+	if (!count)
+		return;
+	dnp_line_puts(reasons->line, reasons->separator);
+	dnp_line_text(reasons->line, name);
+	dnp_line_printf(reasons->line, " %s", dnp_format_count(count).text);
+	reasons->separator = ", ";
+}
+
+static void end_reasons(struct reasons *reasons)
+{
+	if (reasons->separator[0] == ',')
+		dnp_line_puts(reasons->line, ")");
+}
+
 static void put_lost(const struct dnp_event *event, struct dnp_line *line)
 {
-	static const char *const reasons[DNP_LOSS_REASONS] = {
-		[0] = "other",
-		[DNP_LOSS_RING] = "buffer full",
-		[DNP_LOSS_LATE] = "before sampling began",
-		[DNP_LOSS_NESTED] = "during another sample",
-		[DNP_LOSS_STACK] = "on a foreign stack",
-		[DNP_LOSS_MEMORY] = "out of memory",
-		[DNP_LOSS_WRITE] = "not written",
-	};
-	const char *separator = " (";
+	struct reasons reasons = {line, " ("};
 
 	begin_facts(line);
 	dnp_line_printf(line, "lost %s", dnp_format_count(event->lost).text);
-	if (!event->lost)
-		return;
 	for (size_t i = 0; i < DNP_LOSS_REASONS; i++)
-		if (event->lost_by[i]) {
-			dnp_line_printf(line, "%s%s %s", separator, reasons[i],
-				dnp_format_count(event->lost_by[i]).text);
-			separator = ", ";
-		}
-	dnp_line_puts(line, ")");
+		put_reason(&reasons, dnp_loss_name(i), event->lost_by[i]);
+	end_reasons(&reasons);
+}
+
+static void put_failed(
+	const struct dnp_tree *tree, const struct dnp_event *event, struct dnp_line *line)
+{
+	struct reasons reasons = {line, " ("};
+
+	dnp_line_printf(line, ", truncated %s, failed %s", dnp_format_count(event->truncated).text,
+		dnp_format_count(event->failed).text);
+	for (size_t i = 0; i < event->failures.n; i++)
+		put_reason(&reasons, string(tree, event->failures.p[i].reason),
+			event->failures.p[i].count);
+	end_reasons(&reasons);
+	dnp_line_end(line);
+}
+
+/* So many samples as time, where they stand for time. */
+static struct dnp_number amount(const struct dnp_event *event, uint64_t samples)
+{
+	return event->interval_ns ? dnp_format_duration(samples * event->interval_ns)
+				  : dnp_format_count(samples);
+}
+
+static void put_states(const struct dnp_event *event, struct dnp_line *line)
+{
+	uint64_t running = event->samples - event->waiting;
+
+	if (!event->waiting)
+		return;
+	begin_facts(line);
+	dnp_line_printf(line, "threads ran %s (%.1f %%),", amount(event, running).text,
+		dnp_percent(running, event->samples));
+	dnp_line_printf(line, " waited %s (%.1f %%)", amount(event, event->waiting).text,
+		dnp_percent(event->waiting, event->samples));
+	dnp_line_end(line);
+}
+
+static void put_note(const struct dnp_tree *tree, struct dnp_line *line)
+{
+	const char *note = string(tree, tree->event->note);
+
+	if (!*note)
+		return;
+	begin_facts(line);
+	dnp_line_text(line, note);
+	dnp_line_end(line);
 }
 
 static void put_event(const struct dnp_tree *tree, struct dnp_line *line)
@@ -132,14 +187,51 @@ static void put_event(const struct dnp_tree *tree, struct dnp_line *line)
 			dnp_percent(event->unresolved, event->frames));
 	else
 		dnp_line_printf(line, ", unresolved %s", dnp_format_count(event->unresolved).text);
-	dnp_line_printf(line, ", truncated %s, failed %s", dnp_format_count(event->truncated).text,
-		dnp_format_count(event->failed).text);
-	dnp_line_end(line);
-	if (*string(tree, event->note)) {
-		begin_facts(line);
-		dnp_line_text(line, string(tree, event->note));
-		dnp_line_end(line);
+	put_failed(tree, event, line);
+	put_note(tree, line);
+	put_states(event, line);
+}
+
+static void put_others(const struct dnp_tree *tree, struct dnp_line *line)
+{
+	const struct dnp_profile *profile = tree->profile;
+	const char *separator = "also recorded: ";
+
+	if (profile->events.n < 2)
+		return;
+	begin_facts(line);
+	for (size_t i = 0; i < profile->events.n; i++) {
+		const struct dnp_event *event = &profile->events.p[i];
+
+		if (event == tree->event)
+			continue;
+		dnp_line_puts(line, separator);
+		dnp_line_text(line, string(tree, event->name));
+		dnp_line_printf(line, " (%s samples)", dnp_format_count(event->samples).text);
+		separator = ", ";
 	}
+	dnp_line_puts(line, "; choose with -e");
+	dnp_line_end(line);
+}
+
+/* What --state and --native leave out. */
+static void put_left_out(const struct dnp_tree *tree, struct dnp_line *line)
+{
+	static const char *const states[] = {NULL, "running", "waiting"};
+	static const char *const natives[] = {
+		NULL, "native frames only above the topmost managed one", "no native frames"};
+	const struct dnp_filter *filter = &tree->profile->filter;
+
+	if (!filter->state && !filter->native)
+		return;
+	begin_facts(line);
+	dnp_line_puts(line, "shown: ");
+	if (filter->state)
+		dnp_line_printf(line, "only %s threads%s", states[filter->state],
+			filter->native ? ", " : "");
+	if (filter->native)
+		dnp_line_puts(line, natives[filter->native]);
+	dnp_line_end(line);
 }
 
 /* Whose code it was that ran: shares of self. */
@@ -202,21 +294,11 @@ static bool only_leads_on(const struct dnp_tree *tree, const struct dnp_method *
 	return code != DNP_CODE_USER && code != DNP_CODE_FRAMEWORK && !method->self;
 }
 
-static void put_heading(const char *what, size_t shown, size_t all, struct dnp_line *line)
-{
-	dnp_line_end(line);
-	dnp_line_puts(line, what);
-	if (shown < all)
-		dnp_line_printf(line, ", the first %s of %s", dnp_format_count(shown).text,
-			dnp_format_count(all).text);
-	dnp_line_end(line);
-}
-
 static void put_methods(const struct dnp_tree *tree, size_t top, struct dnp_line *line)
 {
 	size_t n = top && top < tree->methods.n ? top : tree->methods.n;
 
-	put_heading("Methods by self", n, tree->methods.n, line);
+	dnp_text_heading("Methods by self", n, tree->methods.n, line);
 	dnp_line_puts(line, METHOD_COLUMNS);
 	dnp_line_end(line);
 	for (size_t i = 0; i < n; i++)
@@ -230,7 +312,7 @@ static void put_methods_by_total(const struct dnp_tree *tree, size_t top, struct
 	for (size_t i = 0; i < tree->methods.n; i++)
 		all += !only_leads_on(tree, &tree->methods.p[i]);
 	top = top && top < all ? top : all;
-	put_heading("Methods by total", top, all, line);
+	dnp_text_heading("Methods by total", top, all, line);
 	dnp_line_puts(line, METHOD_COLUMNS);
 	dnp_line_end(line);
 	for (size_t i = 0; top; i++) {
@@ -241,62 +323,13 @@ static void put_methods_by_total(const struct dnp_tree *tree, size_t top, struct
 	}
 }
 
-struct ranked_thread {
-	uint64_t samples;
-	uint32_t thread;
-};
-
-static int by_samples(const void *left, const void *right)
-{
-	const struct ranked_thread *a = left, *b = right;
-
-	if (a->samples != b->samples)
-		return a->samples < b->samples ? 1 : -1;
-	return a->thread < b->thread ? -1 : 1;
-}
-
-static void put_thread(
-	const struct dnp_tree *tree, const struct ranked_thread *ranked, struct dnp_line *line)
-{
-	const struct dnp_profile *profile = tree->profile;
-	const struct dnp_thread *thread = &profile->threads.p[ranked->thread];
-	const char *name = string(tree, thread->name);
-
-	dnp_line_printf(line, "%6.1f %% %11s  ", dnp_percent(ranked->samples, tree->total[0]),
-		dnp_format_count(ranked->samples).text);
-	dnp_line_right(line, thread->cpu_ns ? dnp_format_duration(thread->cpu_ns).text : "-", 12);
-	if (profile->processes.n > 1)
-		dnp_line_printf(line, " %9" PRIu64, profile->processes.p[thread->process].pid);
-	dnp_line_printf(line, " %9" PRIu64 "   ", thread->tid);
-	dnp_line_name(line, *name ? name : "(no name)");
-	dnp_line_end(line);
-}
-
-static int put_threads(const struct dnp_tree *tree, size_t top, struct dnp_line *line)
-{
-	size_t n = tree->profile->threads.n, shown = top && top < n ? top : n;
-	auto_free struct ranked_thread *ranked = reallocarray(NULL, n + 1, sizeof(*ranked));
-
-	if (!ranked)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		ranked[i] = (struct ranked_thread){tree->thread_total[i], i};
-	qsort(ranked, n, sizeof(*ranked), by_samples);
-	put_heading("Threads", shown, n, line);
-	dnp_line_puts(line, "   share     samples      CPU time");
-	dnp_line_puts(line, tree->profile->processes.n > 1 ? "       pid" : "");
-	dnp_line_puts(line, "       tid   name");
-	dnp_line_end(line);
-	for (size_t i = 0; i < shown; i++)
-		put_thread(tree, &ranked[i], line);
-	return 0;
-}
-
 static int put_report(
 	struct dnp_tree *tree, const struct dnp_export_options *options, struct dnp_line *line)
 {
 	put_processes(tree, line);
 	put_event(tree, line);
+	put_others(tree, line);
+	put_left_out(tree, line);
 	if (tree->total[0])
 		put_kinds(tree, line);
 	put_problems(tree, line);
@@ -305,7 +338,7 @@ static int put_report(
 		dnp_tree_sort_by_total(tree);
 		put_methods_by_total(tree, options->top, line);
 	}
-	if (options->threads && put_threads(tree, options->top, line))
+	if (options->threads && dnp_text_threads(tree, options, line))
 		return -ENOMEM;
 	if (options->tree)
 		dnp_text_tree(tree, options->min_percent, line);

@@ -54,11 +54,9 @@ enum dnp_sample_flags {
 
 enum dnp_loss_reason {
 	DNP_LOSS_RING = 1,   /* the thread's ring was full */
-	DNP_LOSS_LATE = 2,   /* the thread ran before its sampling began */
-	DNP_LOSS_NESTED = 3, /* a sample came while one was taken */
-	DNP_LOSS_STACK = 4,  /* the thread ran on a stack that is not its own */
-	DNP_LOSS_MEMORY = 5, /* no memory for the thread's record */
-	DNP_LOSS_WRITE = 6,  /* the recording could not be written */
+	DNP_LOSS_NESTED = 2, /* a sample came while one was taken */
+	DNP_LOSS_STACK = 3,  /* the thread ran on a stack that is not its own */
+	DNP_LOSS_WRITE = 4,  /* the recording could not be written */
 	DNP_LOSS_COUNT
 };
 

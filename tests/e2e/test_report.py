@@ -25,6 +25,14 @@ def small(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def wall(tmp_path_factory):
+    """Two events, cpu and wall; 8 threads, six of them alike, that run and wait."""
+    path = tmp_path_factory.mktemp("report") / "wall.dnp"
+    subprocess.run([MAKE_RECORDING, path, "wall"], check=True)
+    return path
+
+
 def test_text(small):
     result = dnprof("report", small).expect(0)
     assert result.err == ""
@@ -63,6 +71,57 @@ def test_filters(small, options, samples):
     assert report["events"]["cpu"]["samples"] == samples
     assert sum(m["self"] for m in report["methods"]) == samples
     assert sum(t["samples"] for t in report["threads"]) == samples
+
+
+def test_events(wall):
+    """The first recorded is shown unless another is chosen; its note stands with it everywhere."""
+    first = dnprof("report", wall).expect(0).out
+    assert "cpu: 4 samples" in first and "also recorded: wall (20 samples)" in first
+    assert "safepoint-biased" not in first and "waiting" not in first
+    chosen = dnprof("report", "-e", "wall", wall).expect(0).out
+    for part in ("wall: 20 samples", "safepoint-biased", "failed 5 (moved 3, norule 2)",
+                 "threads ran 50 ms (25.0 %), waited 150 ms (75.0 %)", "×6   .NET TP Worker"):
+        assert part in chosen, chosen
+    report = json.loads(dnprof("report", "--json", "-e", "wall", wall).expect(0).stdout)
+    event = report["events"]["wall"]
+    assert report["event"] == "wall" and set(report["events"]) == {"cpu", "wall"}
+    assert "safepoint-biased" in event["note"] and event["failures"] == {"moved": 3, "norule": 2}
+    assert event["waiting"] == 15 == sum(t["waiting"] for t in report["threads"])
+    assert sum(t["running_ns"] for t in report["threads"]) == 50_000_000
+    assert "waiting" not in report["events"]["cpu"]
+
+
+@pytest.mark.parametrize("state, samples", [("running", 5), ("waiting", 15), ("any", 20)])
+def test_states(wall, state, samples):
+    report = json.loads(dnprof("report", "--json", "-e", "wall", "--state", state, wall).expect(0).stdout)
+    assert report["events"]["wall"]["samples"] == samples == sum(t["samples"] for t in report["threads"])
+    assert report["state"] == state
+
+
+@pytest.mark.parametrize("native, stacks", [
+    ("all", ["libc!start;Main();libc!qsort;Compare();libc!memcpy 3", "libc!start;Work();libc!poll 12"]),
+    ("leaf", ["Main();Compare();libc!memcpy 3", "libc!start;libc!poll 2"]),
+    ("none", ["Main();Compare() 3", "Work() 13", "[native] 2"])])
+def test_native(wall, tmp_path, native, stacks):
+    out = tmp_path / "x.collapsed"
+    dnprof("report", "-e", "wall", "--native", native, wall, "-o", out).expect(0)
+    lines = out.read_text().splitlines()
+    assert lines[0].startswith("# safepoint-biased") and set(stacks) <= set(lines), lines
+    assert sum(int(line.split()[-1]) for line in lines[1:]) == 19, "one has no stack"
+
+
+def test_page_begins_as_asked(wall, tmp_path):
+    """A page holds everything, whatever it shows first."""
+    pages = {}
+    for options in ([], ["-e", "wall", "--native", "none", "--state", "waiting"]):
+        out = tmp_path / "x.html"
+        dnprof("report", *options, wall, "-o", out).expect(0)
+        text = out.read_text()
+        meta = json.loads(re.search(r'id="dnprof-meta"[^>]*>(.*?)</script>', text, re.S)[1])
+        pages[len(options)] = (meta["begin"], text[text.index('id="dnprof-data"'):])
+    assert pages[0][0] == {"event": "cpu", "native": "all", "state": "any"}
+    assert pages[6][0] == {"event": "wall", "native": "none", "state": "waiting"}
+    assert pages[0][1] == pages[6][1]
 
 
 @pytest.mark.parametrize("name, begins", [
@@ -110,7 +169,7 @@ def test_refused(tmp_path, content, words):
 
 @pytest.mark.parametrize("arguments, status", [
     ([], 2), (["--top", "x", "f"], 2), (["--min", "101", "f"], 2), (["--nonsense", "f"], 2),
-    (["f", "-o", "x.nonsense"], 2), (["no-such-file.dnp"], 1), (["/dev/null"], 1), ([ROOT], 1)])
+    (["f", "-o", "x.nonsense"], 2), (["--native", "some", "f"], 2), (["--state", "asleep", "f"], 2), (["no-such-file.dnp"], 1), (["/dev/null"], 1), ([ROOT], 1)])
 def test_usage(arguments, status):
     result = dnprof("report", *arguments).expect(status)
     assert len(result.complaints()) == 1 and result.out == "", result
@@ -118,7 +177,7 @@ def test_usage(arguments, status):
 
 def test_unknown_event(small):
     result = dnprof("report", "-e", "alloc", small).expect(1)
-    assert "alloc" in result.err and "choose cpu" in result.err
+    assert "alloc" in result.err and "choose with -e: cpu" in result.err
 
 
 def test_output_that_cannot_be_written(small, tmp_path):

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * make-recording OUT [SAMPLES [STACKS [THREADS]]]
+ * make-recording OUT [wall | SAMPLES [STACKS [THREADS]]]
  *
  * Writes a recording for measuring readers: SAMPLES samples (10,000,000) over STACKS distinct
- * stacks (200,000) of 20 to 60 frames on THREADS threads (8). Without numbers at all: the small
- * recording of the unit tests.
+ * stacks (200,000) of 20 to 60 frames on THREADS threads (8). Without numbers at all, or with
+ * "wall": the small recordings of the unit tests.
  */
 #include <stdio.h>
 
@@ -98,6 +98,7 @@ static int write_out(const struct recording *rec, const char *path)
 
 int main(int argc, char **argv)
 {
+	bool wall = argc == 3 && !strcmp(argv[2], "wall");
 	uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 10000000;
 	size_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : 200000;
 	uint64_t threads = argc > 4 ? strtoull(argv[4], NULL, 10) : 8;
@@ -106,11 +107,13 @@ int main(int argc, char **argv)
 	int status;
 
 	if (argc < 2 || !n || !threads || !leaves) {
-		fprintf(stderr, "usage: make-recording OUT [SAMPLES [STACKS [THREADS]]]\n");
+		fprintf(stderr, "usage: make-recording OUT [wall | SAMPLES [STACKS [THREADS]]]\n");
 		return 2;
 	}
 	if (argc == 2) {
 		recording_small(&rec);
+	} else if (wall) {
+		recording_wall(&rec);
 	} else {
 		describe(&rec, threads);
 		stacks(&rec, leaves, n);

@@ -122,3 +122,69 @@ void recording_small(struct recording *rec)
 	RECORD(rec, exit, .time_ns = 5110000000, .status = 3);
 	recording_flush(rec);
 }
+
+#define WORKERS 6u
+
+enum { MAIN = 1, COMPARE, WORK, START, QSORT, MEMCPY, POLL };
+
+static void describe_wall(struct recording *rec)
+{
+	static const char *const native[] = {
+		[START] = "start", [QSORT] = "qsort", [MEMCPY] = "memcpy", [POLL] = "poll"};
+
+	RECORD(rec, process, .pid = 50, .start_ns = 1000000000,
+		.start_unix_ns = 1700000000000000000, .command = {"wall\0", 5},
+		.runtime = dnp_str("10.0.12"), .cpus = 2);
+	RECORD(rec, event, .index = 0, .name = dnp_str("cpu"), .unit = dnp_str("samples"),
+		.interval_ns = 10000000, .source = dnp_str("perf cpu-clock"));
+	RECORD(rec, event, .index = 1, .name = dnp_str("wall"), .unit = dnp_str("samples"),
+		.interval_ns = 10000000, .source = dnp_str("clock"),
+		.note = dnp_str("safepoint-biased: threads are seen where the runtime stops them"));
+	RECORD(rec, thread, .index = 1, .tid = 50, .name = dnp_str("main"));
+	RECORD(rec, thread, .index = 2, .tid = 51, .name = dnp_str("gc"));
+	for (uint64_t i = 0; i < WORKERS; i++)
+		RECORD(rec, thread, .index = 10 + i, .tid = 60 + i,
+			.name = dnp_str(".NET TP Worker"));
+	RECORD(rec, module, .index = 1, .kind = DNP_MODULE_MANAGED, .name = dnp_str("wall"));
+	RECORD(rec, module, .index = 2, .kind = DNP_MODULE_NATIVE, .name = dnp_str("libc"));
+	frame(rec, MAIN, DNP_FRAME_MANAGED, 1, "Main()");
+	frame(rec, COMPARE, DNP_FRAME_MANAGED, 1, "Compare()");
+	frame(rec, WORK, DNP_FRAME_MANAGED, 1, "Work()");
+	for (uint64_t i = START; i <= POLL; i++) {
+		frame(rec, i, DNP_FRAME_NATIVE, 2, "");
+		RECORD(rec, symbol, .module = 2, .function = 0x1000 + i,
+			.name = dnp_str(native[i]));
+	}
+}
+
+static void wall_sample(
+	struct recording *rec, uint64_t thread, uint64_t node, uint64_t weight, bool waiting)
+{
+	RECORD(rec, sample, .delta_ns = 10000000, .event = 1, .thread = thread, .node = node,
+		.weight = weight, .flags = waiting ? DNP_SAMPLE_WAITING : 0);
+}
+
+void recording_wall(struct recording *rec)
+{
+	describe_wall(rec);
+	recording_stack(rec, 1, 0, (uint64_t[]){START, MAIN, QSORT, COMPARE, MEMCPY}, 5);
+	recording_stack(rec, 6, 2, (uint64_t[]){POLL}, 1);
+	recording_stack(rec, 7, 1, (uint64_t[]){WORK, POLL}, 2);
+	recording_stack(rec, 9, 1, (uint64_t[]){POLL}, 1);
+	recording_flush(rec);
+	RECORD(rec, base, .time_ns = 1000000000);
+	RECORD(rec, sample, .delta_ns = 0, .event = 0, .thread = 1, .node = 5, .weight = 4);
+	wall_sample(rec, 1, 5, 3, false);
+	wall_sample(rec, 1, 6, 1, true);
+	for (uint64_t i = 0; i < WORKERS; i++)
+		wall_sample(rec, 10 + i, 8, 2, true);
+	wall_sample(rec, 10, 7, 1, false);
+	wall_sample(rec, 2, 9, 2, true);
+	wall_sample(rec, 2, 0, 1, false);
+	RECORD(rec, failure, .event = 1, .reason = dnp_str("moved"), .count = 1);
+	RECORD(rec, failure, .event = 1, .reason = dnp_str("moved"), .count = 3);
+	RECORD(rec, failure, .event = 1, .reason = dnp_str("norule"), .count = 2);
+	RECORD(rec, stats, .event = 1, .samples = 20, .failed = 5, .frames = 60);
+	RECORD(rec, end, .time_ns = 1200000000, .reason = DNP_END_EXIT);
+	recording_flush(rec);
+}

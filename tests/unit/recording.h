@@ -60,4 +60,20 @@ void recording_stack(
  */
 void recording_small(struct recording *rec);
 
+/*
+ * Process 50 with two events. cpu: 4 samples of main, all on
+ *
+ *	libc!start > Main > libc!qsort > Compare > libc!memcpy
+ *
+ * wall, at 10 ms, with a note and failures for two reasons, 20 samples:
+ *
+ *	main          the same                                 3 running
+ *	main          libc!start > Main > libc!poll            1 waiting
+ *	.NET TP Worker, six of them: libc!start > Work > libc!poll   2 waiting each
+ *	.NET TP Worker, the first:   libc!start > Work               1 running
+ *	gc            libc!start > libc!poll                         2 waiting
+ *	gc            no stack at all                                1 running
+ */
+void recording_wall(struct recording *rec);
+
 #endif

@@ -3,6 +3,7 @@
 #include "aggregate/ids.h"
 #include "aggregate/pattern.h"
 #include "aggregate/profile.h"
+#include "aggregate/threads.h"
 #include "aggregate/tree.h"
 
 #include "base/clean.h"
@@ -145,6 +146,9 @@ TEST(filters)
 		{{.include = hot, .include_count = 1, .threads = worker, .thread_count = 1}, 0},
 		{{.from_ns = 15000000}, 7},
 		{{.from_ns = 15000000, .to_ns = 30000000}, 4},
+		{{.state = DNP_STATE_RUNNING}, 12},
+		{{.state = DNP_STATE_WAITING}, 0},
+		{{.native = DNP_NATIVE_NONE, .include = libc, .include_count = 1}, 1},
 	};
 
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(cases); i++) {
@@ -155,6 +159,199 @@ TEST(filters)
 		CHECK_EQ(f.tree.total[0], cases[i].samples);
 		done(&f);
 	}
+}
+
+static void load_wall(struct fixture *f, const struct dnp_filter *filter)
+{
+	f->rec = recording_new(1);
+	recording_wall(&f->rec);
+	load(f, filter, true);
+	dnp_tree_done(&f->tree);
+	CHECK_EQ(dnp_tree_init(&f->tree, &f->profile, dnp_profile_event(&f->profile, "wall")), 0);
+}
+
+/* The stacks that samples stand on, as "root;leaf count" lines in the order of the tree. */
+static void check_stacks(const struct fixture *f, const char *expected)
+{
+	struct dnp_tree_walk walk = dnp_tree_walk(&f->tree, 1);
+	char text[1024] = "";
+	size_t n = 0;
+
+	while (dnp_tree_walk_next(&walk)) {
+		uint32_t path[16], depth = 0;
+
+		if (!f->tree.self[walk.node])
+			continue;
+		for (uint32_t at = walk.node; at; at = f->profile.nodes.p[at].parent)
+			path[depth++] = f->profile.nodes.p[at].frame;
+		while (depth--)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s",
+				dnp_profile_string(
+					&f->profile, f->profile.frames.p[path[depth]].name),
+				depth ? ";" : "");
+		n += (size_t)snprintf(
+			text + n, sizeof(text) - n, " %u\n", (unsigned)f->tree.self[walk.node]);
+	}
+	CHECK_STR(text, expected);
+}
+
+TEST(native_frames_all_at_the_leaf_or_none)
+{
+	static const char *const expected[] = {
+		[DNP_NATIVE_ALL] = " 1\n"
+				   "libc!start;Work() 1\n"
+				   "libc!start;Work();libc!poll 12\n"
+				   "libc!start;Main();libc!qsort;Compare();libc!memcpy 3\n"
+				   "libc!start;Main();libc!poll 1\n"
+				   "libc!start;libc!poll 2\n",
+		[DNP_NATIVE_LEAF] = " 1\n"
+				    "Work() 1\n"
+				    "Work();libc!poll 12\n"
+				    "Main();Compare();libc!memcpy 3\n"
+				    "Main();libc!poll 1\n"
+				    "libc!start;libc!poll 2\n",
+		[DNP_NATIVE_NONE] = " 1\n"
+				    "Work() 13\n"
+				    "Main() 1\n"
+				    "Main();Compare() 3\n"
+				    "[native] 2\n",
+	};
+
+	for (unsigned native = DNP_NATIVE_ALL; native <= DNP_NATIVE_NONE; native++) {
+		struct dnp_filter filter = {.native = (enum dnp_native)native};
+		struct fixture f;
+
+		load_wall(&f, &filter);
+		check_stacks(&f, expected[native]);
+		done(&f);
+	}
+}
+
+TEST(what_stands_for_managed_code_is_no_native_frame)
+{
+	static const char *const names[] = {"[unloaded]", "[thread start, not sampled]", "[stub]"};
+	struct dnp_filter filter = {.native = DNP_NATIVE_NONE};
+	struct fixture f = {.rec = recording_new(1)};
+
+	RECORD(&f.rec, process, .pid = 1);
+	for (uint64_t i = 0; i < DNP_ARRAY_SIZE(names); i++) {
+		RECORD(&f.rec, frame, .index = i, .kind = DNP_FRAME_OTHER,
+			.name = dnp_str(names[i]));
+		recording_stack(&f.rec, i + 1, 0, &i, 1);
+		RECORD(&f.rec, sample, .node = i + 1, .weight = 3 - i);
+	}
+	RECORD(&f.rec, sample, .node = 77, .weight = 4);
+	recording_flush(&f.rec);
+	load(&f, &filter, false);
+	check_stacks(&f, "[lost] 4\n[unloaded] 3\n[thread start, not sampled] 2\n[native] 1\n");
+	done(&f);
+}
+
+TEST(threads_that_ran_and_that_waited)
+{
+	struct dnp_filter filters[] = {
+		{0}, {.state = DNP_STATE_RUNNING}, {.state = DNP_STATE_WAITING}};
+	static const unsigned samples[] = {20, 5, 15}, waiting[] = {15, 0, 15};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(filters); i++) {
+		struct fixture f;
+
+		load_wall(&f, &filters[i]);
+		CHECK_EQ(f.tree.event->samples, samples[i]);
+		CHECK_EQ(f.tree.event->waiting, waiting[i]);
+		CHECK_EQ(f.tree.total[0], samples[i]);
+		CHECK_EQ(f.tree.thread_total[0], i == 0 ? 4 : i == 1 ? 3 : 1);
+		CHECK_EQ(f.tree.thread_waiting[0], i == 1 ? 0 : 1);
+		done(&f);
+	}
+}
+
+TEST(events_have_their_notes_and_failures)
+{
+	const struct dnp_event *wall;
+	struct fixture f;
+
+	load_wall(&f, NULL);
+	wall = f.tree.event;
+	CHECK_EQ(f.profile.events.n, 2);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].name), "cpu");
+	CHECK_EQ(f.profile.events.p[0].samples, 4);
+	CHECK_EQ(f.profile.events.p[0].failures.n, 0);
+	CHECK(strstr(dnp_profile_string(&f.profile, wall->note), "safepoint-biased"));
+	CHECK_EQ(wall->failed, 5);
+	CHECK_EQ(wall->failures.n, 2);
+	CHECK_STR(dnp_profile_string(&f.profile, wall->failures.p[0].reason), "moved");
+	CHECK_EQ(wall->failures.p[0].count, 3);
+	done(&f);
+}
+
+TEST(notes_of_several_recordings_are_all_told)
+{
+	static const char *const notes[] = {"slow", "", "biased", "slow"};
+	struct fixture f = {0};
+	struct recording all = recording_new(1);
+
+	for (uint64_t i = 0; i < DNP_ARRAY_SIZE(notes); i++) {
+		struct recording rec = recording_new(i + 1);
+
+		RECORD(&rec, process, .pid = i);
+		RECORD(&rec, event, .name = dnp_str("cpu"), .note = dnp_str(notes[i]));
+		RECORD(&rec, failure, .reason = dnp_str("moved"), .count = i);
+		recording_flush(&rec);
+		CHECK_EQ(dnp_vec_reserve(&all.bytes, all.bytes.n + rec.bytes.n), 0);
+		memcpy(all.bytes.p + all.bytes.n, rec.bytes.p, rec.bytes.n);
+		all.bytes.n += rec.bytes.n;
+		recording_done(&rec);
+	}
+	f.rec = all;
+	load(&f, NULL, false);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].note), "slow; biased");
+	CHECK_EQ(f.profile.events.p[0].failures.n, 1);
+	CHECK_EQ(f.profile.events.p[0].failures.p[0].count, 6);
+	done(&f);
+}
+
+TEST(threads_that_are_many_alike_are_one_row)
+{
+	struct dnp_thread_list list;
+	struct fixture f;
+
+	load_wall(&f, NULL);
+	CHECK_EQ(dnp_thread_list_init(&list, &f.tree, 6), 0);
+	CHECK_EQ(list.rows.n, 3);
+	CHECK_EQ(list.rows.p[0].count, 1); /* main ran most */
+	CHECK_EQ(list.rows.p[1].count, 6);
+	CHECK_EQ(list.rows.p[1].total, 13);
+	CHECK_EQ(list.rows.p[1].waiting, 12);
+	CHECK_STR(dnp_strings_get(&list.patterns, list.rows.p[1].pattern), ".NET TP Worker");
+	dnp_thread_list_done(&list);
+	for (uint32_t alike = 0; alike <= 7; alike += 7) {
+		CHECK_EQ(dnp_thread_list_init(&list, &f.tree, alike), 0);
+		CHECK_EQ(list.rows.n, 8);
+		dnp_thread_list_done(&list);
+	}
+	done(&f);
+}
+
+TEST(threads_are_alike_when_their_names_differ_in_numbers)
+{
+	static const char *const names[] = {"a 1 of 20", "a 22 of 20", "a x", "7", ""};
+	struct fixture f = {.rec = recording_new(1)};
+	struct dnp_thread_list list;
+
+	RECORD(&f.rec, process, .pid = 1);
+	RECORD(&f.rec, event, .name = dnp_str("cpu"));
+	for (uint64_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
+		RECORD(&f.rec, thread, .index = i, .tid = i, .name = dnp_str(names[i]));
+	recording_flush(&f.rec);
+	load(&f, NULL, false);
+	CHECK_EQ(dnp_thread_list_init(&list, &f.tree, 2), 0);
+	CHECK_EQ(list.rows.n, 4);
+	CHECK_EQ(list.rows.p[0].count, 2);
+	CHECK_STR(dnp_strings_get(&list.patterns, list.rows.p[0].pattern), "a * of *");
+	CHECK_STR(dnp_strings_get(&list.patterns, list.rows.p[2].pattern), "*");
+	dnp_thread_list_done(&list);
+	done(&f);
 }
 
 TEST(patterns)
@@ -288,12 +485,20 @@ TEST(rows_stay_bounded_and_keep_their_weight)
 
 	dnp_rows_init(&rows, true, limit);
 	for (uint32_t i = 0; i < 100000; i++) {
-		CHECK_EQ(dnp_rows_add(&rows, i * 100, i % 3, i % 50, 2), 0);
+		CHECK_EQ(dnp_rows_add(&rows, i * 100,
+				 (struct dnp_row){.weight = 2, .thread = i % 3, .node = i % 50}),
+			0);
 		CHECK(rows.n <= limit * 2 + 1);
 	}
-	CHECK_EQ(dnp_rows_add(&rows, UINT64_MAX, 1, 1, 0), 0);
-	CHECK_EQ(dnp_rows_add(&rows, UINT64_MAX / 2, 1, 1, UINT64_MAX), 0);
-	CHECK_EQ(dnp_rows_add(&rows, UINT64_MAX / 2, 1, 1, 5), 0);
+	CHECK_EQ(dnp_rows_add(
+			 &rows, UINT64_MAX, (struct dnp_row){.weight = 0, .thread = 1, .node = 1}),
+		0);
+	CHECK_EQ(dnp_rows_add(&rows, UINT64_MAX / 2,
+			 (struct dnp_row){.weight = UINT64_MAX, .thread = 1, .node = 1}),
+		0);
+	CHECK_EQ(dnp_rows_add(&rows, UINT64_MAX / 2,
+			 (struct dnp_row){.weight = 5, .thread = 1, .node = 1}),
+		0);
 	dnp_rows_finish(&rows);
 	for (size_t i = 0; i < rows.n; i++) {
 		CHECK(!i || rows.slots[i].bin >= rows.slots[i - 1].bin);

@@ -31,7 +31,7 @@ static const char *write_with(const struct dnp_exporter *exporter, const struct 
 	if (exporter)
 		CHECK_EQ(exporter->write(&profile, options, &written.sink, NULL), 0);
 	else
-		CHECK_EQ(dnp_html_write(dnp_str("<@DNPROF_META@|@DNPROF_DATA@>"), &profile, 0,
+		CHECK_EQ(dnp_html_write(dnp_str("<@DNPROF_META@|@DNPROF_DATA@>"), &profile, options,
 				 &written.sink, NULL),
 			0);
 	CHECK_EQ(written.sink.error, 0);
@@ -80,6 +80,50 @@ TEST(text_report)
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(parts); i++)
 		if (!strstr(text, parts[i]))
 			FAIL("the report lacks: %s", parts[i]);
+	dnp_vec_done(&written.bytes);
+}
+
+static const char *write_wall(
+	const struct dnp_exporter *exporter, const struct dnp_export_options *options)
+{
+	struct recording rec = recording_new(1);
+	const char *text;
+
+	recording_wall(&rec);
+	text = write_with(exporter, &rec, options);
+	recording_done(&rec);
+	return text;
+}
+
+TEST(text_report_of_one_of_two_events)
+{
+	static const char *const parts[] = {
+		"wall: 20 samples, one per 10 ms (100 Hz), clock\n",
+		"truncated 0, failed 5 (moved 3, norule 2)\n",
+		"  safepoint-biased: threads are seen where the runtime stops them\n",
+		"  threads ran 50 ms (25.0 %), waited 150 ms (75.0 %)\n",
+		"  also recorded: cpu (4 samples); choose with -e\n",
+		"   share     samples        running      waiting    CPU time       tid   name\n"
+		"  20.0 %           4          30 ms        10 ms           -        50   main\n"
+		"  65.0 %          13          10 ms       120 ms           -        ×6   .NET TP "
+		"Worker\n",
+	};
+	struct dnp_export_options wall = whole;
+	const char *text;
+
+	wall.event = 1;
+	text = write_wall(&dnp_export_text, &wall);
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(parts); i++)
+		if (!strstr(text, parts[i]))
+			FAIL("the report lacks: %s in %s", parts[i], text);
+	dnp_vec_done(&written.bytes);
+	wall.each_thread = true;
+	text = write_wall(&dnp_export_text, &wall);
+	CHECK(strstr(text, "        65   .NET TP Worker\n") && !strstr(text, "×"));
+	dnp_vec_done(&written.bytes);
+	text = write_wall(&dnp_export_text, &whole);
+	CHECK(strstr(text, "also recorded: wall (20 samples)"));
+	CHECK(!strstr(text, "waiting") && !strstr(text, "safepoint"));
 	dnp_vec_done(&written.bytes);
 }
 
@@ -156,6 +200,57 @@ TEST(collapsed_stacks)
 		"App.Program.Main();App.Program.Hot();System.Math.Sin(double) 6\n"
 		"App.Program.Main();App.Program.Rec();App.Program.Rec() 2\n"
 		"App.Program.Main();libc.so.6!memcpy;[k] do_syscall 1\n");
+	dnp_vec_done(&written.bytes);
+}
+
+TEST(collapsed_stacks_begin_with_the_note)
+{
+	static const char note[] =
+		"# safepoint-biased: threads are seen where the runtime stops them (wall)\n";
+	struct dnp_export_options wall = whole;
+
+	wall.event = 1;
+	CHECK(!strncmp(write_wall(&dnp_export_collapsed, &wall), note, strlen(note)));
+	dnp_vec_done(&written.bytes);
+	CHECK(!strchr(write_wall(&dnp_export_collapsed, &whole), '#'));
+	dnp_vec_done(&written.bytes);
+}
+
+TEST(json_report_of_one_of_two_events)
+{
+	static const char *const parts[] = {
+		"\"note\":\"safepoint-biased: threads are seen where the runtime stops them\"",
+		"\"samples\":20,\"waiting\":15,",
+		"\"failures\":{\"moved\":3,\"norule\":2}",
+		"\"event\":\"wall\",\"native\":\"all\",\"state\":\"any\"",
+		"{\"tid\":50,\"name\":\"main\",\"samples\":4,\"cpu_ns\":0,\"running\":3,"
+		"\"waiting\":1,\"running_ns\":30000000,\"waiting_ns\":10000000}",
+	};
+	struct dnp_export_options wall = whole;
+	const char *text;
+
+	wall.event = 1;
+	text = write_wall(&dnp_export_json, &wall);
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(parts); i++)
+		if (!strstr(text, parts[i]))
+			FAIL("the JSON lacks: %s", parts[i]);
+	dnp_vec_done(&written.bytes);
+}
+
+TEST(page_begins_with_what_was_asked_for)
+{
+	struct dnp_export_options wall = whole;
+	const char *page;
+
+	wall.event = 1;
+	wall.native = DNP_NATIVE_LEAF;
+	wall.state = DNP_STATE_WAITING;
+	page = write_wall(NULL, &wall);
+	CHECK(strstr(
+		page, "\"begin\":{\"event\":\"wall\",\"native\":\"leaf\",\"state\":\"waiting\"}"));
+	CHECK(strstr(page, "{\"name\":\"wall.waiting\",\"type\":\"u8\",\"count\":11}"));
+	CHECK(!strstr(page, "cpu.waiting") && strstr(page, "\"frame.managed\""));
+	CHECK(strstr(page, "\"note\":\"safepoint-biased: threads"));
 	dnp_vec_done(&written.bytes);
 }
 
@@ -236,7 +331,7 @@ TEST(page_data)
 	const char *page = write_small(NULL, &whole), *bar = strrchr(page, '|');
 	uint8_t packed[4096], data[8192];
 	uint32_t weights[5];
-	size_t n, want = 8; /* frame.kind: seven bytes, padded */
+	size_t n, want = 16; /* frame.kind and .managed: seven bytes each, padded */
 
 	CHECK(bar && page[0] == '<' && strlen(bar) < sizeof(packed));
 	CHECK(strstr(page, "\"title\":\"app.dll\"") && strstr(page, "\"time_unit_ns\":1000,"));

@@ -54,7 +54,8 @@ enum truth_sleep {
 	TRUTH_SLEEP_SEM,
 };
 
-/* Sleeps once, MS long: 0, 1 if a signal cut it short (EINTR), 2 if it was too short, -1 on error. */
+/* Sleeps once, MS long: 0, 1 if a signal cut it short (EINTR), 2 if it was too short, -1 on error.
+ */
 int truth_sleep(int how, int ms);
 
 #endif

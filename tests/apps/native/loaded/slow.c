@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A library whose loading and unloading take time: both burn CPU under the dynamic linker's lock. */
+/* A library whose loading and unloading take time: both burn CPU under the dynamic linker's lock.
+ */
 #include <stdint.h>
 
 #include "../burn.h"

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What is told of an event, the same in all that programs read. */
+#ifndef DNP_EXPORT_EVENT_H
+#define DNP_EXPORT_EVENT_H
+
+#include "aggregate/profile.h"
+#include "base/json.h"
+
+/* Members of an object that is open: unit, source, note, interval, and every count. */
+void dnp_event_members(
+	const struct dnp_profile *profile, const struct dnp_event *event, struct dnp_json *json);
+
+/* In words; NULL: none that this version knows. */
+const char *dnp_loss_name(size_t reason);
+
+/* As on the command line. */
+const char *dnp_native_name(enum dnp_native native);
+const char *dnp_state_name(enum dnp_state state);
+
+#endif

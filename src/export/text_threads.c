@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "export/text_threads.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "aggregate/threads.h"
+#include "export/share.h"
+
+#define MANY 5u /* threads from which on those that are alike are one line */
+
+void dnp_text_heading(const char *what, size_t shown, size_t all, struct dnp_line *line)
+{
+	dnp_line_end(line);
+	dnp_line_puts(line, what);
+	if (shown < all)
+		dnp_line_printf(line, ", the first %s of %s", dnp_format_count(shown).text,
+			dnp_format_count(all).text);
+	dnp_line_end(line);
+}
+
+static void put_time(const struct dnp_event *event, uint64_t samples, struct dnp_line *line)
+{
+	struct dnp_number text = event->interval_ns
+		? dnp_format_duration(samples * event->interval_ns)
+		: dnp_format_count(samples);
+
+	dnp_line_right(line, text.text, 13);
+}
+
+static void put_name(const struct dnp_thread_list *list, const struct dnp_tree *tree,
+	const struct dnp_thread_row *row, struct dnp_line *line)
+{
+	const struct dnp_thread *thread = &tree->profile->threads.p[row->thread];
+	const char *name = dnp_profile_string(tree->profile, thread->name);
+
+	if (row->count > 1)
+		name = dnp_strings_get(&list->patterns, row->pattern);
+	dnp_line_puts(line, "   ");
+	dnp_line_name(line, *name ? name : "(no name)");
+}
+
+/* The id of one thread, the number of several. */
+static void put_id(const struct dnp_thread *thread, uint32_t count, struct dnp_line *line)
+{
+	char id[24];
+
+	if (count > 1)
+		snprintf(id, sizeof(id), "×%" PRIu32, count);
+	else
+		snprintf(id, sizeof(id), "%" PRIu64, thread->tid);
+	dnp_line_right(line, id, 10);
+}
+
+static void put_thread(const struct dnp_thread_list *list, const struct dnp_tree *tree,
+	const struct dnp_thread_row *row, struct dnp_line *line)
+{
+	const struct dnp_profile *profile = tree->profile;
+	const struct dnp_thread *thread = &profile->threads.p[row->thread];
+
+	dnp_line_printf(line, "%6.1f %% %11s  ", dnp_percent(row->total, tree->total[0]),
+		dnp_format_count(row->total).text);
+	if (tree->event->waiting) {
+		put_time(tree->event, row->total - row->waiting, line);
+		put_time(tree->event, row->waiting, line);
+	}
+	dnp_line_right(line, row->cpu_ns ? dnp_format_duration(row->cpu_ns).text : "-", 12);
+	if (profile->processes.n > 1)
+		dnp_line_printf(line, " %9" PRIu64, profile->processes.p[thread->process].pid);
+	put_id(thread, row->count, line);
+	put_name(list, tree, row, line);
+	dnp_line_end(line);
+}
+
+static void put_columns(const struct dnp_tree *tree, struct dnp_line *line)
+{
+	dnp_line_puts(line, "   share     samples  ");
+	if (tree->event->waiting)
+		dnp_line_puts(line, "      running      waiting");
+	dnp_line_puts(line, "    CPU time");
+	dnp_line_puts(line, tree->profile->processes.n > 1 ? "       pid" : "");
+	dnp_line_puts(line, "       tid   name");
+	dnp_line_end(line);
+}
+
+int dnp_text_threads(const struct dnp_tree *tree, const struct dnp_export_options *options,
+	struct dnp_line *line)
+{
+	struct dnp_thread_list list;
+	int status = dnp_thread_list_init(&list, tree, options->each_thread ? 0 : MANY);
+	size_t n = list.rows.n, shown = options->top && options->top < n ? options->top : n;
+
+	if (!status) {
+		dnp_text_heading("Threads", shown, n, line);
+		put_columns(tree, line);
+		for (size_t i = 0; i < shown; i++)
+			put_thread(&list, tree, &list.rows.p[i], line);
+	}
+	dnp_thread_list_done(&list);
+	return status;
+}
