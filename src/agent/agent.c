@@ -179,6 +179,20 @@ struct dnp_thread *dnp_agent_thread(int tid, int before)
 	return thread;
 }
 
+void dnp_agent_managed_begin(ThreadID id, struct dnp_thread *thread)
+{
+	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
+		if (dnp_agent.engines[i]->managed_begin)
+			dnp_agent.engines[i]->managed_begin(id, thread);
+}
+
+void dnp_agent_managed_end(ThreadID id, int tid)
+{
+	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
+		if (dnp_agent.engines[i]->managed_end)
+			dnp_agent.engines[i]->managed_end(id, tid);
+}
+
 /* Which engines the options ask for. */
 static int choose_engines(struct dnp_err *err)
 {
@@ -201,7 +215,7 @@ static int start_engines(struct dnp_err *err)
 	static const struct dnp_engine_setting setting = {
 		.options = &dnp_agent.options,
 		.info = &dnp_agent.info,
-		.is_ours = dnp_recorder_owns,
+		.is_ours = dnp_thread_is_own,
 	};
 	int failed = 0;
 

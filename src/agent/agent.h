@@ -52,10 +52,15 @@ void dnp_agent_stop(enum dnp_end_reason reason);
  */
 struct dnp_thread *dnp_agent_thread(int tid, int before);
 
+/*
+ * A thread begins to be one of the runtime's, and stops to be one; on that thread. Returns when no
+ * walk of it goes on any more.
+ */
+void dnp_agent_managed_begin(ThreadID id, struct dnp_thread *thread);
+void dnp_agent_managed_end(ThreadID id, int tid);
+
 /* recorder.c: the thread of our own. 0 or -errno. */
 int dnp_recorder_start(struct dnp_err *err);
 void dnp_recorder_stop(enum dnp_end_reason reason);
-/* Whether `tid` is one of the profiler's own threads. */
-int dnp_recorder_owns(int tid);
 
 #endif

@@ -42,7 +42,6 @@ static HRESULT DNP_COM on_thread_assigned(
 	uintptr_t low, high;
 
 	(void)self;
-	(void)managed;
 	if (!atomic_load_explicit(&recording, memory_order_relaxed))
 		return S_OK;
 	thread = dnp_agent_thread((int)os_thread, 0);
@@ -53,6 +52,7 @@ static HRESULT DNP_COM on_thread_assigned(
 	dnp_thread_names_started(managed, thread);
 	if ((int)os_thread == dnp_thread_id() && !dnp_thread_stack(&low, &high))
 		dnp_thread_set_stack(thread, low, high);
+	dnp_agent_managed_begin(managed, thread);
 	return S_OK;
 }
 
@@ -62,7 +62,7 @@ static HRESULT DNP_COM on_thread_destroyed(ICorProfilerCallback *self, ThreadID 
 	struct dnp_thread *thread;
 
 	(void)self;
-	(void)managed;
+	dnp_agent_managed_end(managed, dnp_thread_id());
 	if (!atomic_load_explicit(&recording, memory_order_relaxed))
 		return S_OK;
 	thread = dnp_thread_find(dnp_thread_id());

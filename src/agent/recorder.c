@@ -35,7 +35,6 @@ static struct {
 	struct dnp_drain drain;
 	struct dnp_frames *frames; /* owned: the recording's */
 	struct dnp_own_thread thread;
-	_Atomic int tid;
 	_Atomic uint32_t stop; /* enum dnp_end_reason, 0: go on */
 	_Atomic uint32_t stopped;
 	int watching; /* the kernel tells of new threads and code */
@@ -43,17 +42,12 @@ static struct {
 	uint64_t launcher_start;
 } recorder;
 
-int dnp_recorder_owns(int tid)
-{
-	return tid == atomic_load(&recorder.tid);
-}
-
 static int see_thread(int tid, void *context)
 {
 	const int *before = context;
 
 	recorder.known_threads++;
-	if (!dnp_recorder_owns(tid) && !dnp_thread_find(tid))
+	if (!dnp_thread_is_own(tid) && !dnp_thread_find(tid))
 		dnp_agent_thread(tid, *before);
 	return 0;
 }
@@ -202,10 +196,25 @@ static void finish(enum dnp_end_reason reason)
 	dnp_frames_unload_jit();
 }
 
+/* A time such that every walk that was going on then has ended. */
+static uint64_t quiet_since(void)
+{
+	uint64_t quiet_ns = dnp_threads_quiet_since();
+
+	for (unsigned i = 0; i < dnp_agent.n_engines; i++) {
+		const struct dnp_engine *engine = dnp_agent.engines[i];
+		uint64_t since_ns = engine->walking_since ? engine->walking_since() : UINT64_MAX;
+
+		if (since_ns < quiet_ns)
+			quiet_ns = since_ns;
+	}
+	return quiet_ns;
+}
+
 /* One round: what is new in the process, then the samples; a full one now and then (`tick`). */
 static int work(unsigned tick)
 {
-	uint64_t quiet_ns = dnp_threads_quiet_since();
+	uint64_t quiet_ns = quiet_since();
 	int failed;
 
 	dnp_frames_refresh();
@@ -245,7 +254,6 @@ static void *record(void *context)
 	int failed = 0;
 
 	(void)context;
-	atomic_store(&recorder.tid, dnp_thread_id());
 	dnp_thread_set_name("dnprof");
 	write_process(&recorder.drain.writer);
 	write_events(&recorder.drain.writer);

@@ -41,6 +41,18 @@ struct dnp_engine {
 	const char *(*source)(void);
 	const char *(*note)(void);
 	void (*thread_begin)(struct dnp_thread *thread);
+	/*
+	 * Of the runtime's threads: `id` is the ThreadID. managed_end is called while the thread
+	 * and its ThreadID are still there, also after stop, and returns when nothing of the engine
+	 * looks at them any more.
+	 */
+	void (*managed_begin)(uintptr_t id, struct dnp_thread *thread);
+	void (*managed_end)(uintptr_t id, int tid);
+	/*
+	 * Since when walks on threads of the engine's own go on whose samples are not stored yet
+	 * (dnp_now_ns), UINT64_MAX: there are none. What is freed must be older.
+	 */
+	uint64_t (*walking_since)(void);
 	/* No event comes any more when it returns, and no handler of it runs. */
 	void (*stop)(void);
 	/* Calls tell for each reason there was. On the recorder's thread. */

@@ -42,6 +42,7 @@ void dnp_thread_each(int (*visit)(int tid, void *context), void *context);
 struct dnp_own_thread {
 	uintptr_t handle;
 	int running;
+	int tid;
 };
 
 /*
@@ -50,5 +51,8 @@ struct dnp_own_thread {
  */
 int dnp_own_thread_start(struct dnp_own_thread *thread, void *(*run)(void *), void *context);
 void dnp_own_thread_join(struct dnp_own_thread *thread);
+
+/* Whether a thread is one of these: from before its start returns until it is joined. */
+int dnp_thread_is_own(int tid);
 
 #endif

@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,8 +138,52 @@ void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
 	closedir(dir);
 }
 
+/* ---- Threads of our own */
+
+#define OWN_MAX 8
+
+static _Atomic int own_tids[OWN_MAX]; /* 0: a free place */
+
+static int replace(int before, int after)
+{
+	for (size_t i = 0; i < OWN_MAX; i++) {
+		int expected = before;
+
+		if (atomic_compare_exchange_strong(&own_tids[i], &expected, after))
+			return 1;
+	}
+	return 0;
+}
+
+int dnp_thread_is_own(int tid)
+{
+	for (size_t i = 0; i < OWN_MAX; i++)
+		if (tid && atomic_load(&own_tids[i]) == tid)
+			return 1;
+	return 0;
+}
+
+/* What a new thread is given by the one that makes it and waits until it has taken it. */
+struct birth {
+	void *(*run)(void *);
+	void *context;
+	_Atomic int tid; /* of the new one, once it is known as ours */
+};
+
+static void *live(void *context)
+{
+	struct birth *given = context;
+	struct birth own = {.run = given->run, .context = given->context};
+
+	replace(0, dnp_thread_id());
+	atomic_store(&given->tid, dnp_thread_id());
+	syscall(SYS_futex, &given->tid, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return own.run(own.context);
+}
+
 int dnp_own_thread_start(struct dnp_own_thread *thread, void *(*run)(void *), void *context)
 {
+	struct birth birth = {.run = run, .context = context};
 	pthread_attr_t attr;
 	pthread_t handle;
 	uint64_t all = ~UINT64_C(0), before;
@@ -147,19 +193,22 @@ int dnp_own_thread_start(struct dnp_own_thread *thread, void *(*run)(void *), vo
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 256 * 1024);
-	failed = pthread_create(&handle, &attr, run, context);
+	failed = pthread_create(&handle, &attr, live, &birth);
 	pthread_attr_destroy(&attr);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 	if (failed)
 		return -failed;
-	thread->handle = (uintptr_t)handle;
-	thread->running = 1;
+	while (!atomic_load(&birth.tid))
+		syscall(SYS_futex, &birth.tid, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	*thread = (struct dnp_own_thread){(uintptr_t)handle, 1, atomic_load(&birth.tid)};
 	return 0;
 }
 
 void dnp_own_thread_join(struct dnp_own_thread *thread)
 {
-	if (thread->running)
-		pthread_join((pthread_t)thread->handle, NULL);
+	if (!thread->running)
+		return;
+	pthread_join((pthread_t)thread->handle, NULL);
+	replace(thread->tid, 0);
 	thread->running = 0;
 }
