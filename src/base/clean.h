@@ -52,4 +52,11 @@ static inline void dnp_clean_fclose(FILE **f)
 /* Marks a function that may run in a signal handler; tools/check-sigsafe follows its calls. */
 #define SIGSAFE
 
+/*
+ * Marks a function that runs while another thread of the program stands still for us (os/stop.h).
+ * That thread may hold any lock, the allocator's or one of the runtime's: what is not for handlers
+ * is not for here either, and tools/check-sigsafe sees to it.
+ */
+#define STOPPED
+
 #endif

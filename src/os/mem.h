@@ -18,6 +18,12 @@
  */
 SIGSAFE int dnp_mem_read(uintptr_t address, void *to, size_t n);
 
+/*
+ * The same, but takes what there is up to the first page that cannot be read, and not more than 31
+ * pages: how many bytes.
+ */
+SIGSAFE size_t dnp_mem_read_some(uintptr_t address, void *to, size_t n);
+
 /* Zeroed pages; NULL when there are none. Pair: dnp_mem_unmap with the same size. */
 void *dnp_mem_map(size_t bytes);
 void dnp_mem_unmap(void *pages, size_t bytes);

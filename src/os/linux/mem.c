@@ -11,31 +11,58 @@
  * Some sandboxes refuse process_vm_readv altogether. One's own memory file needs no permission; it
  * is opened for each read, so that no descriptor has to be kept (and inherited).
  */
-SIGSAFE static int read_by_file(uintptr_t address, void *to, size_t n)
+SIGSAFE static ssize_t read_by_file(uintptr_t address, void *to, size_t n)
 {
 	ssize_t got;
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return -EFAULT;
+		return -1;
 	got = pread(fd, to, n, (off_t)address);
 	close(fd);
-	return got == (ssize_t)n ? 0 : -EFAULT;
+	return got;
+}
+
+SIGSAFE static size_t read_pieces(
+	uintptr_t address, void *to, size_t n, const struct iovec *pieces, size_t n_pieces)
+{
+	struct iovec local = {to, n};
+	int saved = errno;
+	ssize_t got = process_vm_readv(getpid(), &local, 1, pieces, n_pieces, 0);
+
+	if (got < 0 && (errno == EPERM || errno == ENOSYS))
+		got = read_by_file(address, to, n);
+	errno = saved;
+	return got > 0 ? (size_t)got : 0;
 }
 
 SIGSAFE int dnp_mem_read(uintptr_t address, void *to, size_t n)
 {
-	struct iovec local = {to, n};
-	struct iovec remote = {(void *)address, n}; /* NOLINT(performance-no-int-to-ptr) */
-	int saved = errno, result = -EFAULT;
-	ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+	struct iovec all = {(void *)address, n}; /* NOLINT(performance-no-int-to-ptr) */
 
-	if (got == (ssize_t)n)
-		result = 0;
-	else if (got < 0 && (errno == EPERM || errno == ENOSYS))
-		result = read_by_file(address, to, n);
-	errno = saved;
-	return result;
+	return read_pieces(address, to, n, &all, 1) == n ? 0 : -EFAULT;
+}
+
+#define PAGE_BYTES 4096u
+#define PIECES_MAX 32
+
+/* The kernel promises to take each piece as a whole or not at all: one for each page. */
+SIGSAFE size_t dnp_mem_read_some(uintptr_t address, void *to, size_t n)
+{
+	struct iovec pieces[PIECES_MAX];
+	size_t done = 0, n_pieces = 0;
+
+	while (done < n && n_pieces < PIECES_MAX) {
+		uintptr_t at = address + done;
+		size_t bytes = PAGE_BYTES - at % PAGE_BYTES;
+
+		if (bytes > n - done)
+			bytes = n - done;
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+		pieces[n_pieces++] = (struct iovec){(void *)at, bytes};
+		done += bytes;
+	}
+	return read_pieces(address, to, done, pieces, n_pieces);
 }
 
 void *dnp_mem_map(size_t bytes)
