@@ -153,6 +153,47 @@ SIGSAFE void dnp_prolog_decode(const uint8_t *code, size_t n, struct dnp_prolog 
 	prolog->bytes = (uint32_t)(n - c.n);
 }
 
+#define ENDBR64 "\xf3\x0f\x1e\xfa"
+
+/* mov, xor and test between registers, with or without a prefix. */
+SIGSAFE static bool take_register_work(struct code *c)
+{
+	size_t prefix = c->n >= 1 && (c->p[0] & 0xf0) == 0x40;
+
+	if (c->n < prefix + 2 || c->p[prefix + 1] < 0xc0 ||
+		!memchr("\x89\x8b\x31\x33\x85", c->p[prefix], 5))
+		return false;
+	pass(c, prefix + 2);
+	return true;
+}
+
+SIGSAFE bool dnp_prolog_below_bp(const uint8_t *code, size_t n, int32_t *bytes)
+{
+	struct code c = {code, n};
+	int32_t value, depth = 0;
+	bool set = false;
+	unsigned reg;
+
+	TAKE(&c, ENDBR64);
+	while (depth >= 0 && depth < FRAME_BYTES_MAX) {
+		if (TAKE(&c, "\x48\x89\xe5") || TAKE(&c, "\x48\x8b\xec")) {
+			set = true;
+			depth = 0;
+		} else if (take_push_pop(&c, 0x50, &reg)) {
+			depth += 8;
+		} else if (TAKE_IMM8(&c, "\x48\x83\xec", &value) ||
+			TAKE_IMM32(&c, "\x48\x81\xec", &value)) {
+			if (value < 0 || value > FRAME_BYTES_MAX)
+				break;
+			depth += value;
+		} else if (!take_register_work(&c)) {
+			break;
+		}
+	}
+	*bytes = depth;
+	return set;
+}
+
 SIGSAFE bool dnp_prolog_rule(const struct dnp_prolog *prolog, struct dnp_rule *rule)
 {
 	if (prolog->osr || prolog->depth < 0 || prolog->depth >= FRAME_BYTES_MAX)
@@ -253,24 +294,28 @@ SIGSAFE static bool is_tail_call(
 
 #define EPILOG_INSTRUCTIONS_MAX 16
 
-SIGSAFE bool dnp_epilog_rule(
-	const uint8_t *code, size_t n, uintptr_t address, size_t at, struct dnp_rule *rule)
+SIGSAFE bool dnp_epilog_rule_here(const uint8_t *rest, size_t n_rest, uintptr_t here,
+	uintptr_t begin, size_t n, struct dnp_rule *rule)
 {
 	struct epilog e = {.bp_depth = -1};
-	struct code c = {code + at, n - at};
+	struct code c = {rest, n_rest};
 
-	if (at >= n)
-		return false;
 	for (int i = 0; i < EPILOG_INSTRUCTIONS_MAX && take_undo(&c, &e); i++)
 		;
 	if (!STARTS(&c, "\xc3") && !STARTS(&c, "\xf3\xc3") && !STARTS(&c, "\xc2") &&
-		!is_tail_call(&c, e.moved, address + (n - c.n), address, n))
+		!is_tail_call(&c, e.moved, here + (n_rest - c.n), begin, n))
 		return false;
 	*rule = (struct dnp_rule){
 		.cfa = e.with_bp ? DNP_CFA_BP : DNP_CFA_SP, .off = (int32_t)(e.depth + 8)};
 	if (e.depth < INT32_MIN / 2 || e.depth > INT32_MAX / 2)
 		return false;
 	return e.bp_depth < 0 || dnp_rule_set_bp(rule, e.bp_depth - e.depth - 8);
+}
+
+SIGSAFE bool dnp_epilog_rule(
+	const uint8_t *code, size_t n, uintptr_t address, size_t at, struct dnp_rule *rule)
+{
+	return at < n && dnp_epilog_rule_here(code + at, n - at, address + at, address, n, rule);
 }
 
 /* ---- Calls */

@@ -26,6 +26,13 @@ struct dnp_prolog {
 /* Decodes up to the first instruction that is no part of a prolog, or n bytes. */
 SIGSAFE void dnp_prolog_decode(const uint8_t *code, size_t n, struct dnp_prolog *prolog);
 
+/*
+ * Of native code that keeps its frame in rbp: how many bytes lie between the stack pointer behind
+ * the prolog and where rbp points. Instructions that only copy registers are passed over, so it is
+ * a guess where compilers mix prolog and body. False: it does not set rbp up.
+ */
+SIGSAFE bool dnp_prolog_below_bp(const uint8_t *code, size_t n, int32_t *bytes);
+
 /* The rule behind a prolog (or behind the part of it that was decoded). */
 SIGSAFE bool dnp_prolog_rule(const struct dnp_prolog *prolog, struct dnp_rule *rule);
 
@@ -35,6 +42,14 @@ SIGSAFE bool dnp_prolog_rule(const struct dnp_prolog *prolog, struct dnp_rule *r
  */
 SIGSAFE bool dnp_epilog_rule(
 	const uint8_t *code, size_t n, uintptr_t address, size_t at, struct dnp_rule *rule);
+
+/*
+ * The same, from the instructions alone that are left: n_rest bytes at `rest`, for the process at
+ * `here`, of the n bytes of code at `begin`. DNP_EPILOG_BYTES_MAX of them are enough.
+ */
+#define DNP_EPILOG_BYTES_MAX 128
+SIGSAFE bool dnp_epilog_rule_here(const uint8_t *rest, size_t n_rest, uintptr_t here,
+	uintptr_t begin, size_t n, struct dnp_rule *rule);
 
 /* Whether a call instruction ends at code[n]. */
 SIGSAFE bool dnp_behind_call(const uint8_t *code, size_t n);

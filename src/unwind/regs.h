@@ -12,9 +12,9 @@
 #error "no registers for this processor"
 #endif
 
-SIGSAFE static inline struct dnp_regs dnp_regs_of(const ucontext_t *context)
+SIGSAFE static inline struct dnp_regs dnp_regs_of_machine(const mcontext_t *machine)
 {
-	const greg_t *r = context->uc_mcontext.gregs;
+	const greg_t *r = machine->gregs;
 
 	return (struct dnp_regs){
 		.pc = (uintptr_t)r[REG_RIP],
@@ -24,6 +24,11 @@ SIGSAFE static inline struct dnp_regs dnp_regs_of(const ucontext_t *context)
 		.r10 = (uintptr_t)r[REG_R10],
 		.r11 = (uintptr_t)r[REG_R11],
 	};
+}
+
+SIGSAFE static inline struct dnp_regs dnp_regs_of(const ucontext_t *context)
+{
+	return dnp_regs_of_machine(&context->uc_mcontext);
 }
 
 /* Where the calling function is now: the leaf of a walk of the calling thread's own stack. */
