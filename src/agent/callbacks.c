@@ -12,6 +12,7 @@
 #include "format/rec.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "unwind/target.h"
 #include "unwind/code.h"
 
 static _Atomic int recording;
@@ -70,6 +71,7 @@ static HRESULT DNP_COM on_thread_destroyed(ICorProfilerCallback *self, ThreadID 
 		thread->end_cpu_ns = dnp_thread_cpu_ns(0);
 		thread->end_ns = dnp_now_ns();
 	}
+	dnp_target_wait(dnp_thread_id());
 	return S_OK;
 }
 
@@ -121,6 +123,7 @@ static HRESULT DNP_COM on_module_unloading(ICorProfilerCallback *self, ModuleID 
 {
 	(void)self;
 	dnp_methods_module_unloading(module);
+	dnp_target_wait(0); /* it may be reading the module's tables where they are */
 	return S_OK;
 }
 

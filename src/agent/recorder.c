@@ -23,6 +23,7 @@
 #include "os/thread.h"
 #include "os/watch.h"
 #include "store/drain.h"
+#include "unwind/target.h"
 
 #define TICK_NS        UINT64_C(20000000)
 #define CALLED_NS      UINT64_C(300000) /* rest after a round that a handler called for */
@@ -199,8 +200,10 @@ static void finish(enum dnp_end_reason reason)
 /* A time such that every walk that was going on then has ended. */
 static uint64_t quiet_since(void)
 {
-	uint64_t quiet_ns = dnp_threads_quiet_since();
+	uint64_t quiet_ns = dnp_threads_quiet_since(), outside_ns = dnp_target_since();
 
+	if (outside_ns < quiet_ns)
+		quiet_ns = outside_ns;
 	for (unsigned i = 0; i < dnp_agent.n_engines; i++) {
 		const struct dnp_engine *engine = dnp_agent.engines[i];
 		uint64_t since_ns = engine->walking_since ? engine->walking_since() : UINT64_MAX;

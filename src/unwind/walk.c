@@ -13,6 +13,7 @@
 #include "unwind/decode.h"
 #include "unwind/native.h"
 #include "unwind/regs.h"
+#include "unwind/stack_copy.h"
 #include "unwind/unwind_info.h"
 
 static _Atomic(struct dnp_codemap *) code_map;
@@ -30,6 +31,7 @@ void dnp_walk_use(struct dnp_codemap *map)
 struct place {
 	uintptr_t pc;
 	bool exact;
+	bool guard; /* not the calling thread's: its code may just be going away */
 };
 
 SIGSAFE static uintptr_t lookup_address(struct place place)
@@ -74,15 +76,61 @@ SIGSAFE static const void *memory(uintptr_t address)
 	return (const void *)address; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* The thread is inside of this code, so code and description are there to be read. */
-SIGSAFE static bool prolog_rule(const struct managed *m, uint32_t offset, struct dnp_rule *rule)
+/*
+ * Bytes of code, or of what describes it. A thread that is inside of it reads them where they are;
+ * for others they are copied, as many as there are.
+ */
+SIGSAFE static const uint8_t *code_bytes(
+	struct place place, uintptr_t address, uint8_t *copy, size_t *n)
 {
+	if (!place.guard)
+		return memory(address);
+	*n = dnp_mem_read_some(address, copy, *n);
+	return copy;
+}
+
+SIGSAFE static bool unwind_info_rule(
+	struct place place, const struct managed *m, uint32_t offset, struct dnp_rule *rule)
+{
+	uint8_t copy[DNP_UNWIND_INFO_MAX];
+	size_t n = m->unwind_bytes;
+	const uint8_t *info;
+
+	if (place.guard && n > sizeof(copy))
+		n = sizeof(copy);
+	info = code_bytes(place, m->unwind_info, copy, &n);
+	return n >= DNP_UNWIND_INFO_HEADER && dnp_unwind_info_rule(info, n, offset, rule);
+}
+
+#define PROLOG_BYTES_MAX 256 /* of prologs without a description */
+
+SIGSAFE static bool prolog_rule(
+	struct place place, const struct managed *m, uint32_t offset, struct dnp_rule *rule)
+{
+	uint8_t copy[PROLOG_BYTES_MAX];
 	struct dnp_prolog prolog;
+	size_t n = offset;
+	const uint8_t *code;
 
 	if (m->unwind_info)
-		return dnp_unwind_info_rule(memory(m->unwind_info), m->unwind_bytes, offset, rule);
-	dnp_prolog_decode(memory(m->begin), offset, &prolog);
+		return unwind_info_rule(place, m, offset, rule);
+	if (place.guard && n > sizeof(copy))
+		return false;
+	code = code_bytes(place, m->begin, copy, &n);
+	dnp_prolog_decode(code, n, &prolog);
 	return dnp_prolog_rule(&prolog, rule);
+}
+
+SIGSAFE static bool epilog_rule(struct place place, const struct managed *m, struct dnp_rule *rule)
+{
+	uint8_t copy[DNP_EPILOG_BYTES_MAX];
+	size_t n = m->end - place.pc < sizeof(copy) ? m->end - place.pc : sizeof(copy);
+	const uint8_t *code;
+
+	if (place.pc >= m->end)
+		return false;
+	code = code_bytes(place, place.pc, copy, &n);
+	return dnp_epilog_rule_here(code, n, place.pc, m->begin, m->end - m->begin, rule);
 }
 
 SIGSAFE static struct dnp_rule managed_rule(const struct managed *m, struct place place)
@@ -90,10 +138,9 @@ SIGSAFE static struct dnp_rule managed_rule(const struct managed *m, struct plac
 	uint32_t offset = (uint32_t)(place.pc - m->begin);
 	struct dnp_rule rule;
 
-	if (offset < m->prolog_bytes && prolog_rule(m, offset, &rule))
+	if (offset < m->prolog_bytes && prolog_rule(place, m, offset, &rule))
 		return rule;
-	if (place.exact &&
-		dnp_epilog_rule(memory(m->begin), m->end - m->begin, m->begin, offset, &rule))
+	if (place.exact && epilog_rule(place, m, &rule))
 		return rule;
 	return m->body;
 }
@@ -131,12 +178,10 @@ SIGSAFE static bool r2r_rule(struct place place, struct dnp_rule *rule)
 		return false;
 	m.begin = function.begin;
 	m.end = function.end;
+	m.unwind_info = function.unwind_info;
+	m.unwind_bytes = function.unwind_bytes;
 	*rule = (struct dnp_rule){0};
-	if (function.unwind_bytes >= DNP_UNWIND_INFO_HEADER &&
-		dnp_unwind_info_rule(memory(function.unwind_info), function.unwind_bytes,
-			DNP_UNWIND_BODY, &m.body)) {
-		m.unwind_info = function.unwind_info;
-		m.unwind_bytes = function.unwind_bytes;
+	if (unwind_info_rule(place, &m, DNP_UNWIND_BODY, &m.body)) {
 		m.prolog_bytes = dnp_unwind_info_prolog(memory(function.unwind_info));
 		*rule = managed_rule(&m, place);
 	}
@@ -200,23 +245,19 @@ SIGSAFE static struct dnp_rule cached_rule(struct place place, uint64_t generati
 
 /* ---- Steps */
 
-struct walk {
-	struct dnp_regs regs;
-	struct dnp_stacks stacks;
-	bool exact;
-};
-
-SIGSAFE static bool on_stack(const struct walk *w, uintptr_t address, size_t bytes)
+SIGSAFE static bool on_stack(const struct dnp_walk *w, uintptr_t address, size_t bytes)
 {
 	const struct dnp_stack_range *range = &w->stacks.now;
 
 	return address >= range->low && address <= range->high && bytes <= range->high - address;
 }
 
-SIGSAFE static bool load(const struct walk *w, uintptr_t address, uintptr_t *value)
+SIGSAFE static bool load(const struct dnp_walk *w, uintptr_t address, uintptr_t *value)
 {
 	if (!on_stack(w, address, sizeof(*value)))
 		return false;
+	if (w->stacks.copy)
+		return dnp_stack_copy_read(w->stacks.copy, address, value, sizeof(*value));
 	memcpy(value, memory(address), sizeof(*value));
 	return true;
 }
@@ -239,7 +280,7 @@ SIGSAFE static bool returns_to(uintptr_t address, bool native_too)
  * The runtime's stubs have no description, but they are short and push at most two words before
  * they jump on, so the return address is among the topmost three.
  */
-SIGSAFE static bool step_stub(struct walk *w)
+SIGSAFE static bool step_stub(struct dnp_walk *w)
 {
 	for (size_t i = 0; i < 3; i++) {
 		uintptr_t address;
@@ -257,11 +298,19 @@ SIGSAFE static bool step_stub(struct walk *w)
 }
 
 /* To the registers that a signal interrupted, perhaps on another stack than its handler's. */
-SIGSAFE static bool step_signal(struct walk *w)
+SIGSAFE static bool step_signal(struct dnp_walk *w)
 {
+	uintptr_t at = w->regs.sp + offsetof(ucontext_t, uc_mcontext);
+	mcontext_t machine;
+
 	if (w->regs.sp % 8 || !on_stack(w, w->regs.sp, sizeof(ucontext_t)))
 		return false;
-	w->regs = dnp_regs_of(memory(w->regs.sp));
+	if (!w->stacks.copy)
+		w->regs = dnp_regs_of_machine(memory(at));
+	else if (dnp_stack_copy_read(w->stacks.copy, at, &machine, sizeof(machine)))
+		w->regs = dnp_regs_of_machine(&machine);
+	else
+		return false;
 	w->exact = true;
 	if (on_stack(w, w->regs.sp, 0))
 		return true;
@@ -270,7 +319,7 @@ SIGSAFE static bool step_signal(struct walk *w)
 	return on_stack(w, w->regs.sp, 0);
 }
 
-SIGSAFE static bool find_cfa(const struct walk *w, struct dnp_rule rule, uintptr_t *cfa)
+SIGSAFE static bool find_cfa(const struct dnp_walk *w, struct dnp_rule rule, uintptr_t *cfa)
 {
 	uintptr_t off = (uintptr_t)(intptr_t)rule.off;
 
@@ -297,7 +346,7 @@ SIGSAFE static uintptr_t slot(uintptr_t cfa, int number)
 }
 
 /* To the caller; false: the stack is not what the rule says. */
-SIGSAFE static bool step(struct walk *w, struct dnp_rule rule)
+SIGSAFE static bool step(struct dnp_walk *w, struct dnp_rule rule)
 {
 	bool fault = rule.cfa == DNP_CFA_FAULT;
 	uintptr_t cfa, pc;
@@ -325,36 +374,39 @@ SIGSAFE static dnp_frame_word word_of(struct place place, unsigned kind)
 		(uint64_t)kind << DNP_FRAME_SHIFT | (place.exact ? DNP_FRAME_EXACT : 0);
 }
 
-SIGSAFE static dnp_frame_word frame_word(const struct walk *w, unsigned kind)
+SIGSAFE static struct place place_of(const struct dnp_walk *w)
 {
-	return word_of((struct place){w->regs.pc, w->exact}, kind);
+	return (struct place){w->regs.pc, w->exact, w->stacks.copy != NULL};
+}
+
+SIGSAFE static dnp_frame_word frame_word(const struct dnp_walk *w, unsigned kind)
+{
+	return word_of(place_of(w), kind);
 }
 
 #define LOWEST_CODE 4096 /* no code lies in the first page: a return address of 0 ends a stack */
 
 /* `registers` is NULL or not at compile time: what nobody wants costs nothing. */
-SIGSAFE static inline __attribute__((always_inline)) size_t walk_frames(const struct dnp_regs *regs,
-	bool exact, struct dnp_stacks stacks, dnp_frame_word *frames, struct dnp_regs *registers,
-	size_t max, enum dnp_walk_stop *stop)
+SIGSAFE static inline __attribute__((always_inline)) size_t walk_frames(struct dnp_walk *w,
+	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
 {
-	struct walk w = {*regs, stacks, exact};
 	uint64_t generation = dnp_generation();
 	size_t n = 0;
 
 	*stop = DNP_STOP_DEPTH;
 	while (n < max) {
-		struct dnp_rule rule = cached_rule((struct place){w.regs.pc, w.exact}, generation);
+		struct dnp_rule rule = cached_rule(place_of(w), generation);
 		bool stepped;
 
-		frames[n] = frame_word(&w, rule.kind);
+		frames[n] = frame_word(w, rule.kind);
 		if (registers)
-			registers[n] = w.regs;
+			registers[n] = w->regs;
 		n++;
 		if (rule.kind == DNP_WALK_UNKNOWN) {
-			struct walk before = w;
+			struct dnp_walk before = *w;
 
 			*stop = DNP_STOP_UNKNOWN;
-			if (!w.exact || !step_stub(&w))
+			if (!w->exact || !step_stub(w))
 				break;
 			frames[n - 1] = frame_word(&before, DNP_WALK_STUB);
 			*stop = DNP_STOP_DEPTH;
@@ -368,12 +420,12 @@ SIGSAFE static inline __attribute__((always_inline)) size_t walk_frames(const st
 			*stop = DNP_STOP_NO_RULE;
 			break;
 		}
-		stepped = rule.cfa == DNP_CFA_SIGNAL ? step_signal(&w) : step(&w, rule);
+		stepped = rule.cfa == DNP_CFA_SIGNAL ? step_signal(w) : step(w, rule);
 		if (!stepped) {
 			*stop = DNP_STOP_BAD_STACK;
 			break;
 		}
-		if (w.regs.pc < LOWEST_CODE) {
+		if (w->regs.pc < LOWEST_CODE) {
 			*stop = DNP_STOP_END;
 			break;
 		}
@@ -384,24 +436,51 @@ SIGSAFE static inline __attribute__((always_inline)) size_t walk_frames(const st
 SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop)
 {
-	return walk_frames(regs, true, stacks, frames, NULL, max, stop);
+	struct dnp_walk w = {*regs, stacks, true};
+
+	return walk_frames(&w, frames, NULL, max, stop);
 }
 
 SIGSAFE size_t dnp_walk_registers(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
 {
-	return walk_frames(regs, true, stacks, frames, registers, max, stop);
+	struct dnp_walk w = {*regs, stacks, true};
+
+	return walk_frames(&w, frames, registers, max, stop);
 }
 
 SIGSAFE size_t dnp_walk_caller(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
 {
-	return walk_frames(regs, false, stacks, frames, registers, max, stop);
+	struct dnp_walk w = {*regs, stacks, false};
+
+	return walk_frames(&w, frames, registers, max, stop);
 }
 
 SIGSAFE dnp_frame_word dnp_walk_frame(uintptr_t pc, bool exact)
 {
-	struct place place = {pc, exact};
+	struct place place = {.pc = pc, .exact = exact};
 
 	return word_of(place, cached_rule(place, dnp_generation()).kind);
+}
+
+SIGSAFE size_t dnp_walk_on(struct dnp_walk *walk, dnp_frame_word *frames,
+	struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
+{
+	return walk_frames(walk, frames, registers, max, stop);
+}
+
+SIGSAFE struct dnp_rule dnp_walk_rule(const struct dnp_walk *walk)
+{
+	return cached_rule(place_of(walk), dnp_generation());
+}
+
+SIGSAFE bool dnp_walk_load(const struct dnp_walk *walk, uintptr_t address, uintptr_t *value)
+{
+	return load(walk, address, value);
+}
+
+SIGSAFE bool dnp_walk_returns_to(uintptr_t address)
+{
+	return returns_to(address, true);
 }

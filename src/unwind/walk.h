@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/clean.h"
+#include "os/x86_64/rule.h"
 
 /* Registers of one frame, x86-64. */
 struct dnp_regs {
@@ -54,10 +55,18 @@ struct dnp_stack_range {
 	uintptr_t low, high;
 };
 
+struct dnp_stack_copy;
+
 /* All reads stay inside these. */
 struct dnp_stacks {
 	struct dnp_stack_range now;   /* where the stack pointer is */
 	struct dnp_stack_range below; /* where a signal frame may lead back to; high 0: nowhere */
+	/*
+	 * NULL: the stacks are the calling thread's, and read where they are. Else another
+	 * thread's: they are read through this copy (borrowed), and code bytes so that nothing can
+	 * fault either.
+	 */
+	struct dnp_stack_copy *copy;
 };
 
 struct dnp_codemap;
@@ -89,5 +98,30 @@ SIGSAFE size_t dnp_walk_caller(const struct dnp_regs *regs, struct dnp_stacks st
 
 /* One frame: the kind of code at pc. `exact`: pc is its instruction, not a return address. */
 SIGSAFE dnp_frame_word dnp_walk_frame(uintptr_t pc, bool exact);
+
+/* ---- For unwind/ itself: walks that are helped over a frame */
+
+/* Where a walk is. */
+struct dnp_walk {
+	struct dnp_regs regs;
+	struct dnp_stacks stacks;
+	bool exact; /* pc is an instruction, not where a call returns to */
+};
+
+/*
+ * Walks on from *walk and leaves there where it ended: at the last frame stored, or behind it when
+ * the array is full. `registers` may be NULL.
+ */
+SIGSAFE size_t dnp_walk_on(struct dnp_walk *walk, dnp_frame_word *frames,
+	struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop);
+
+/* The rule that *walk would take its next step by. */
+SIGSAFE struct dnp_rule dnp_walk_rule(const struct dnp_walk *walk);
+
+/* A word of the stack that *walk is on; false: it is not there. */
+SIGSAFE bool dnp_walk_load(const struct dnp_walk *walk, uintptr_t address, uintptr_t *value);
+
+/* Whether the address is in known code and behind a call: a call may return to it. */
+SIGSAFE bool dnp_walk_returns_to(uintptr_t address);
 
 #endif

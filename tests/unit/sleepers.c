@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Compiled twice, with and without frame pointers: SLEEPERS names the one function to call. */
+#include "sleepers.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile int sink;
+
+static void wait_for_ever(struct sleeper *s)
+{
+	struct timespec hour = {3600, 0};
+	struct pollfd pollfd = {.fd = s->fd, .events = POLLIN};
+	struct epoll_event event;
+	struct timeval longer = {3600, 0};
+	char buffer[64];
+	fd_set set;
+
+	switch (s->kind) {
+	case SLEEP_NANOSLEEP: nanosleep(&hour, NULL); break;
+	case SLEEP_FUTEX:
+		syscall(SYS_futex, &s->word, FUTEX_WAIT_PRIVATE, 0, &hour, NULL, 0);
+		break;
+	case SLEEP_CONDITION:
+		pthread_mutex_lock(&s->mutex);
+		while (!atomic_load(&s->word))
+			pthread_cond_wait(&s->condition, &s->mutex);
+		pthread_mutex_unlock(&s->mutex);
+		break;
+	case SLEEP_SEMAPHORE: sem_wait(&s->semaphore); break;
+	case SLEEP_READ: sink += (int)read(s->fd, buffer, 1); break;
+	case SLEEP_RECV: sink += (int)recv(s->fd, buffer, 1, 0); break;
+	case SLEEP_POLL: poll(&pollfd, 1, -1); break;
+	case SLEEP_EPOLL: epoll_wait(s->epoll, &event, 1, -1); break;
+	case SLEEP_SELECT:
+		FD_ZERO(&set);
+		FD_SET(s->fd, &set);
+		select(s->fd + 1, &set, NULL, NULL, &longer);
+		break;
+	case SLEEP_NOT:
+		while (!atomic_load_explicit(&s->word, memory_order_relaxed))
+			sink++;
+		break;
+	}
+}
+
+__attribute__((noinline)) int SLEEPERS(struct sleeper *s, int depth)
+{
+	volatile char variables[40];
+	int below = 0;
+
+	variables[depth % 40] = (char)depth;
+	if (depth)
+		below = SLEEPERS(s, depth - 1);
+	else
+		wait_for_ever(s);
+	return below + variables[depth % 40] + sink;
+}
