@@ -5,10 +5,8 @@
 
 #include "base/json.h"
 #include "base/u64map.h"
-#include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "clr/names.h"
-#include "clr/r2r.h"
 #include "os/modules.h"
 #include "referee.h"
 #include "unwind/native.h"
@@ -115,27 +113,6 @@ static uint32_t number_of_frame(dnp_frame_word word)
 	return (uint32_t)frames.n - 1;
 }
 
-/* Whether the code is not the function's own entry but one of its handlers. */
-static bool is_funclet(dnp_frame_word word)
-{
-	const struct dnp_code *code = dnp_codemap_find(referee.map, lookup_address(word));
-
-	return code && code->flags & DNP_CODE_FUNCLET;
-}
-
-/* Where the code begins; it tells the parts of a precompiled function from each other. */
-static uintptr_t begin_of(dnp_frame_word word)
-{
-	uintptr_t pc = lookup_address(word);
-	const struct dnp_code *code = dnp_codemap_find(referee.map, pc);
-	const struct dnp_r2r_image *image = dnp_r2r_find(pc);
-	struct dnp_r2r_function function;
-
-	if (code)
-		return code->begin;
-	return image && dnp_r2r_function_at(image, pc, &function) ? function.begin : 0;
-}
-
 /* ---- JSON */
 
 static void write_difference(struct dnp_json *json, const struct difference *d)
@@ -179,9 +156,8 @@ static void write_frames(struct dnp_json *json)
 		dnp_json_open(json, NULL, '{');
 		dnp_json_text(json, "kind", kinds[DNP_FRAME_KIND(frame->word)]);
 		dnp_json_u64(json, "ip", DNP_FRAME_ADDR(frame->word));
-		dnp_json_u64(json, "begin", begin_of(frame->word));
 		dnp_json_bool(json, "exact", frame->word & DNP_FRAME_EXACT);
-		dnp_json_bool(json, "funclet", is_funclet(frame->word));
+		dnp_json_bool(json, "part", referee_is_part(frame->word));
 		if (frame->function != NONE)
 			dnp_json_u64(json, "function", frame->function);
 		dnp_json_close(json, '}');
@@ -222,7 +198,7 @@ static void write_counts(struct dnp_json *json)
 	dnp_json_u64(json, "compared", referee.compared);
 	dnp_json_u64(json, "identical", referee.identical);
 	dnp_json_u64(json, "same_ips", referee.same_ips);
-	dnp_json_u64(json, "with_hidden", referee.with_hidden);
+	dnp_json_u64(json, "with_dynamic", referee.with_dynamic);
 	dnp_json_u64(json, "different", referee.different);
 	dnp_json_u64(json, "lost", referee.lost);
 	dnp_json_u64(json, "misnamed", referee.misnamed);

@@ -200,9 +200,16 @@ static bool same_function(dnp_frame_word word, const struct snapshot_frame *fram
 		function == frame->function;
 }
 
+bool referee_is_part(dnp_frame_word word)
+{
+	const struct dnp_code *code = dnp_codemap_find(referee.map, lookup_address(word));
+
+	return code && code->flags & DNP_CODE_FUNCLET && !(code->flags & DNP_CODE_CATCH);
+}
+
 struct comparison {
 	size_t own, theirs; /* managed frames; ours without dynamic code */
-	bool same, same_ips, hidden;
+	bool same, same_ips, dynamic, parts;
 };
 
 static struct comparison compare(
@@ -214,13 +221,14 @@ static struct comparison compare(
 	for (;; i++, k++) {
 		for (; i < n && (!is_managed(own[i]) || DNP_FRAME_KIND(own[i]) == DNP_WALK_DYNAMIC);
 			i++)
-			c.hidden |= DNP_FRAME_KIND(own[i]) == DNP_WALK_DYNAMIC;
+			c.dynamic |= DNP_FRAME_KIND(own[i]) == DNP_WALK_DYNAMIC;
 		while (k < snapshot->n && !snapshot->frames[k].function)
 			k++;
 		c.own += i < n;
 		c.theirs += k < snapshot->n;
 		if (i >= n || k >= snapshot->n)
 			break;
+		c.parts |= referee_is_part(own[i]);
 		if (!same_function(own[i], &snapshot->frames[k]))
 			c.same = false;
 		else
@@ -268,7 +276,7 @@ static void judge(
 		return;
 	}
 	count(&referee.compared);
-	if (!c.same) {
+	if (!c.same || c.parts) {
 		count(&referee.different);
 		keep(own, n, stop, scratch);
 		return;
@@ -276,8 +284,8 @@ static void judge(
 	count(&referee.identical);
 	if (c.same_ips)
 		count(&referee.same_ips);
-	if (c.hidden)
-		count(&referee.with_hidden);
+	if (c.dynamic)
+		count(&referee.with_dynamic);
 }
 
 static void ask_the_runtime(const struct dnp_regs *regs, struct dnp_stacks stacks,

@@ -32,7 +32,8 @@ struct snapshot {
 	struct snapshot_frame frames[REFEREE_DEPTH_MAX];
 };
 
-/* Two stacks that differ, as they are in the store: the frames stand behind this. */
+/* Two stacks that differ or that rules of recordings apply to, as they are in the store: the frames
+ * stand behind this. */
 struct difference {
 	uint32_t n_own, n_snapshot;
 	HRESULT result;
@@ -60,13 +61,14 @@ struct referee {
 	struct dnp_codemap *map;
 	_Atomic uint64_t samples; /* walks of ours */
 	_Atomic uint64_t stops[DNP_STOP_COUNT];
-	_Atomic uint64_t busy;        /* too many handlers at once: not compared */
-	_Atomic uint64_t no_managed;  /* a thread without managed frames */
-	_Atomic uint64_t compared;    /* the others */
-	_Atomic uint64_t identical;   /* the same functions in the same order */
-	_Atomic uint64_t same_ips;    /* of these, with the same addresses */
-	_Atomic uint64_t with_hidden; /* of these, with dynamic code on our side, never on theirs */
-	_Atomic uint64_t different;   /* compared, not identical; kept, or lost: */
+	_Atomic uint64_t busy;       /* too many handlers at once: not compared */
+	_Atomic uint64_t no_managed; /* a thread without managed frames */
+	_Atomic uint64_t compared;   /* the others */
+	_Atomic uint64_t identical;  /* the same functions in the same order, as they are */
+	_Atomic uint64_t same_ips;   /* of these, with the same addresses */
+	_Atomic uint64_t
+		with_dynamic;       /* of these, with dynamic code on our side, never on theirs */
+	_Atomic uint64_t different; /* the rest of those compared; kept, or lost: */
 	_Atomic uint64_t lost;
 	_Atomic uint64_t misnamed; /* frames whose method our map takes for another one */
 	uint32_t *walk_ns;         /* of the first WALKS_MAX walks */
@@ -78,6 +80,9 @@ struct referee {
 #define REFEREE_STORE_BYTES ((size_t)1 << 30)
 
 extern struct referee referee;
+
+/* A part of a method that is one frame with it where the method called it, as in recordings. */
+bool referee_is_part(dnp_frame_word word);
 
 /* Names what was kept and writes all of it to referee.path. No handler may run any more. */
 void findings_write(void);
