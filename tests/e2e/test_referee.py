@@ -91,7 +91,7 @@ def test_rules_are_counted(expected, own):
     assert {rule for rule, used in difference(own, "").rules.items() if used} == expected
 
 
-@pytest.mark.parametrize("mean, chance, least, most", [(0, 1e-7, 0, 0), (0.5, 1e-7, 7, 9), (3, 1e-7, 15, 17),
-                                                       (10, 1e-7, 29, 32)])
+@pytest.mark.parametrize("mean, chance, least, most", [
+    (0, 1e-7, 0, 0), (0.5, 1e-7, 8, 11), (3, 1e-7, 16, 19), (10, 1e-7, 30, 34), (5000, 1e-7, 5350, 5450)])
 def test_bad_luck(mean, chance, least, most):
     assert least <= verdicts.unlucky(mean, chance) <= most

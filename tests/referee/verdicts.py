@@ -193,13 +193,13 @@ LIBRARY_SAMPLES = 10
 
 
 def unlucky(mean, chance):
-    """The number that something rare, MEAN times expected, exceeds with less than this chance."""
-    n, p = 0, math.exp(-mean)
-    above = 1 - p
-    while above > chance:
+    """The number that something rare, MEAN times expected, exceeds with less than this chance.
+
+    Chernoff's bound for a Poisson distribution.
+    """
+    n = math.ceil(mean)
+    while mean and n - mean - n * math.log(n / mean) > math.log(chance):
         n += 1
-        p *= mean / n
-        above -= p
     return n
 
 
@@ -297,7 +297,7 @@ def run_once(program, tfm, hz, seconds, findings, timeout):
     """One run of a program; a run that hangs is ended and counted."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "findings.json"
-        options = f"dir={folder};interval_ns={1_000_000_000 // hz};verbose=1"
+        options = f"dir={folder};event=cpu;interval_ns={1_000_000_000 // hz};verbose=1"
         env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": CLSID,
                "CORECLR_PROFILER_PATH": str(LIBRARY), "DNPROF_OPTIONS": options,
                "DNPROF_REFEREE": str(out)}
