@@ -14,15 +14,17 @@ _dnprof_argument() # ARGUMENT CURRENT
 _dnprof()
 {
 	# begin bash
-	local commands="run report help"
+	local commands="run report stack help"
 	local -A options=(
 		[run]="-h --help -o --output -e --event -F --frequency -i --interval -d --duration --children --depth --engine --source --native -q --quiet -v --verbose"
 		[report]="-h --help --json -e --event -n --top -t --threads --tree --min --thread --state --native --include --exclude -o --output"
+		[stack]="-h --help --json --native -t --threads --timeout"
 		[help]="-h --help"
 	)
 	local -A arguments=(
 		[run]=" -o=FILE --output=FILE -e=LIST --event=LIST -F=HZ --frequency=HZ -i=TIME --interval=TIME -d=SECONDS --duration=SECONDS --depth=N --engine=ENGINE --source=SOURCE --native=WHICH "
 		[report]=" -e=EVENT --event=EVENT -n=N --top=N --min=PERCENT --thread=THREADS --state=STATE --native=WHICH --include=PATTERNS --exclude=PATTERNS -o=FILE --output=FILE "
+		[stack]=" --native=WHICH --timeout=SECONDS "
 		[help]=" "
 	)
 	# end bash

@@ -16,6 +16,7 @@
 #include "os/process.h"
 #include "os/thread.h"
 #include "unwind/managed.h"
+#include "unwind/target.h"
 
 struct dnp_agent dnp_agent = {.fd = -1};
 
@@ -191,6 +192,7 @@ void dnp_agent_managed_end(ThreadID id, int tid)
 	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
 		if (dnp_agent.engines[i]->managed_end)
 			dnp_agent.engines[i]->managed_end(id, tid);
+	dnp_target_wait(tid); /* the recorder walks, too */
 }
 
 /* Which engines the options ask for. */

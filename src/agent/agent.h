@@ -6,6 +6,8 @@
  *   callbacks.c  the runtime's notifications, handed to those whom they concern
  *   agent.c      options, start and end of the recording
  *   recorder.c   the thread that drains, looks for threads and modules, and ends the recording
+ *   control.c    the socket by which others ask
+ *   dump.c       the stacks of all threads, for one who asks
  *   methods.c    managed methods: who they are, their code, their names
  *   thread_names.c  names of managed threads, which come before or after the threads
  *   frames.c     addresses in samples → frames of the recording
@@ -18,6 +20,7 @@
 #include "format/agent_options.h"
 #include "format/rec.h"
 #include "format/session.h"
+#include "store/writer.h"
 
 /* All that the agent's parts share. Written before recording starts, read-only after. */
 struct dnp_agent {
@@ -58,6 +61,9 @@ struct dnp_thread *dnp_agent_thread(int tid, int before);
  */
 void dnp_agent_managed_begin(ThreadID id, struct dnp_thread *thread);
 void dnp_agent_managed_end(ThreadID id, int tid);
+
+/* Writes the record `process` of this one, as it is now. Recorder. */
+void dnp_agent_write_process(struct dnp_writer *writer);
 
 /* recorder.c: the thread of our own. 0 or -errno. */
 int dnp_recorder_start(struct dnp_err *err);

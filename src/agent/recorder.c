@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorder: the profiler's one thread in the target. Every few milliseconds it looks for new
- * threads and modules, and drains the rings. It alone writes the recording, also its end: it has
- * all signals blocked, so that a write beyond a file size limit cannot kill the program.
+ * The recorder: every few milliseconds it looks for new threads and modules, and drains the rings.
+ * It alone writes the recording, also its end: it has all signals blocked, so that a write beyond a
+ * file size limit cannot kill the program. Between its rounds it serves the control socket, and it
+ * goes on with that when the recording has ended.
  */
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/control.h"
 #include "agent/frames.h"
 #include "agent/methods.h"
 #include "os/clock.h"
@@ -31,6 +34,7 @@
 #define STATS_EVERY    25 /* ticks between two tellings of the counters */
 #define FLUSH_EVERY    5  /* ticks between two flushes: what a killed process can lose */
 #define LAUNCHER_EVERY 10 /* ticks between two looks for the launcher */
+#define IDLE_NS        UINT64_C(5000000000) /* between two reclaims when nothing is recorded */
 
 static struct {
 	struct dnp_drain drain;
@@ -41,6 +45,9 @@ static struct {
 	int watching; /* the kernel tells of new threads and code */
 	unsigned known_threads;
 	uint64_t launcher_start;
+	uint64_t next_tick_ns;
+	unsigned tick; /* how many there were */
+	int failed;    /* -errno of a write */
 } recorder;
 
 static int see_thread(int tid, void *context)
@@ -68,7 +75,7 @@ static void look_for_threads(unsigned tick)
 	dnp_thread_each(see_thread, &before);
 }
 
-static void write_process(struct dnp_writer *writer)
+void dnp_agent_write_process(struct dnp_writer *writer)
 {
 	static char command[32768], executable[4096];
 	struct dnp_rec_process rec = {
@@ -139,20 +146,20 @@ static void publish(void)
 }
 
 /* Why recording should end now, 0: it should not. */
-static enum dnp_end_reason end_wanted(unsigned tick, int failed)
+static enum dnp_end_reason end_wanted(void)
 {
 	struct dnp_session *session = dnp_agent.session;
 	enum dnp_end_reason asked = atomic_load_explicit(&recorder.stop, memory_order_acquire);
 
 	if (asked)
 		return asked;
-	if (failed)
+	if (recorder.failed)
 		return DNP_END_DISK;
 	if (!session)
 		return 0;
 	if (atomic_load_explicit(&session->stop, memory_order_acquire))
 		return DNP_END_STOP;
-	if (tick % LAUNCHER_EVERY == 0 &&
+	if (recorder.tick % LAUNCHER_EVERY == 0 &&
 		dnp_process_start_ticks(session->launcher_pid) != recorder.launcher_start)
 		return DNP_END_LAUNCHER;
 	return 0;
@@ -215,64 +222,105 @@ static uint64_t quiet_since(void)
 }
 
 /* One round: what is new in the process, then the samples; a full one now and then (`tick`). */
-static int work(unsigned tick)
+static void work(unsigned tick)
 {
-	uint64_t quiet_ns = quiet_since();
-	int failed;
-
 	dnp_frames_refresh();
 	look_for_threads(tick);
-	failed = dnp_drain_round(&recorder.drain, tick % LOOK_EVERY == 0);
+	recorder.failed = dnp_drain_round(&recorder.drain, tick % LOOK_EVERY == 0);
 	if (tick % STATS_EVERY == 0)
 		write_stats();
 	if (tick % FLUSH_EVERY == 0)
 		dnp_writer_flush(&recorder.drain.writer);
-	dnp_frames_reclaim(quiet_ns);
 	publish();
-	return failed;
 }
 
-/* Sleeps until the next tick is due or a handler needs us; returns whether it was a tick. */
-static int next_tick(uint64_t *deadline)
+/* The same, and what no walk and no sample can need any more is freed. */
+static void work_and_reclaim(unsigned tick)
+{
+	uint64_t quiet_ns = quiet_since();
+
+	work(tick);
+	dnp_frames_reclaim(quiet_ns);
+}
+
+/* Whether a tick is due; counts it. */
+static int take_tick(void)
+{
+	uint64_t now = dnp_now_ns(), next = recorder.next_tick_ns + TICK_NS;
+
+	if (now < recorder.next_tick_ns)
+		return 0;
+	/* When behind, skip ticks: do not run after them. */
+	recorder.next_tick_ns = now < next ? next : now + TICK_NS;
+	recorder.tick++;
+	return 1;
+}
+
+/* What goes on while the recorder works for somebody else, which may take many ticks. */
+static bool record_meanwhile(void)
+{
+	if (end_wanted())
+		return false;
+	if (take_tick())
+		work(recorder.tick);
+	return true;
+}
+
+/* Sleeps until there is something to do, and does it. */
+static void record_on(void)
 {
 	int before = 0;
-	uint64_t now;
+	unsigned news = dnp_watch_wait(recorder.next_tick_ns, see_thread, &before);
 
-	dnp_watch_wait(*deadline, see_thread, &before);
-	now = dnp_now_ns();
-	if (now >= *deadline) {
-		/* When behind, skip ticks: do not run after them. */
-		*deadline = now + TICK_NS < *deadline + 2 * TICK_NS ? *deadline + TICK_NS
-								    : now + TICK_NS;
-		return 1;
+	if (atomic_load(&recorder.stop))
+		return;
+	if (take_tick())
+		work_and_reclaim(recorder.tick);
+	else if (news & DNP_WATCH_CALLED)
+		work_and_reclaim(1);
+	if (news & DNP_WATCH_READABLE || dnp_now_ns() >= dnp_control_deadline())
+		dnp_control_serve(record_meanwhile);
+	/* However many handlers and clients call, this thread rests as long as it works. */
+	if (news)
+		dnp_sleep_until_ns(dnp_now_ns() + CALLED_NS);
+}
+
+static bool idle_meanwhile(void)
+{
+	return !atomic_load(&recorder.stop);
+}
+
+/* After the recording, until the runtime shuts down. */
+static void serve_on(void)
+{
+	while (!atomic_load_explicit(&recorder.stop, memory_order_acquire)) {
+		uint64_t idle_ns = dnp_now_ns() + IDLE_NS, deadline_ns = dnp_control_deadline();
+
+		dnp_watch_wait(idle_ns < deadline_ns ? idle_ns : deadline_ns, NULL, NULL);
+		dnp_frames_refresh();
+		dnp_control_serve(idle_meanwhile);
+		/* Nobody walks but this thread itself. */
+		dnp_frames_reclaim(dnp_now_ns());
 	}
-	return 0;
 }
 
 static void *record(void *context)
 {
-	uint64_t deadline = dnp_now_ns() + TICK_NS;
 	enum dnp_end_reason reason;
-	unsigned tick = 0;
-	int failed = 0;
 
 	(void)context;
 	dnp_thread_set_name("dnprof");
-	write_process(&recorder.drain.writer);
+	recorder.next_tick_ns = dnp_now_ns() + TICK_NS;
+	dnp_agent_write_process(&recorder.drain.writer);
 	write_events(&recorder.drain.writer);
 	dnp_writer_flush(&recorder.drain.writer);
 	if (dnp_agent.slot)
 		dnp_session_slot_set(dnp_agent.slot, DNP_SLOT_RECORDING);
-	while (!(reason = end_wanted(tick, failed))) {
-		if (next_tick(&deadline))
-			failed = work(++tick);
-		else if (!atomic_load(&recorder.stop)) {
-			failed = work(1);
-			/* However many handlers call, this thread rests as long as it works. */
-			dnp_sleep_until_ns(dnp_now_ns() + CALLED_NS);
-		}
-	}
+	while (!(reason = end_wanted()))
+		record_on();
 	finish(reason);
+	serve_on();
+	dnp_control_close();
 	atomic_store_explicit(&recorder.stopped, 1, memory_order_release);
 	syscall(SYS_futex, &recorder.stopped, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	return NULL;
@@ -285,6 +333,18 @@ static uint64_t random_number(void)
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 		number = dnp_now_ns() ^ (uint64_t)getpid() << 40;
 	return number;
+}
+
+/* A program without it is recorded as well: only nobody can ask it anything. */
+static void open_control(void)
+{
+	int failed = dnp_control_open();
+
+	if (failed && dnp_agent.options.verbose)
+		fprintf(stderr,
+			"dnprof: no control socket: %s; 'dnprof stack' will not find this "
+			"process\n",
+			strerror(-failed));
 }
 
 int dnp_recorder_start(struct dnp_err *err)
@@ -307,6 +367,7 @@ int dnp_recorder_start(struct dnp_err *err)
 	dnp_frames_refresh();
 	recorder.watching = !dnp_watch_open();
 	dnp_thread_each(see_thread, &before);
+	open_control();
 	failed = dnp_own_thread_start(&recorder.thread, record, NULL);
 	if (failed)
 		return dnp_err(err, failed, "the profiler's thread cannot be started: %s",

@@ -52,6 +52,12 @@ enum dnp_sample_flags {
 	DNP_SAMPLE_WAITING = 4,    /* the thread did not run: it slept or waited */
 };
 
+enum dnp_thread_doing {
+	DNP_THREAD_UNSEEN = 0,
+	DNP_THREAD_RUNNING = 1, /* or ready to run */
+	DNP_THREAD_WAITING = 2,
+};
+
 enum dnp_loss_reason {
 	DNP_LOSS_RING = 1,   /* the thread's ring was full */
 	DNP_LOSS_NESTED = 2, /* a sample came while one was taken */

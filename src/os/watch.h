@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the recorder sleeps on: time, handlers that call it, and word from the kernel of what
- * happens in this process, as soon as it happens: threads that begin, code that is mapped. That
- * word an ordinary user may ask for of his own process.
+ * What the recorder sleeps on: time, handlers that call it, descriptors, and word from the kernel
+ * of what happens in this process, as soon as it happens: threads that begin, code that is mapped.
+ * That word an ordinary user may ask for of his own process.
  *
  * The kernel watches the thread that opens the watch and all threads that come of it. One watch a
  * process.
@@ -14,17 +14,29 @@
 
 #include "base/clean.h"
 
-/* On the thread to be watched. 0, or -errno: then only time ends a wait. */
+/* On the thread to be watched. 0, or -errno: then the kernel tells nothing. */
 int dnp_watch_open(void);
+/* From now on the kernel tells nothing; time, calls and descriptors still end a wait. */
 void dnp_watch_close(void);
+
+/* Descriptors besides, at most so many, that end a wait when there is something to be read. */
+#define DNP_WATCH_FDS 16
+/* 0 or -E2BIG. By the waiting thread, or before it starts, as the next. */
+int dnp_watch_add(int fd);
+void dnp_watch_remove(int fd);
 
 /* Ends the wait that is going on, or else the next one. Any thread. */
 SIGSAFE void dnp_watch_call(void);
 
+enum dnp_watch_news {
+	DNP_WATCH_CALLED = 1,   /* somebody calls, or the kernel told something */
+	DNP_WATCH_READABLE = 2, /* one of the descriptors besides can be read */
+};
+
 /*
- * Waits until CLOCK_MONOTONIC has reached deadline_ns, somebody calls or something has happened.
- * Calls visit(tid) for each thread that began meanwhile. One thread only.
+ * Waits until CLOCK_MONOTONIC has reached deadline_ns or there is news, which it returns (enum
+ * dnp_watch_news). Calls visit(tid) for each thread that began meanwhile. One thread only.
  */
-void dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *context), void *context);
+unsigned dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *context), void *context);
 
 #endif

@@ -21,6 +21,7 @@ struct wanted {
 
 struct symbolizing {
 	const struct dnp_recording *recording;
+	const char *root; /* before the paths of files */
 	struct dnp_sink *sink;
 	uint32_t sequence;
 	struct dnp_vec_of(struct dnp_rec_module) modules; /* by index after sorting */
@@ -138,6 +139,7 @@ static int read_symbols(struct symbolizing *s, const struct wanted *wanted,
 	const struct dnp_rec_module *module, struct dnp_symbols *symbols)
 {
 	auto_free char *path = NULL;
+	int status;
 
 	if (wanted->kernel)
 		return same_boot(&s->recording->process) ? dnp_symbols_add_kernel(symbols)
@@ -146,10 +148,14 @@ static int read_symbols(struct symbolizing *s, const struct wanted *wanted,
 		return -ENOENT;
 	if (dnp_str_eq(module->path, dnp_str("[vdso]")))
 		return dnp_symbols_add_vdso(symbols, module->build_id);
-	path = strndup(module->path.p, module->path.n);
-	if (!path)
+	if (asprintf(&path, "%s%.*s", s->root, (int)module->path.n, module->path.p) < 0) {
+		path = NULL;
 		return -ENOMEM;
-	return dnp_symbols_add_elf(symbols, path, module->build_id);
+	}
+	status = dnp_symbols_add_elf(symbols, path, module->build_id);
+	if (status && status != -ENOMEM && *s->root) /* the process may have gone, with its root */
+		status = dnp_symbols_add_elf(symbols, path + strlen(s->root), module->build_id);
+	return status;
 }
 
 /* All wanted functions of one module. */
@@ -193,8 +199,16 @@ static int name_all(struct symbolizing *s)
 
 int dnp_symbolize(const struct dnp_recording *recording, struct dnp_sink *sink, size_t *found)
 {
-	struct symbolizing s = {
-		.recording = recording, .sink = sink, .sequence = recording->next_sequence};
+	return dnp_symbolize_in(recording, "", sink, found);
+}
+
+int dnp_symbolize_in(const struct dnp_recording *recording, const char *root, struct dnp_sink *sink,
+	size_t *found)
+{
+	struct symbolizing s = {.recording = recording,
+		.root = root,
+		.sink = sink,
+		.sequence = recording->next_sequence};
 	uint64_t damaged = 0;
 	int status = dnp_recording_visit(recording, &visitor, &s, &damaged);
 

@@ -16,6 +16,10 @@
  */
 int dnp_symbolize(const struct dnp_recording *recording, struct dnp_sink *sink, size_t *found);
 
+/* The same, for a process that sees the files below `root`, as in /proc/PID/root. */
+int dnp_symbolize_in(const struct dnp_recording *recording, const char *root, struct dnp_sink *sink,
+	size_t *found);
+
 /* Does that for all recordings of a file and appends to it. Its writers must be done. */
 int dnp_symbolize_file(const char *path, struct dnp_err *err);
 

@@ -175,17 +175,16 @@ static void announce(struct dnp_drain *drain, struct dnp_thread *thread)
 
 static void tell_name(struct dnp_drain *drain, struct dnp_thread *thread)
 {
-	auto_free char *name = NULL;
+	const char *name = dnp_thread_given_name(thread);
 
-	if (!thread->announced)
+	if (!name || thread->name_told || !thread->announced)
 		return;
-	name = atomic_exchange(&thread->new_name, NULL);
-	if (name)
-		dnp_write_thread_name(&drain->writer,
-			&(struct dnp_rec_thread_name){
-				.thread = thread->index,
-				.name = dnp_str(name),
-			});
+	thread->name_told = 1;
+	dnp_write_thread_name(&drain->writer,
+		&(struct dnp_rec_thread_name){
+			.thread = thread->index,
+			.name = dnp_str(name),
+		});
 }
 
 static void drain_feed(struct dnp_drain *drain, struct dnp_thread *thread, struct dnp_feed *feed)

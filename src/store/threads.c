@@ -207,10 +207,24 @@ void dnp_thread_rename(struct dnp_thread *thread, char *name)
 	free(atomic_exchange(&thread->new_name, name));
 }
 
+const char *dnp_thread_given_name(struct dnp_thread *thread)
+{
+	char *name = atomic_exchange(&thread->new_name, NULL);
+
+	if (name) {
+		free(thread->given_name);
+		thread->given_name = name;
+		thread->name_told = 0;
+	}
+	return thread->given_name;
+}
+
 void dnp_thread_release(struct dnp_thread *thread)
 {
 	struct dnp_thread **link;
 
+	free(thread->given_name);
+	thread->given_name = NULL;
 	pthread_mutex_lock(&lock);
 	for (link = bucket_of(thread->tid); *link != thread; link = &(*link)->next)
 		;
@@ -236,8 +250,10 @@ size_t dnp_threads_bytes(void)
 void dnp_threads_done(void)
 {
 	pthread_mutex_lock(&lock);
-	for (uint32_t i = 0; i < n_all; i++)
+	for (uint32_t i = 0; i < n_all; i++) {
+		free(all[i]->given_name);
 		madvise(all[i], record_bytes(), MADV_DONTNEED);
+	}
 	memset(buckets, 0, sizeof(buckets));
 	n_all = 0;
 	unused = NULL;

@@ -49,6 +49,8 @@ struct dnp_thread {
 	_Atomic uint64_t end_ns; /* when it told us that it ends, 0: it has not */
 	_Atomic uint64_t end_cpu_ns;
 	int announced;
+	char *given_name;        /* owned: see dnp_thread_given_name, NULL: none */
+	int name_told;           /* the recording has it */
 	uint32_t handling_then;  /* `handling` when the last quiet moment was sought */
 	struct dnp_thread *next; /* in its bucket, or in the free list */
 };
@@ -94,6 +96,12 @@ void dnp_thread_set_stack(struct dnp_thread *thread, uintptr_t low, uintptr_t hi
 
 /* Gives the thread a name, UTF-8; takes the string over. Any thread. */
 void dnp_thread_rename(struct dnp_thread *thread, char *name);
+
+/*
+ * The name that the thread was given last, NULL: none. name_told is 0 when it is a new one. Drain
+ * thread; good until its next call.
+ */
+const char *dnp_thread_given_name(struct dnp_thread *thread);
 
 /* The thread has gone and its ring is empty: the record may be used again. Drain thread. */
 void dnp_thread_release(struct dnp_thread *thread);

@@ -17,13 +17,15 @@
 
 /* Each thread is watched on each processor; on larger machines threads are looked for. */
 #define CPUS_MAX   16
+#define FIRST_RING (1 + DNP_WATCH_FDS)
 #define PAGE_BYTES 4096u
 #define RING_BYTES (2 * PAGE_BYTES)
 
 static struct {
-	struct pollfd fds[1 + CPUS_MAX]; /* the first is of calls, then one a processor */
-	struct perf_event_mmap_page *rings[1 + CPUS_MAX];
-	unsigned n;
+	/* The first is of calls, then come those that were added, then one a processor. */
+	struct pollfd fds[FIRST_RING + CPUS_MAX];
+	struct perf_event_mmap_page *rings[FIRST_RING + CPUS_MAX];
+	unsigned n;          /* of fds that count; a free one of those that are added is -1 */
 	_Atomic int call_fd; /* of the event that calls go to, plus 1; 0: none */
 	_Atomic int called;
 } watch;
@@ -75,11 +77,13 @@ int dnp_watch_open(void)
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	watch.n = 0;
+	watch.n = FIRST_RING;
+	for (unsigned i = 0; i < FIRST_RING; i++)
+		watch.fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	if (fd < 0)
 		return -errno;
 	fd = dnp_fd_move_up(fd);
-	watch.fds[watch.n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	watch.fds[0].fd = fd;
 	atomic_store_explicit(&watch.call_fd, fd + 1, memory_order_release);
 	if (cpus > CPUS_MAX)
 		return -E2BIG;
@@ -94,8 +98,7 @@ int dnp_watch_open(void)
 
 void dnp_watch_close(void)
 {
-	atomic_store_explicit(&watch.call_fd, 0, memory_order_release);
-	for (unsigned i = 1; i < watch.n; i++) {
+	for (unsigned i = FIRST_RING; i < watch.n; i++) {
 		munmap(watch.rings[i], PAGE_BYTES + RING_BYTES);
 		close(watch.fds[i].fd);
 	}
@@ -103,7 +106,28 @@ void dnp_watch_close(void)
 	 * The first stays open: a handler may be about to write to it, and its number must not be
 	 * somebody else's then.
 	 */
-	watch.n = 0;
+	watch.n = FIRST_RING;
+}
+
+static int replace(int from, int to)
+{
+	for (unsigned i = 1; i < FIRST_RING; i++) {
+		if (watch.fds[i].fd == from) {
+			watch.fds[i] = (struct pollfd){.fd = to, .events = POLLIN};
+			return 0;
+		}
+	}
+	return -E2BIG;
+}
+
+int dnp_watch_add(int fd)
+{
+	return replace(-1, fd);
+}
+
+void dnp_watch_remove(int fd)
+{
+	replace(fd, -1);
 }
 
 SIGSAFE void dnp_watch_call(void)
@@ -154,17 +178,27 @@ static void read_ring(
 	__atomic_store_n(&ring->data_tail, head, __ATOMIC_RELEASE);
 }
 
-void dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *context), void *context)
+unsigned dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *context), void *context)
 {
 	uint64_t now = dnp_now_ns(), left = deadline_ns > now ? deadline_ns - now : 0, drained;
 	struct timespec patience = {
 		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
+	unsigned news = 0;
 
 	if (ppoll(watch.fds, watch.n, &patience, NULL) <= 0)
-		return;
-	if (watch.fds[0].revents && read(watch.fds[0].fd, &drained, sizeof(drained)) > 0)
-		atomic_exchange_explicit(&watch.called, 0, memory_order_acquire);
-	for (unsigned i = 1; i < watch.n; i++)
+		return 0;
+	if (watch.fds[0].revents) {
+		news |= DNP_WATCH_CALLED;
+		if (read(watch.fds[0].fd, &drained, sizeof(drained)) > 0)
+			atomic_exchange_explicit(&watch.called, 0, memory_order_acquire);
+	}
+	for (unsigned i = 1; i < FIRST_RING; i++)
 		if (watch.fds[i].revents)
+			news |= DNP_WATCH_READABLE;
+	for (unsigned i = FIRST_RING; i < watch.n; i++)
+		if (watch.fds[i].revents) {
+			news |= DNP_WATCH_CALLED;
 			read_ring(watch.rings[i], visit, context);
+		}
+	return news;
 }
