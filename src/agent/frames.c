@@ -189,6 +189,16 @@ static uint32_t jit_frame(
 		code.flags & DNP_CODE_DYNAMIC ? DNP_FRAME_DYNAMIC : DNP_FRAME_MANAGED, nature);
 }
 
+/* A handler that its own method calls. */
+static bool is_r2r_part(uintptr_t pc)
+{
+	const struct dnp_r2r_image *image = dnp_r2r_find(pc);
+	struct dnp_r2r_function function, method;
+
+	return image && dnp_r2r_function_at(image, pc, &function) &&
+		dnp_r2r_part_of(image, &function, &method) == DNP_R2R_FINALLY;
+}
+
 static uint32_t r2r_frame(struct dnp_frames *frames, uintptr_t pc, unsigned *nature)
 {
 	FunctionID function = 0;
@@ -203,6 +213,8 @@ static uint32_t r2r_frame(struct dnp_frames *frames, uintptr_t pc, unsigned *nat
 		*nature |= DNP_NATURE_UNKNOWN;
 		return named(frames, NAMED_UNKNOWN);
 	}
+	if (is_r2r_part(pc))
+		*nature |= DNP_NATURE_PART;
 	return method_frame(frames, number, DNP_FRAME_R2R, nature);
 }
 

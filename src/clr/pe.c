@@ -14,6 +14,7 @@ enum {
 	OPTIONAL_DIRECTORY_COUNT = 108,
 	OPTIONAL_DIRECTORIES = 112,
 	DIRECTORY_EXCEPTIONS = 3,
+	DIRECTORY_CLR = 14,
 	SECTION_BYTES = 40,
 	RUNTIME_FUNCTION_BYTES = 12,
 };
@@ -89,5 +90,11 @@ int dnp_pe_parse(const uint8_t *header, size_t n, struct dnp_pe *pe)
 		pe->exceptions_bytes < RUNTIME_FUNCTION_BYTES ||
 		!dnp_pe_section_of(pe, pe->exceptions_rva, pe->exceptions_bytes))
 		return -ENOEXEC;
+	/* Optional, so one that is cut off counts as none. */
+	directory = optional + OPTIONAL_DIRECTORIES + 8 * DIRECTORY_CLR;
+	if (u32(header, n, optional + OPTIONAL_DIRECTORY_COUNT) > DIRECTORY_CLR) {
+		pe->clr_rva = u32(header, n, directory);
+		pe->clr_bytes = u32(header, n, directory + 4);
+	}
 	return 0;
 }

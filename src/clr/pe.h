@@ -20,6 +20,7 @@ struct dnp_pe_section {
 struct dnp_pe {
 	uint32_t image_bytes;
 	uint32_t exceptions_rva, exceptions_bytes; /* the table of runtime functions */
+	uint32_t clr_rva, clr_bytes;               /* the runtime's own header; bytes 0: none */
 	uint32_t n_sections;
 	struct dnp_pe_section sections[DNP_PE_SECTIONS_MAX];
 };

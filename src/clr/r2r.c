@@ -92,6 +92,83 @@ SIGSAFE bool dnp_r2r_function_at(
 	return function->unwind_bytes > 0;
 }
 
+/* ---- Handlers */
+
+/*
+ * dotnet/runtime, docs/design/coreclr/botr/readytorun-format.md: the exception clauses of all
+ * methods stand in the image one after the other; a method's end where the next one's begin.
+ */
+struct method {
+	uint32_t begin, clauses;
+};
+
+struct clause {
+	uint32_t flags, try_begin, try_end, handler_begin, handler_end, type_or_filter;
+};
+
+enum { CLAUSE_KIND = 7, CLAUSE_CATCH = 0, CLAUSE_FILTER = 1 };
+
+SIGSAFE static const void *in_image(uintptr_t address)
+{
+	return (const void *)address; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+SIGSAFE static enum dnp_r2r_part part_by_clause(const struct clause *clause, uint32_t offset)
+{
+	unsigned kind = clause->flags & CLAUSE_KIND;
+
+	if (kind == CLAUSE_FILTER && clause->type_or_filter == offset)
+		return DNP_R2R_CATCH;
+	if (clause->handler_begin != offset)
+		return DNP_R2R_BODY;
+	return kind == CLAUSE_CATCH || kind == CLAUSE_FILTER ? DNP_R2R_CATCH : DNP_R2R_FINALLY;
+}
+
+/* The clauses of the last method that begins at or before rva. */
+SIGSAFE static uint32_t find_clauses(const struct dnp_r2r_image *image, uint32_t rva,
+	const struct clause **clauses, uint32_t *method)
+{
+	const struct method *methods = in_image(image->methods);
+	uint32_t low = 0, high = image->n_methods;
+	uint32_t bytes;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (methods[middle].begin <= rva)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* The last entry only says where the clauses end. */
+	if (!low || low >= image->n_methods || methods[low].clauses <= methods[low - 1].clauses)
+		return 0;
+	bytes = methods[low].clauses - methods[low - 1].clauses;
+	if (bytes > bytes_from(&image->pe, methods[low - 1].clauses))
+		return 0;
+	*clauses = in_image(image->base + methods[low - 1].clauses);
+	*method = methods[low - 1].begin;
+	return bytes / (uint32_t)sizeof(struct clause);
+}
+
+SIGSAFE enum dnp_r2r_part dnp_r2r_part_of(const struct dnp_r2r_image *image,
+	const struct dnp_r2r_function *function, struct dnp_r2r_function *method)
+{
+	uint32_t rva = (uint32_t)(function->begin - image->base), begin;
+	const struct clause *clauses;
+	uint32_t n = find_clauses(image, rva, &clauses, &begin);
+
+	for (uint32_t i = 0; i < n && begin != rva; i++) {
+		enum dnp_r2r_part part = part_by_clause(&clauses[i], rva - begin);
+
+		if (part != DNP_R2R_BODY)
+			return dnp_r2r_function_at(image, image->base + begin, method)
+				? part
+				: DNP_R2R_BODY;
+	}
+	return DNP_R2R_BODY;
+}
+
 /* ---- Checking an image */
 
 /* Samples of the table: ascending, in code, with a description that lies in the image. */
@@ -133,6 +210,44 @@ static bool sections_are_mapped(const struct dnp_r2r_image *image)
 	return true;
 }
 
+/* dotnet/runtime, corhdr.h: IMAGE_COR20_HEADER; readytorun.h: READYTORUN_HEADER. */
+enum { CLR_NATIVE_HEADER = 64, R2R_SIGNATURE = 0x00525452, R2R_SECTIONS_MAX = 64 };
+enum { SECTION_EXCEPTION_INFO = 104 };
+
+struct r2r_header {
+	uint32_t signature;
+	uint16_t major, minor;
+	uint32_t flags, n_sections;
+};
+
+struct r2r_section {
+	uint32_t type, rva, bytes;
+};
+
+/* Where the table of methods with clauses is, if it is one that can be believed. */
+static void find_methods(struct dnp_r2r_image *image)
+{
+	struct r2r_section sections[R2R_SECTIONS_MAX];
+	struct r2r_header header;
+	uint32_t rva;
+
+	if (image->pe.clr_bytes < CLR_NATIVE_HEADER + sizeof(rva) ||
+		dnp_mem_read(image->base + image->pe.clr_rva + CLR_NATIVE_HEADER, &rva,
+			sizeof(rva)) < 0 ||
+		!rva || dnp_mem_read(image->base + rva, &header, sizeof(header)) < 0 ||
+		header.signature != R2R_SIGNATURE || header.n_sections > R2R_SECTIONS_MAX ||
+		dnp_mem_read(image->base + rva + sizeof(header), sections,
+			header.n_sections * sizeof(sections[0])) < 0)
+		return;
+	for (uint32_t i = 0; i < header.n_sections; i++) {
+		if (sections[i].type != SECTION_EXCEPTION_INFO ||
+			!dnp_pe_section_of(&image->pe, sections[i].rva, sections[i].bytes))
+			continue;
+		image->methods = image->base + sections[i].rva;
+		image->n_methods = sections[i].bytes / (uint32_t)sizeof(struct method);
+	}
+}
+
 static int read_image(uintptr_t base, struct dnp_r2r_image *image)
 {
 	uint8_t header[DNP_PE_HEADER_MAX];
@@ -164,6 +279,7 @@ static int read_image(uintptr_t base, struct dnp_r2r_image *image)
 	image->n_functions = image->pe.exceptions_bytes / (uint32_t)sizeof(struct runtime_function);
 	if (image->low >= image->high || !sections_are_mapped(image) || !table_makes_sense(image))
 		return -ENOEXEC;
+	find_methods(image);
 	return 0;
 }
 

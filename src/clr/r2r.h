@@ -20,6 +20,8 @@ struct dnp_r2r_image {
 	uintptr_t low, high; /* from the first to the last byte of code */
 	uintptr_t functions; /* the table of runtime functions, in the image */
 	uint32_t n_functions;
+	uintptr_t methods; /* the table of methods with exception clauses; 0: none */
+	uint32_t n_methods;
 	struct dnp_pe pe;
 };
 
@@ -44,6 +46,19 @@ SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc);
 /* The function of an image at an address; false: there is none. */
 SIGSAFE bool dnp_r2r_function_at(
 	const struct dnp_r2r_image *image, uintptr_t pc, struct dnp_r2r_function *function);
+
+enum dnp_r2r_part {
+	DNP_R2R_BODY = 0, /* of a method, or not known to be anything else */
+	DNP_R2R_FINALLY,  /* a handler that the method calls: finally, fault */
+	DNP_R2R_CATCH,    /* one that the runtime calls in the method's frame: catch, filter */
+};
+
+/*
+ * What a function of an image is to the method that it was written in; for handlers, *method is
+ * where that method's body is.
+ */
+SIGSAFE enum dnp_r2r_part dnp_r2r_part_of(const struct dnp_r2r_image *image,
+	const struct dnp_r2r_function *function, struct dnp_r2r_function *method);
 
 /* See dnp_codemap_reclaim. */
 void dnp_r2r_reclaim(uint64_t before_ns);

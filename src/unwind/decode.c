@@ -206,6 +206,19 @@ SIGSAFE bool dnp_prolog_rule(const struct dnp_prolog *prolog, struct dnp_rule *r
 	return !prolog->bp_depth || dnp_rule_set_bp(rule, -8 - (int64_t)prolog->bp_depth);
 }
 
+SIGSAFE bool dnp_rule_by_bp(
+	const struct dnp_rule *body, const struct dnp_prolog *prolog, struct dnp_rule *leave)
+{
+	*leave = *body;
+	if (leave->cfa == DNP_CFA_BP)
+		return leave->bp_slot != 0;
+	if (leave->cfa != DNP_CFA_SP || !prolog->sets_bp || !leave->bp_slot)
+		return false;
+	leave->cfa = DNP_CFA_BP;
+	leave->off -= prolog->bp_offset;
+	return true;
+}
+
 /* ---- Epilogs */
 
 struct epilog {

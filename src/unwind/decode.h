@@ -37,6 +37,14 @@ SIGSAFE bool dnp_prolog_below_bp(const uint8_t *code, size_t n, int32_t *bytes);
 SIGSAFE bool dnp_prolog_rule(const struct dnp_prolog *prolog, struct dnp_rule *rule);
 
 /*
+ * The rule of a method's frame in terms of rbp, which its catch handlers have too; false when rbp
+ * is not its frame register. Mostly rbp + 16, but an OSR method's frame contains the one of the
+ * tier-0 code that it replaced.
+ */
+SIGSAFE bool dnp_rule_by_bp(
+	const struct dnp_rule *body, const struct dnp_prolog *prolog, struct dnp_rule *leave);
+
+/*
  * If the instructions from `at` on are the rest of an epilog (up to the return or a tail call), the
  * rule there. The function's code is n bytes at `code`, for the process at `address`.
  */

@@ -241,23 +241,6 @@ static void rule_from_prolog(struct dnp_code *part, const struct dnp_prolog *pro
 	}
 }
 
-/*
- * The rule of a method's frame in terms of rbp; false when rbp is not its frame register. Mostly
- * rbp + 16, but an OSR method's frame contains the one of the tier-0 code that it replaced.
- */
-static bool leave_by_bp(
-	const struct dnp_code *part, const struct dnp_prolog *prolog, struct dnp_rule *leave)
-{
-	*leave = part->rule;
-	if (leave->cfa == DNP_CFA_BP)
-		return leave->bp_slot != 0;
-	if (leave->cfa != DNP_CFA_SP || !prolog->sets_bp || !leave->bp_slot)
-		return false;
-	leave->cfa = DNP_CFA_BP;
-	leave->off -= prolog->bp_offset;
-	return true;
-}
-
 static void fill_parts(const struct method_code *code, const struct dnp_code *common,
 	struct dnp_code *parts, uint32_t n)
 {
@@ -287,7 +270,7 @@ static void fill_parts(const struct method_code *code, const struct dnp_code *co
 		else
 			rule_from_prolog(part, &prolog);
 	}
-	if (n > 1 && leave_by_bp(&parts[0], &prolog, &leave))
+	if (n > 1 && dnp_rule_by_bp(&parts[0].rule, &prolog, &leave))
 		mark_catch(code, parts, leave);
 }
 

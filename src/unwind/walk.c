@@ -168,23 +168,54 @@ SIGSAFE static bool jit_rule(struct place place, struct dnp_rule *rule)
 	return true;
 }
 
+SIGSAFE static bool describe_r2r(
+	struct place place, const struct dnp_r2r_function *function, struct managed *m)
+{
+	*m = (struct managed){
+		.begin = function->begin,
+		.end = function->end,
+		.unwind_info = function->unwind_info,
+		.unwind_bytes = function->unwind_bytes,
+	};
+	if (!unwind_info_rule(place, m, DNP_UNWIND_BODY, &m->body))
+		return false;
+	m->prolog_bytes = dnp_unwind_info_prolog(memory(function->unwind_info));
+	return true;
+}
+
+/* A catch handler leaves the frame of its method, as in code compiled at run time. */
+SIGSAFE static bool r2r_catch_rule(struct place place, const struct dnp_r2r_image *image,
+	const struct dnp_r2r_function *function, struct dnp_rule *rule)
+{
+	struct dnp_r2r_function method;
+	uint8_t copy[PROLOG_BYTES_MAX];
+	struct dnp_prolog prolog;
+	const uint8_t *code;
+	struct managed m;
+	size_t n;
+
+	if (dnp_r2r_part_of(image, function, &method) != DNP_R2R_CATCH ||
+		!describe_r2r(place, &method, &m))
+		return false;
+	n = m.end - m.begin < sizeof(copy) ? m.end - m.begin : sizeof(copy);
+	code = code_bytes(place, m.begin, copy, &n);
+	dnp_prolog_decode(code, n, &prolog);
+	return dnp_rule_by_bp(&m.body, &prolog, rule);
+}
+
 SIGSAFE static bool r2r_rule(struct place place, struct dnp_rule *rule)
 {
 	const struct dnp_r2r_image *image = dnp_r2r_find(lookup_address(place));
 	struct dnp_r2r_function function;
-	struct managed m = {0};
+	struct managed m;
 
 	if (!image || !dnp_r2r_function_at(image, lookup_address(place), &function))
 		return false;
-	m.begin = function.begin;
-	m.end = function.end;
-	m.unwind_info = function.unwind_info;
-	m.unwind_bytes = function.unwind_bytes;
 	*rule = (struct dnp_rule){0};
-	if (unwind_info_rule(place, &m, DNP_UNWIND_BODY, &m.body)) {
-		m.prolog_bytes = dnp_unwind_info_prolog(memory(function.unwind_info));
+	if (describe_r2r(place, &function, &m) &&
+		(place.pc - m.begin < m.prolog_bytes ||
+			!r2r_catch_rule(place, image, &function, rule)))
 		*rule = managed_rule(&m, place);
-	}
 	rule->kind = DNP_WALK_R2R;
 	return true;
 }

@@ -9,6 +9,7 @@
 #include "agent/thread_names.h"
 #include "clr/codemap.h"
 #include "clr/hresult.h"
+#include "clr/r2r.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "unwind/managed.h"
@@ -202,9 +203,15 @@ static bool same_function(dnp_frame_word word, const struct snapshot_frame *fram
 
 bool referee_is_part(dnp_frame_word word)
 {
-	const struct dnp_code *code = dnp_codemap_find(referee.map, lookup_address(word));
+	uintptr_t pc = lookup_address(word);
+	const struct dnp_code *code = dnp_codemap_find(referee.map, pc);
+	const struct dnp_r2r_image *image = code ? NULL : dnp_r2r_find(pc);
+	struct dnp_r2r_function function, method;
 
-	return code && code->flags & DNP_CODE_FUNCLET && !(code->flags & DNP_CODE_CATCH);
+	if (code)
+		return code->flags & DNP_CODE_FUNCLET && !(code->flags & DNP_CODE_CATCH);
+	return image && dnp_r2r_function_at(image, pc, &function) &&
+		dnp_r2r_part_of(image, &function, &method) == DNP_R2R_FINALLY;
 }
 
 struct comparison {
