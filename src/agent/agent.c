@@ -212,6 +212,13 @@ static int choose_engines(struct dnp_err *err)
 	return 0;
 }
 
+/* The first `n`: they have threads of their own, perhaps, and this library may be unloaded. */
+static void stop_engines(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		dnp_agent.engines[i]->stop();
+}
+
 static int start_engines(struct dnp_err *err)
 {
 	static const struct dnp_engine_setting setting = {
@@ -219,11 +226,16 @@ static int start_engines(struct dnp_err *err)
 		.info = &dnp_agent.info,
 		.is_ours = dnp_thread_is_own,
 	};
-	int failed = 0;
 
-	for (unsigned i = 0; i < dnp_agent.n_engines && !failed; i++)
-		failed = dnp_agent.engines[i]->start(&setting, i, err);
-	return failed;
+	for (unsigned i = 0; i < dnp_agent.n_engines; i++) {
+		int failed = dnp_agent.engines[i]->start(&setting, i, err);
+
+		if (failed) {
+			stop_engines(i);
+			return failed;
+		}
+	}
+	return 0;
 }
 
 static HRESULT start(IUnknown *unknown, struct dnp_err *err)
@@ -255,7 +267,13 @@ static HRESULT start(IUnknown *unknown, struct dnp_err *err)
 	hr = set_events(err);
 	if (FAILED(hr))
 		return hr;
-	return start_engines(err) || dnp_recorder_start(err) ? E_FAIL : S_OK;
+	if (start_engines(err))
+		return E_FAIL;
+	if (dnp_recorder_start(err)) {
+		stop_engines(dnp_agent.n_engines);
+		return E_FAIL;
+	}
+	return S_OK;
 }
 
 HRESULT dnp_agent_start(IUnknown *unknown, int *recording)

@@ -14,6 +14,7 @@
 #include "os/generation.h"
 #include "os/mem.h"
 #include "os/modules.h"
+#include "unwind/dss.h"
 #include "unwind/code.h"
 #include "unwind/managed.h"
 #include "unwind/native.h"
@@ -32,6 +33,8 @@ struct cached {
 	uint8_t nature; /* enum dnp_nature */
 };
 
+enum { NAMED_STUB, NAMED_UNKNOWN, NAMED_UNLOADED, NAMED_NOT_YET, NAMED_NATIVE, NAMED_COUNT };
+
 struct dnp_frames {
 	struct dnp_writer *writer; /* borrowed */
 	enum dnp_frames_span span;
@@ -42,13 +45,11 @@ struct dnp_frames {
 	struct dnp_u64map elf;     /* module id → module index */
 	struct dnp_u64map methods; /* number, kind of code → frame, where the methods do not know */
 	uint32_t next_frame, next_module;
-	uint32_t named[4]; /* frames of what has no name of its own */
+	uint32_t named[NAMED_COUNT]; /* frames of what has no name of its own */
 	uint32_t kernel_module;
 };
 
 static void *jit; /* owned: the JIT's library, NULL: not found */
-
-enum { NAMED_STUB, NAMED_UNKNOWN, NAMED_UNLOADED, NAMED_NOT_YET };
 
 static uint32_t define(struct dnp_frames *frames, struct dnp_rec_frame *rec)
 {
@@ -87,7 +88,7 @@ static void prepare(struct dnp_frames *frames)
 static uint32_t named(struct dnp_frames *frames, unsigned which)
 {
 	static const char *const names[] = {
-		"[stub]", "[unknown]", "[unloaded]", "[thread start, not sampled]"};
+		"[stub]", "[unknown]", "[unloaded]", "[thread start, not sampled]", "[native]"};
 
 	if (!frames->named[which])
 		frames->named[which] = define(frames,
@@ -316,7 +317,10 @@ static uint32_t look_up(struct dnp_frames *frames, dnp_frame_word word, uint64_t
 	case DNP_WALK_JIT:
 	case DNP_WALK_DYNAMIC: return jit_frame(frames, pc, time_ns, nature);
 	case DNP_WALK_R2R: return r2r_frame(frames, pc, nature);
-	case DNP_WALK_NATIVE: return native_frame(frames, pc, time_ns, collecting, nature);
+	case DNP_WALK_NATIVE:
+		if (word == DNP_FRAME_HOLE)
+			return named(frames, NAMED_NATIVE);
+		return native_frame(frames, pc, time_ns, collecting, nature);
 	case DNP_WALK_KERNEL: return kernel_frame(frames, DNP_FRAME_ADDR(word));
 	case DNP_WALK_STUB: return named(frames, NAMED_STUB);
 	case DNP_WALK_NOT_YET: return named(frames, NAMED_NOT_YET);

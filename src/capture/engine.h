@@ -63,5 +63,7 @@ struct dnp_engine {
 const struct dnp_engine *dnp_engine_find(struct dnp_str event, enum dnp_engine_choice choice);
 
 extern const struct dnp_engine dnp_engine_cpu;
+extern const struct dnp_engine dnp_engine_snapshot_cpu;
+extern const struct dnp_engine dnp_engine_snapshot_wall;
 
 #endif

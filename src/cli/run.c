@@ -30,7 +30,13 @@ struct run {
 #define MIN_INTERVAL_NS 10000
 #define MAX_INTERVAL_NS UINT64_C(60000000000)
 
-static int parse_rate(const struct dnp_values *values, uint64_t *interval_ns)
+/* The snapshot engine stops all threads for each round: its rate, and the highest without a word.
+ */
+#define SNAPSHOT_INTERVAL_NS     (UINT64_C(1000000000) / 97)
+#define SNAPSHOT_MIN_INTERVAL_NS UINT64_C(10000000)
+
+static int parse_rate(
+	const struct dnp_values *values, enum dnp_engine_choice engine, uint64_t *interval_ns)
 {
 	const char *hz = values->text[OPT(frequency)], *interval = values->text[OPT(interval)];
 
@@ -40,9 +46,14 @@ static int parse_rate(const struct dnp_values *values, uint64_t *interval_ns)
 		return dnp_usage("run", "-i %s: not a time with its unit, as 10ms", interval);
 	if (!interval && !dnp_parse_hz(hz, interval_ns))
 		return dnp_usage("run", "-F %s: not a rate in Hz", hz);
+	if (engine == DNP_ENGINE_SNAPSHOT && !interval && !values->given[OPT(frequency)])
+		*interval_ns = SNAPSHOT_INTERVAL_NS;
 	if (*interval_ns < MIN_INTERVAL_NS || *interval_ns > MAX_INTERVAL_NS)
 		return dnp_usage("run", "%s %s: out of range; 10us to 60s (100000 Hz to 0.017 Hz)",
 			interval ? "-i" : "-F", interval ? interval : hz);
+	if (engine == DNP_ENGINE_SNAPSHOT && *interval_ns < SNAPSHOT_MIN_INTERVAL_NS)
+		dnp_say("--engine snapshot stops the whole program for each sample, more than 100 "
+			"times a second at this rate; leave -F away, or use --engine signal");
 	return DNP_EXIT_DONE;
 }
 
@@ -76,7 +87,7 @@ static int parse_events(const char *text)
 static int parse_agent(const struct dnp_values *values, struct dnp_agent_options *agent)
 {
 	static const char *const sources[] = {"auto", "perf", "timer", NULL};
-	static const char *const engines[] = {"signal", NULL};
+	static const char *const engines[] = {"signal", "snapshot", NULL};
 	const char *events = values->text[OPT(event)], *depth = values->text[OPT(depth)];
 	uint64_t frames;
 	int status = parse_events(events);
@@ -96,7 +107,7 @@ static int parse_agent(const struct dnp_values *values, struct dnp_agent_options
 	snprintf(agent->event, sizeof(agent->event), "%s", events);
 	agent->depth = (uint32_t)frames;
 	agent->verbose = values->given[OPT(verbose)] > 0;
-	return parse_rate(values, &agent->interval_ns);
+	return parse_rate(values, agent->engine, &agent->interval_ns);
 }
 
 static bool ends_with(const char *text, const char *ending)

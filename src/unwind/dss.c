@@ -65,6 +65,7 @@ HRESULT dnp_dss_walk(const struct dnp_info *info, ThreadID thread, uint32_t flag
 	dss->seeded = seed;
 	if (seed)
 		make_seed(context, seed);
+	/* sigsafe: while the runtime is suspended, on a thread that has walked before */
 	dss->result = dnp_com(info->com, DoStackSnapshot, thread, on_frame, flags, dss,
 		seed ? context : NULL, seed ? sizeof(context) : 0);
 	return dss->result;

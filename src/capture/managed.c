@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "capture/managed.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "os/clock.h"
+
+/* An id whose thread is about to end: nobody begins to look at it any more. Ids are even. */
+#define ENDING ((uintptr_t)1)
+
+struct place {
+	_Atomic uintptr_t id; /* 0: nobody is here; published last */
+	struct dnp_thread *thread;
+	uint64_t serial;
+};
+
+static struct place places[DNP_THREADS_MAX];
+static _Atomic uint32_t n_places;
+static uint64_t last_serial;
+
+/* Held by those who put threads in places; a leaf lock, never across a call into the CLR. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Whom the looking thread looks at, 0: nobody. */
+static _Atomic uintptr_t looked_at;
+
+static struct place *find(uintptr_t id)
+{
+	for (uint32_t i = 0; i < n_places; i++)
+		if (atomic_load_explicit(&places[i].id, memory_order_relaxed) == id)
+			return &places[i];
+	return NULL;
+}
+
+static void put(uintptr_t id, struct dnp_thread *thread)
+{
+	struct place *place = find(0);
+
+	if (!place && n_places == DNP_THREADS_MAX) {
+		dnp_threads_refuse();
+		return;
+	}
+	if (!place)
+		place = &places[n_places];
+	place->thread = thread;
+	place->serial = ++last_serial;
+	atomic_store(&place->id, id);
+	if (place == &places[n_places])
+		atomic_fetch_add(&n_places, 1);
+}
+
+void dnp_managed_add(uintptr_t id, struct dnp_thread *thread)
+{
+	pthread_mutex_lock(&lock);
+	if (!find(id))
+		put(id, thread);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * First nobody may begin to look, then who looks is waited for, and only then is the place free.
+ * Sequentially consistent with dnp_managed_enter: either we see that it looks, or it sees that the
+ * thread ends.
+ */
+void dnp_managed_remove(uintptr_t id, dnp_managed_last last)
+{
+	struct dnp_managed managed;
+	struct place *place;
+
+	pthread_mutex_lock(&lock);
+	place = find(id);
+	if (place)
+		atomic_store(&place->id, id | ENDING);
+	pthread_mutex_unlock(&lock);
+	if (!place)
+		return;
+	while (atomic_load(&looked_at) == id)
+		dnp_sleep_until_ns(dnp_now_ns() + 20000);
+	managed = (struct dnp_managed){id, place->thread, place->serial};
+	last((uint32_t)(place - places), &managed);
+	atomic_store(&place->id, 0);
+}
+
+uint32_t dnp_managed_places(void)
+{
+	return atomic_load(&n_places);
+}
+
+SIGSAFE bool dnp_managed_enter(uint32_t place, struct dnp_managed *managed)
+{
+	uintptr_t id = atomic_load_explicit(&places[place].id, memory_order_relaxed);
+
+	if (!id || (id & ENDING))
+		return false;
+	atomic_store(&looked_at, id);
+	if (atomic_load(&places[place].id) != id) {
+		atomic_store(&looked_at, 0);
+		return false;
+	}
+	*managed = (struct dnp_managed){id, places[place].thread, places[place].serial};
+	return true;
+}
+
+SIGSAFE void dnp_managed_leave(void)
+{
+	atomic_store(&looked_at, 0);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime's threads, for the one thread of ours that walks them: each is in a place from when
+ * the runtime tells of its begin until it tells of its end. A thread does not end while it is
+ * looked at.
+ *
+ * The list is made of what the runtime tells, not of its enumeration: an id from there may be dead
+ * before it is used, and the runtime trusts ids blindly.
+ */
+#ifndef DNP_CAPTURE_MANAGED_H
+#define DNP_CAPTURE_MANAGED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/threads.h"
+
+struct dnp_managed {
+	uintptr_t id; /* ThreadID */
+	struct dnp_thread *thread;
+	uint64_t serial; /* no other thread's, ever */
+};
+
+/* Adds a thread, once. What does not fit is left out and counted (dnp_threads_refuse). */
+void dnp_managed_add(uintptr_t id, struct dnp_thread *thread);
+
+/* Called with what is about to be forgotten; nobody looks at it any more. */
+typedef void (*dnp_managed_last)(uint32_t place, const struct dnp_managed *managed);
+
+/*
+ * Takes a thread out, if it is there; waits while it is looked at, for no other. Any thread but the
+ * looking one.
+ */
+void dnp_managed_remove(uintptr_t id, dnp_managed_last last);
+
+/* Places that there are threads in, or were. */
+uint32_t dnp_managed_places(void);
+
+/*
+ * The looking thread, one at a time: false when nobody is in that place. Else the thread and its
+ * id stay until dnp_managed_leave. Takes no lock.
+ */
+SIGSAFE bool dnp_managed_enter(uint32_t place, struct dnp_managed *managed);
+SIGSAFE void dnp_managed_leave(void);
+
+#endif

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All threads at once, by the runtime itself: it is suspended, each thread that has something to
+ * tell is walked, and it goes on. No signal is used. The runtime stops managed code at safe points
+ * only, so stacks are seen there and not where the time goes.
+ *
+ * A thread of ours, which never runs managed code, does it:
+ *
+ *   1. Its first walk is of a thread that is not suspended, and until the runtime has answered
+ *      that one nobody is suspended: what the runtime sets up for a thread that walks (memory,
+ *      locks) it must not need while others stand still. On Linux E_NOTIMPL is the answer that
+ *      comes after it, since only suspended threads can be walked; frames would do as well.
+ *   2. While the runtime is suspended nothing is allocated and no lock taken; names come later.
+ *      Ends of threads are held up only for the one that is walked (capture/managed.h).
+ *   3. Whatever happens between them, each suspension is followed by its resumption.
+ *
+ * A thread whose CPU clock stands still has not moved: its last stack holds, without a walk. When
+ * that is so of all, nobody is suspended at all.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/engine.h"
+#include "capture/managed.h"
+#include "clr/hresult.h"
+#include "clr/info.h"
+#include "os/clock.h"
+#include "os/mem.h"
+#include "os/thread.h"
+#include "unwind/dss.h"
+
+#define RETRY_FIRST_NS UINT64_C(50000) /* pause after a suspension that was refused, doubled … */
+#define RETRY_MOST_NS  UINT64_C(1000000)  /* … up to this */
+#define RETRY_SPAN_NS  UINT64_C(20000000) /* and after so long it waits for the next round */
+#define STOP_PATIENCE  5                  /* seconds */
+
+enum event { CPU, WALL, N_EVENTS };
+
+/* What the sampler knows of the thread in a place. */
+struct seen {
+	uint64_t serial;
+	uint64_t cpu_ns;           /* its clock when it was looked at last */
+	uint64_t owed_ns;          /* CPU time of which no sample has told yet */
+	uint64_t walked_ns;        /* its clock when it was walked last, UINT64_MAX: never */
+	uint32_t weight[N_EVENTS]; /* of the samples that are due */
+	bool waiting;              /* it has not run since it was looked at last */
+	enum dnp_walk_stop stop;   /* why that walk ended */
+	uint8_t flags;             /* of its samples */
+};
+
+/* Results of calls that did not work, each once. */
+#define REASONS_MAX 24
+
+struct reason {
+	_Atomic HRESULT result;
+	_Atomic uint64_t count[N_EVENTS];
+};
+
+static struct {
+	const struct dnp_info *info;
+	uint64_t interval_ns;
+	bool native;              /* runs of native frames are filled */
+	_Atomic uint32_t events;  /* bits of enum event that are wanted */
+	unsigned index[N_EVENTS]; /* in samples */
+	struct dnp_own_thread thread;
+	_Atomic uint32_t stop, stopped; /* futexes */
+	_Atomic uint64_t since_ns;      /* walks are going on; UINT64_MAX: none */
+	bool ready;                     /* rule 1 */
+
+	/* Memory for the walks. */
+	struct dnp_dss dss;
+	struct dnp_regs *registers;
+	size_t bytes;
+	struct seen *seen; /* of each place */
+	uint16_t *round;   /* places to sample in this round */
+	uint32_t n_round;
+	struct reason reasons[REASONS_MAX];
+} sampler = {.since_ns = UINT64_MAX};
+
+/* Held while a thread that ends is accounted for, and while memory is freed. A leaf lock. */
+static pthread_mutex_t end_lock = PTHREAD_MUTEX_INITIALIZER;
+
+SIGSAFE static bool wants(enum event event)
+{
+	return atomic_load_explicit(&sampler.events, memory_order_acquire) & 1U << event;
+}
+
+/* ---- What did not work */
+
+SIGSAFE static void count_failure(HRESULT hr, enum event event)
+{
+	for (size_t i = 0; i < REASONS_MAX; i++) {
+		struct reason *reason = &sampler.reasons[i];
+		HRESULT known = 0;
+
+		if (!atomic_compare_exchange_strong(&reason->result, &known, hr) && known != hr &&
+			i + 1 < REASONS_MAX)
+			continue;
+		atomic_fetch_add_explicit(&reason->count[event], 1, memory_order_release);
+		return;
+	}
+}
+
+static void count_for_all(HRESULT hr)
+{
+	for (enum event event = 0; event < N_EVENTS; event++)
+		if (wants(event))
+			count_failure(hr, event);
+}
+
+static void tell_failures(unsigned index, enum event event, dnp_failure_tell tell)
+{
+	for (size_t i = 0; i < REASONS_MAX; i++) {
+		struct reason *reason = &sampler.reasons[i];
+		uint64_t n = atomic_load_explicit(&reason->count[event], memory_order_acquire);
+		const char *name = dnp_hresult_name(
+			atomic_load_explicit(&reason->result, memory_order_relaxed));
+
+		if (n)
+			tell(index, name ? name : "an unknown HRESULT", n);
+	}
+}
+
+/* ---- Who is to be sampled */
+
+/* A number in [0, interval), different for each thread. */
+static uint64_t random_phase(uint64_t serial)
+{
+	uint64_t x = serial * UINT64_C(0x9E3779B97F4A7C15);
+
+	x ^= x >> 29;
+	x *= UINT64_C(0xBF58476D1CE4E5B9);
+	x ^= x >> 32;
+	return x % sampler.interval_ns;
+}
+
+static void meet(struct seen *seen, const struct dnp_managed *managed)
+{
+	bool before = atomic_load(&managed->thread->flags) & DNP_THREAD_LATE;
+
+	*seen = (struct seen){
+		.serial = managed->serial,
+		.cpu_ns = before ? managed->thread->start_cpu_ns : 0,
+		.owed_ns = random_phase(managed->serial),
+		.walked_ns = UINT64_MAX,
+	};
+}
+
+/*
+ * Reads a thread's clock; whether samples of it are due. `intervals` have passed since last time.
+ */
+static bool look_at(struct seen *seen, const struct dnp_managed *managed, uint32_t intervals)
+{
+	uint64_t cpu_ns = dnp_thread_cpu_ns(managed->thread->tid);
+
+	if (seen->serial != managed->serial)
+		meet(seen, managed);
+	if (cpu_ns < seen->cpu_ns)
+		return false; /* it has gone */
+	seen->waiting = cpu_ns == seen->cpu_ns;
+	seen->owed_ns += cpu_ns - seen->cpu_ns;
+	seen->cpu_ns = cpu_ns;
+	if (wants(CPU))
+		seen->weight[CPU] += (uint32_t)(seen->owed_ns / sampler.interval_ns);
+	seen->owed_ns %= sampler.interval_ns;
+	if (wants(WALL))
+		seen->weight[WALL] += intervals;
+	return seen->weight[CPU] || seen->weight[WALL];
+}
+
+static void look_at_all(uint32_t intervals)
+{
+	uint32_t n = dnp_managed_places();
+	struct dnp_managed managed;
+
+	sampler.n_round = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!dnp_managed_enter(i, &managed))
+			continue;
+		if (look_at(&sampler.seen[i], &managed, intervals))
+			sampler.round[sampler.n_round++] = (uint16_t)i;
+		dnp_managed_leave();
+	}
+}
+
+/* ---- Samples */
+
+/* Frames of the sampled thread stand in its outside feed. `walk_ns` 0: they are the last ones. */
+SIGSAFE static void store(struct dnp_feed *feed, struct seen *seen, uint32_t n, uint64_t walk_ns)
+{
+	for (enum event event = 0; event < N_EVENTS; event++) {
+		uint32_t weight = seen->weight[event];
+		struct dnp_sample sample = {
+			.time_ns = dnp_now_ns(),
+			.weight = (uint16_t)(weight < UINT16_MAX ? weight : UINT16_MAX),
+			.flags = seen->flags,
+			.event = (uint8_t)sampler.index[event],
+		};
+
+		if (!weight)
+			continue;
+		if (event == WALL && seen->waiting)
+			sample.flags |= DNP_SAMPLE_WAITING;
+		seen->weight[event] = 0;
+		if (dnp_feed_put(feed, &sample, n, seen->stop, walk_ns))
+			memcpy(feed->frames, feed->before, n * sizeof(feed->frames[0]));
+		else
+			seen->walked_ns = UINT64_MAX; /* nobody keeps it */
+		walk_ns = 0;
+	}
+}
+
+/* A stack that the runtime could not walk: the time was spent, but it is not known where. */
+SIGSAFE static void not_walked(struct dnp_feed *feed, struct seen *seen, HRESULT hr)
+{
+	for (enum event event = 0; event < N_EVENTS; event++)
+		if (seen->weight[event])
+			count_failure(hr, event);
+	feed->frames[0] = DNP_FRAME_HOLE;
+	seen->flags = DNP_SAMPLE_INCOMPLETE;
+	seen->stop = DNP_STOP_END;
+	seen->walked_ns = UINT64_MAX;
+	store(feed, seen, 1, 0);
+}
+
+/*
+ * One thread, while the runtime is suspended. A thread of the runtime's that runs none of its code
+ * now (E_FAIL) is a run of native frames. Whether a thread is in native code at its leaf is only
+ * known of one that sleeps: the runtime's own stop looks the same to the runtime.
+ */
+SIGSAFE static void walk(struct seen *seen, const struct dnp_managed *managed)
+{
+	struct dnp_feed *feed = &managed->thread->outside;
+	uint64_t begin_ns = dnp_now_ns();
+	HRESULT hr = dnp_dss_walk(
+		sampler.info, managed->id, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, NULL, &sampler.dss);
+	bool none = hr == E_FAIL || (hr == S_OK && !sampler.dss.n);
+	struct dnp_dss_place place = {
+		.native = seen->waiting || none,
+		.stack = managed->thread->stack,
+	};
+	struct dnp_mixed mixed = {
+		.frames = feed->frames,
+		.registers = sampler.registers,
+		.max = sampler.dss.max,
+	};
+
+	if (FAILED(hr) && hr != E_FAIL && !sampler.dss.full) {
+		not_walked(feed, seen, hr);
+		return;
+	}
+	if (none)
+		sampler.dss.n = 0;
+	dnp_dss_fill(
+		&sampler.dss, sampler.native ? DNP_NATIVE_ALL : DNP_NATIVE_NONE, &place, &mixed);
+	seen->walked_ns = seen->cpu_ns;
+	seen->flags = 0;
+	seen->stop = mixed.stop;
+	store(feed, seen, (uint32_t)mixed.n, dnp_now_ns() - begin_ns);
+}
+
+SIGSAFE static bool has_moved(const struct seen *seen)
+{
+	return seen->walked_ns != seen->cpu_ns;
+}
+
+SIGSAFE static void each_of_round(
+	bool moved, void (*sample)(struct seen *, const struct dnp_managed *))
+{
+	for (uint32_t i = 0; i < sampler.n_round; i++) {
+		uint32_t place = sampler.round[i];
+		struct seen *seen = &sampler.seen[place];
+		struct dnp_managed managed;
+
+		if (has_moved(seen) != moved || !dnp_managed_enter(place, &managed))
+			continue;
+		if (managed.serial == seen->serial)
+			sample(seen, &managed); /* sigsafe: one of those in this file */
+		dnp_managed_leave();
+	}
+}
+
+SIGSAFE static void repeat(struct seen *seen, const struct dnp_managed *managed)
+{
+	struct dnp_feed *feed = &managed->thread->outside;
+
+	memcpy(feed->frames, feed->before, feed->n_before * sizeof(feed->frames[0]));
+	store(feed, seen, feed->n_before, 0);
+}
+
+/* Samples that are due, but nobody could or can ask where the thread was. */
+SIGSAFE static void not_seen(struct seen *seen, const struct dnp_managed *managed)
+{
+	struct dnp_feed *feed = &managed->thread->outside;
+
+	feed->frames[0] = (dnp_frame_word)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT | DNP_FRAME_EXACT;
+	seen->flags = 0;
+	seen->stop = DNP_STOP_END;
+	store(feed, seen, 1, 0);
+}
+
+/* ---- Suspension */
+
+/* Rule 1. Whether the runtime has answered a walk by this thread. */
+static bool get_ready(void)
+{
+	struct dnp_managed managed;
+
+	for (uint32_t i = 0; i < sampler.n_round && !sampler.ready; i++) {
+		HRESULT hr;
+
+		if (!dnp_managed_enter(sampler.round[i], &managed))
+			continue;
+		hr = dnp_dss_walk(
+			sampler.info, managed.id, COR_PRF_SNAPSHOT_DEFAULT, NULL, &sampler.dss);
+		dnp_managed_leave();
+		sampler.ready = hr == E_NOTIMPL || sampler.dss.n;
+	}
+	return sampler.ready;
+}
+
+static bool is_stopping(void)
+{
+	return atomic_load_explicit(&sampler.stop, memory_order_acquire);
+}
+
+/*
+ * Asks for a suspension, again while another one is going on (a collection, for most): but not
+ * longer than a bit. What is due then is due in the next round.
+ */
+static bool suspend(void)
+{
+	uint64_t give_up_ns = dnp_now_ns() +
+		(sampler.interval_ns / 2 < RETRY_SPAN_NS ? sampler.interval_ns / 2 : RETRY_SPAN_NS);
+	uint64_t pause_ns = RETRY_FIRST_NS;
+	HRESULT hr;
+
+	assert(sampler.ready);
+	while (!is_stopping()) {
+		hr = dnp_com(sampler.info->com, SuspendRuntime);
+		if (SUCCEEDED(hr))
+			return true;
+		count_for_all(hr);
+		if (hr != CORPROF_E_SUSPENSION_IN_PROGRESS || dnp_now_ns() >= give_up_ns)
+			return false;
+		dnp_sleep_until_ns(dnp_now_ns() + pause_ns);
+		pause_ns = pause_ns * 2 < RETRY_MOST_NS ? pause_ns * 2 : RETRY_MOST_NS;
+	}
+	return false;
+}
+
+static void resume(void)
+{
+	HRESULT hr = dnp_com(sampler.info->com, ResumeRuntime);
+
+	if (FAILED(hr))
+		count_for_all(hr);
+}
+
+static bool anyone_moved(void)
+{
+	for (uint32_t i = 0; i < sampler.n_round; i++)
+		if (has_moved(&sampler.seen[sampler.round[i]]))
+			return true;
+	return false;
+}
+
+static void sample_all(void)
+{
+	atomic_store(&sampler.since_ns, dnp_now_ns());
+	each_of_round(false, repeat);
+	if (anyone_moved() && suspend()) {
+		if (!is_stopping())
+			each_of_round(true, walk);
+		resume();
+	}
+	atomic_store(&sampler.since_ns, UINT64_MAX);
+}
+
+/* ---- The thread */
+
+/* Sleeps until then, or until it is to stop. */
+static void rest_until(uint64_t deadline_ns)
+{
+	uint64_t now_ns = dnp_now_ns();
+	uint64_t ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	struct timespec t = {
+		(time_t)(ns / UINT64_C(1000000000)), (long)(ns % UINT64_C(1000000000))};
+
+	if (ns)
+		syscall(SYS_futex, &sampler.stop, FUTEX_WAIT_PRIVATE, 0, &t, NULL, 0);
+}
+
+static void *run(void *context)
+{
+	uint64_t due_ns = dnp_now_ns() + sampler.interval_ns;
+
+	(void)context;
+	dnp_thread_set_name("dnprof-snap");
+	while (!is_stopping()) {
+		uint64_t now_ns = dnp_now_ns();
+		uint32_t intervals;
+
+		if (now_ns < due_ns) {
+			rest_until(due_ns);
+			continue;
+		}
+		intervals = 1 + (uint32_t)((now_ns - due_ns) / sampler.interval_ns);
+		due_ns += intervals * sampler.interval_ns;
+		look_at_all(intervals);
+		if (!sampler.n_round)
+			continue;
+		if (sampler.ready || get_ready())
+			sample_all();
+		else
+			each_of_round(true, not_seen);
+	}
+	atomic_store_explicit(&sampler.stopped, 1, memory_order_release);
+	syscall(SYS_futex, &sampler.stopped, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+/* ---- The engines */
+
+static int get_memory(size_t depth)
+{
+	size_t frames = depth * sizeof(sampler.dss.frames[0]);
+	size_t registers = depth * sizeof(sampler.registers[0]);
+	size_t seen = DNP_THREADS_MAX * sizeof(sampler.seen[0]);
+	size_t round = DNP_THREADS_MAX * sizeof(sampler.round[0]);
+	char *memory;
+
+	sampler.bytes = frames + registers + seen + round;
+	memory = dnp_mem_map(sampler.bytes);
+	if (!memory)
+		return -ENOMEM;
+	sampler.dss.frames = (struct dnp_dss_frame *)(void *)memory;
+	sampler.registers = (struct dnp_regs *)(void *)(memory + frames);
+	sampler.seen = (struct seen *)(void *)(memory + frames + registers);
+	sampler.round = (uint16_t *)(void *)(memory + frames + registers + seen);
+	sampler.dss.max = depth;
+	return 0;
+}
+
+static int start_sampler(const struct dnp_engine_setting *setting, struct dnp_err *err)
+{
+	int failed;
+
+	if (!dnp_info_has(setting->info, SuspendRuntime))
+		return dnp_err(err, -ENOTSUP,
+			"this runtime cannot be suspended by a profiler; use --engine signal");
+	sampler.info = setting->info;
+	sampler.interval_ns = setting->options->interval_ns;
+	sampler.native = setting->options->native;
+	failed = get_memory(setting->options->depth);
+	if (!failed)
+		failed = dnp_own_thread_start(&sampler.thread, run, NULL);
+	if (failed)
+		return dnp_err(err, failed, "the thread that takes snapshots cannot be started: %s",
+			strerror(-failed));
+	return 0;
+}
+
+static int start(enum event event, const struct dnp_engine_setting *setting, unsigned index,
+	struct dnp_err *err)
+{
+	int failed = sampler.thread.running ? 0 : start_sampler(setting, err);
+
+	if (failed)
+		return failed;
+	sampler.index[event] = index;
+	atomic_fetch_or_explicit(&sampler.events, 1U << event, memory_order_release);
+	return 0;
+}
+
+static int cpu_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
+{
+	return start(CPU, setting, index, err);
+}
+
+static int wall_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
+{
+	return start(WALL, setting, index, err);
+}
+
+static const char *snapshot_source(void)
+{
+	return "runtime suspension";
+}
+
+static const char *snapshot_note(void)
+{
+	return "safepoint-biased: managed code is seen where the runtime can stop it, not where "
+	       "its time goes; threads that never ran managed code are not seen";
+}
+
+static uint64_t walking_since(void)
+{
+	return atomic_load(&sampler.since_ns);
+}
+
+/*
+ * The sampler ends its round, which lasts as long as the runtime takes to be suspended. If that
+ * were for ever, it is left alone: it resumes what it has suspended, and looks at nothing.
+ */
+static void snapshot_stop(void)
+{
+	struct timespec patience = {STOP_PATIENCE, 0};
+
+	if (!sampler.thread.running)
+		return;
+	atomic_store_explicit(&sampler.stop, 1, memory_order_release);
+	syscall(SYS_futex, &sampler.stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	while (!atomic_load_explicit(&sampler.stopped, memory_order_acquire))
+		if (syscall(SYS_futex, &sampler.stopped, FUTEX_WAIT_PRIVATE, 0, &patience, NULL,
+			    0) &&
+			errno == ETIMEDOUT) {
+			sampler.thread.running = 0;
+			return;
+		}
+	dnp_own_thread_join(&sampler.thread);
+	pthread_mutex_lock(&end_lock);
+	dnp_mem_unmap(sampler.dss.frames, sampler.bytes);
+	pthread_mutex_unlock(&end_lock);
+}
+
+static void cpu_failures(unsigned index, dnp_failure_tell tell)
+{
+	tell_failures(index, CPU, tell);
+}
+
+static void wall_failures(unsigned index, dnp_failure_tell tell)
+{
+	tell_failures(index, WALL, tell);
+}
+
+/*
+ * On the thread that ends, or after it has: what it still owes was never seen. The lock is held
+ * against stop only, which frees what is read here.
+ */
+static void see_last(uint32_t place, const struct dnp_managed *managed)
+{
+	pthread_mutex_lock(&end_lock);
+	if (!is_stopping() && look_at(&sampler.seen[place], managed, 0)) {
+		for (enum event event = 0; event < N_EVENTS; event++)
+			if (sampler.seen[place].weight[event])
+				count_failure(CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD, event);
+		not_seen(&sampler.seen[place], managed);
+	}
+	pthread_mutex_unlock(&end_lock);
+}
+
+static void managed_end(uintptr_t id, int tid)
+{
+	(void)tid;
+	dnp_managed_remove(id, see_last);
+}
+
+#define SNAPSHOT_ENGINE(name, begin, tell)                                                         \
+	{                                                                                          \
+		.event = (name), .choice = DNP_ENGINE_SNAPSHOT,                                    \
+		.events_low = COR_PRF_ENABLE_STACK_SNAPSHOT, .start = (begin),                     \
+		.source = snapshot_source, .note = snapshot_note,                                  \
+		.managed_begin = dnp_managed_add, .managed_end = managed_end,                      \
+		.walking_since = walking_since, .stop = snapshot_stop, .failures = (tell),         \
+	}
+
+const struct dnp_engine dnp_engine_snapshot_cpu = SNAPSHOT_ENGINE("cpu", cpu_start, cpu_failures);
+const struct dnp_engine dnp_engine_snapshot_wall =
+	SNAPSHOT_ENGINE("wall", wall_start, wall_failures);
