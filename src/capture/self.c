@@ -69,7 +69,8 @@ static SIGSAFE uint32_t walk(struct dnp_thread *thread, int kernel, const struct
 	if (kernel) {
 		size_t room = depth < KERNEL_FRAMES_MAX ? depth / 2 : KERNEL_FRAMES_MAX;
 
-		n = (uint32_t)dnp_sampler_kernel_frames(&thread->sampler, thread->own.frames, room);
+		n = (uint32_t)dnp_sampler_kernel_frames(
+			&thread->sampler, regs->pc, thread->own.frames, room);
 		for (uint32_t i = 0; i < n; i++)
 			thread->own.frames[i] = DNP_FRAME_ADDR(thread->own.frames[i]) |
 				(uint64_t)DNP_WALK_KERNEL << DNP_FRAME_SHIFT;

@@ -75,8 +75,12 @@ SIGSAFE void *dnp_sampler_owner(const siginfo_t *info);
  */
 SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info);
 
-/* In the handler: kernel frames of this sample, leaf first; returns their number. */
-SIGSAFE size_t dnp_sampler_kernel_frames(struct dnp_sampler *sampler, uint64_t *frames, size_t max);
+/*
+ * In the handler: kernel frames of this sample, leaf first; returns their number. `pc` is where the
+ * thread was interrupted, by which they are known.
+ */
+SIGSAFE size_t dnp_sampler_kernel_frames(
+	struct dnp_sampler *sampler, uintptr_t pc, uint64_t *frames, size_t max);
 
 /* In the handler, last: lets the next signal come. The handler took spent_ns of CPU time. */
 SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns);

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/sampler.h"
 
+#ifdef __x86_64__
+#include <asm/perf_regs.h>
+#define USER_PC       (UINT64_C(1) << PERF_REG_X86_IP)
+#define SYSCALL_BYTES 2 /* of the instruction */
+#else
+#error "no user registers for this processor"
+#endif
+
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdatomic.h>
@@ -44,7 +52,9 @@ static int perf_open(int tid, uint64_t period_ns, int kernel)
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = period_ns,
-		.sample_type = kernel ? PERF_SAMPLE_CALLCHAIN : PERF_SAMPLE_IP,
+		.sample_type =
+			kernel ? PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER : PERF_SAMPLE_IP,
+		.sample_regs_user = kernel ? USER_PC : 0,
 		.disabled = 1,
 		.exclude_hv = 1,
 		.exclude_callchain_user = 1,
@@ -226,45 +236,87 @@ SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t
 	return 1 + (uint32_t)(late / sampler->interval_ns);
 }
 
+/* Where records are read: 8 byte words of the ring from `at` on. */
+struct record {
+	const uint64_t *ring;
+	uint64_t at;
+	uint64_t words;
+};
+
+static SIGSAFE uint64_t word(const struct record *record, uint64_t i)
+{
+	return record->ring[(record->at + i) & (RING_BYTES / 8 - 1)];
+}
+
 /*
- * The ring holds PERF_RECORD_SAMPLE {header, nr, ips[nr]}, one for each signal and in their order;
- * the kernel's ips follow a marker.
+ * A system call that is to be made again goes on at its instruction; the kernel noted the one
+ * behind it.
  */
-SIGSAFE size_t dnp_sampler_kernel_frames(struct dnp_sampler *sampler, uint64_t *frames, size_t max)
+static SIGSAFE int taken_at(const struct record *record, uint64_t pc)
+{
+	uint64_t nr = word(record, 1), user;
+
+	if (nr + 4 > record->words || word(record, nr + 2) == PERF_SAMPLE_REGS_ABI_NONE)
+		return 0;
+	user = word(record, nr + 3);
+	return user == pc || user == pc + SYSCALL_BYTES;
+}
+
+/* The kernel's addresses follow a marker. */
+static SIGSAFE size_t copy_frames(const struct record *record, uint64_t *frames, size_t max)
+{
+	uint64_t nr = word(record, 1);
+	int in_kernel = 0;
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < nr; i++) {
+		uint64_t ip = word(record, 2 + i);
+
+		if (ip >= (uint64_t)PERF_CONTEXT_MAX)
+			in_kernel = ip == (uint64_t)PERF_CONTEXT_KERNEL;
+		else if (in_kernel && n < max)
+			frames[n++] = ip;
+	}
+	return n;
+}
+
+/*
+ * The ring holds PERF_RECORD_SAMPLE {header, nr, ips[nr], abi, user pc}, one for each sample in
+ * their order. Not each has a signal: of two that come close together only one may be told. So a
+ * record is of this signal if the thread goes on where it says; those before it have none any more.
+ */
+SIGSAFE size_t dnp_sampler_kernel_frames(
+	struct dnp_sampler *sampler, uintptr_t pc, uint64_t *frames, size_t max)
 {
 	struct perf_event_mmap_page *page = sampler->ring;
-	uint64_t head, tail, n = 0, mask = RING_BYTES / 8 - 1;
-	struct perf_event_header header = {0};
-	const uint64_t *data;
-	int in_kernel = 0;
+	uint64_t head, tail;
+	int found = 0;
+	size_t n = 0;
 
 	if (!page)
 		return 0;
-	data = (const uint64_t *)(const void *)((const char *)page + PAGE_BYTES);
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	tail = page->data_tail;
-	while (tail + 16 <= head && header.type != PERF_RECORD_SAMPLE) {
-		uint64_t at = tail / 8, nr = data[(at + 1) & mask];
+	while (tail + 16 <= head && !found) {
+		struct record record = {
+			.ring = (const void *)((const char *)page + PAGE_BYTES), .at = tail / 8};
+		uint64_t first = word(&record, 0);
+		struct perf_event_header header;
 
-		memcpy(&header, &data[at & mask], sizeof(header));
+		memcpy(&header, &first, sizeof(header));
 		if (header.size < 16 || tail + header.size > head) {
 			tail = head; /* not what we know: start afresh */
 			break;
 		}
 		tail += header.size;
-		if (header.type != PERF_RECORD_SAMPLE)
-			continue; /* records of what the kernel could not keep */
-		for (uint64_t i = 0; i < nr && i + 2 < header.size / 8; i++) {
-			uint64_t ip = data[(at + 2 + i) & mask];
-
-			if (ip >= (uint64_t)PERF_CONTEXT_MAX)
-				in_kernel = ip == (uint64_t)PERF_CONTEXT_KERNEL;
-			else if (in_kernel && n < max)
-				frames[n++] = ip;
-		}
+		record.words = header.size / 8;
+		/* Others tell what the kernel could not keep. */
+		found = header.type == PERF_RECORD_SAMPLE && taken_at(&record, pc);
+		if (found)
+			n = copy_frames(&record, frames, max);
 	}
 	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
-	return (size_t)n;
+	return n;
 }
 
 SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns)
