@@ -27,6 +27,15 @@ NEWEST = TFMS[-1]
 PROGRAMS = ("alloc", "async", "cpu", "deep", "exceptions", "fork", "idle", "mix", "native", "osr",
             "shortthreads", "signals", "threads8", "unload")
 
+#: Programs that go by turns to a place that is hard to sample and to ordinary code.
+PLACES = ("funclets", "gc", "jit", "loader", "malloc", "ownstack", "plt", "prologs", "resolver", "vdso")
+#: Programs whose threads end all the time, wait for ever, or cannot be stopped.
+THREADS = ("atexit", "crowd", "deadlock", "endless", "sleepers")
+
+#: What depends on time, or on how busy the machine is.
+VARIES = {"work", "methods", "threads", "process_cpu_ns", "collections", "pause_ms", "threads_started",
+          "unloaded", "sigprof_ticks"}
+
 #: Where threads begin: in the program's own file, the C library, or the dynamic linker. Their first
 #: functions have no names in stripped files, so the file has to do.
 FIRST_FILES = re.compile(r"(truth|shop|dotnet|libc\.so\.6|ld-linux-x86-64\.so\.2)!")
@@ -36,6 +45,16 @@ NOT_SAMPLED = "[thread start, not sampled]"
 
 # A call tree is as deep in JSON as the stacks are.
 sys.setrecursionlimit(20_000)
+
+
+def steady(truth):
+    """The part of a program's truth that is the same in every run."""
+    return {k: v for k, v in truth.items() if k not in VARIES}
+
+
+def shares(counts):
+    whole = sum(counts.values())
+    return {k: v / whole for k, v in counts.items()}
 
 
 def clean_environment():

@@ -4,15 +4,10 @@ import re
 
 import pytest
 
-from harness import NEWEST, is_sequence, plain, program, record, run
+from harness import NEWEST, is_sequence, plain, program, record, run, shares
 
 POINT = 0.01
 ENOUGH = 10_000
-
-
-def shares(counts):
-    whole = sum(counts.values())
-    return {k: v / whole for k, v in counts.items()}
 
 
 def assert_close(expected, got, tolerance=POINT):

@@ -7,18 +7,9 @@ import pytest
 
 import harness
 
-from harness import NEWEST, PROGRAMS, dnprof, program, record, run
+from harness import NEWEST, PROGRAMS, dnprof, program, record, run, steady
 
 HZ = 1999
-
-#: What depends on time, or on how busy the machine is.
-VARIES = {"work", "methods", "threads", "process_cpu_ns", "collections", "pause_ms", "threads_started",
-          "unloaded", "sigprof_ticks"}
-
-
-def steady(truth):
-    return {k: v for k, v in truth.items() if k not in VARIES}
-
 
 def patiently(name, attempt):
     """A child forked from a program with threads may inherit a lock that nobody frees, and hang: seen under

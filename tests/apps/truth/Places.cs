@@ -28,14 +28,23 @@ static unsafe class Places
 
   public struct Exited { public long Storage, Key, StorageNs, KeyNs; }
 
+  /// <summary>Loads the library and gives a profiler a moment to learn of it.</summary>
+  public static void Prepare()
+  {
+    NativeLibrary.Load(Path.Combine(AppContext.BaseDirectory, Library));
+    Thread.Sleep(50);
+  }
+
   /// <summary>Goes through the places in turn until the budget is used, and books what each took.</summary>
   public static JsonObject Run(Options o, params (string Method, Action Go)[] places)
   {
+    Prepare();
     var budget = o.Budget();
     var ledger = new Ledger();
     foreach (var (_, go) in places)
       go();
     Elsewhere();
+    new Ledger().Book("compiled by now", Clock.Thread());
     while (budget.More()) {
       long t = Clock.Thread();
       foreach (var (method, go) in places) {
@@ -250,7 +259,7 @@ static unsafe class InPrologs
   static int Jumps(int x) => x < 0 ? Same(-x) : Saves(x, 0, 0, 0, 0, 0);
 }
 
-/// <summary>Work in catch, finally, fault and filter blocks: in the block itself and in what it calls.</summary>
+/// <summary>Work in catch and finally blocks and in filters: half of it there, half in what they call.</summary>
 static class InFunclets
 {
   const int Steps = 100_000;
@@ -266,14 +275,12 @@ static class InFunclets
   [MethodImpl(MethodImplOptions.NoInlining)]
   static void Throw() => throw new Thrown();
 
-  /// <summary>Once here and once in a callee.</summary>
   [MethodImpl(MethodImplOptions.AggressiveInlining)]
-  static void Work()
+  static ulong Step(ulong x) => x * 6364136223846793005 + 1442695040888963407;
+
+  static void Done(ulong x)
   {
-    ulong x = 1;
-    for (int i = 0; i < Steps; i++)
-      x = x * 6364136223846793005 + 1442695040888963407;
-    Check.Same("steps here", steps, x);
+    Check.Same("steps in the block", steps, x);
     Check.Same("steps in a callee", steps, Burn.Steps(Steps));
   }
 
@@ -283,7 +290,10 @@ static class InFunclets
     try {
       Throw();
     } catch (Thrown) {
-      Work();
+      ulong x = 1;
+      for (int i = 0; i < Steps; i++)
+        x = Step(x);
+      Done(x);
     }
   }
 
@@ -302,7 +312,10 @@ static class InFunclets
     try {
       Throw();
     } finally {
-      Work();
+      ulong x = 1;
+      for (int i = 0; i < Steps; i++)
+        x = Step(x);
+      Done(x);
     }
   }
 
@@ -318,7 +331,10 @@ static class InFunclets
   [MethodImpl(MethodImplOptions.NoInlining)]
   static bool Judge()
   {
-    Work();
+    ulong x = 1;
+    for (int i = 0; i < Steps; i++)
+      x = Step(x);
+    Done(x);
     return true;
   }
 
@@ -340,7 +356,10 @@ static class InFunclets
       try {
         Throw();
       } catch (Thrown) {
-        Work();
+        ulong x = 1;
+        for (int i = 0; i < Steps; i++)
+          x = Step(x);
+        Done(x);
       }
     }
   }
@@ -368,10 +387,11 @@ static class OnOwnStack
 /// <summary>Threads half way through their exit, managed and native ones.</summary>
 static unsafe class AtExit
 {
-  const int AtOnce = 10, EachNs = 300_000;
+  const int AtOnce = 10, EachNs = 1_000_000;
 
   public static JsonObject Run(Options o)
   {
+    Places.Prepare();
     var budget = o.Budget();
     var exited = new Places.Exited();
     while (budget.More()) {

@@ -54,6 +54,7 @@ static class Endless
 {
   public static JsonObject Run(Options o)
   {
+    Places.Prepare();
     var ledger = new Ledger();
     using var running = new ManualResetEventSlim();
     int before = GC.CollectionCount(2);
@@ -67,8 +68,10 @@ static class Endless
       }),
       ("collector", () => {
         running.Wait();
-        while (!Volatile.Read(ref done))
+        while (!Volatile.Read(ref done)) {
           GC.Collect();
+          Thread.Sleep(1);
+        }
       }),
       ("loop", () => {
         running.Wait();
@@ -108,6 +111,7 @@ static class Sleepers
 
   public static JsonObject Run(Options o)
   {
+    Places.Prepare();
     listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
     listener.Listen(2 * EachKind);
     var kinds = new List<(string Name, Action Sleep)> {
