@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -188,9 +189,24 @@ static void check_whole(const struct sleeper *s, const struct dnp_target_stack *
 	}
 }
 
+static void end(struct sleeper *s)
+{
+	atomic_store(&s->word, 1);
+	syscall(SYS_futex, &s->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	pthread_cancel(s->thread);
+	pthread_join(s->thread, NULL);
+	if (s->fd >= 0) {
+		close(s->fd);
+		close(s->other);
+	}
+	if (s->epoll >= 0)
+		close(s->epoll);
+}
+
+static struct sleeper sleepers[SLEEP_NOT];
+
 static void check_kinds(bool with_frames)
 {
-	static struct sleeper sleepers[SLEEP_NOT];
 	struct dnp_target_stack stack = room();
 
 	prepare();
@@ -202,10 +218,17 @@ static void check_kinds(bool with_frames)
 		wait_until_there(s);
 		stack.stack = (struct dnp_stack_range){0};
 		CHECK_EQ(walk(s->tid, NULL, DNP_TARGET_ASLEEP, &stack), 0);
-		CHECK(stack.asleep);
+		CHECK(stack.asleep && !stack.stopped_ns && stack.stack.high);
 		check_whole(s, &stack);
+		/* Again, with what is known of the stack now, and room for a part of it. */
+		stack.max = 5;
+		CHECK_EQ(walk(s->tid, NULL, DNP_TARGET_ASLEEP, &stack), 0);
+		CHECK_EQ(stack.n, 5);
+		CHECK_EQ(stack.stop, DNP_STOP_DEPTH);
+		stack.max = FRAMES_MAX;
 	}
-	_exit(0);
+	for (enum sleep_kind kind = 0; kind < SLEEP_NOT; kind++)
+		end(&sleepers[kind]);
 }
 
 TEST(sleepers_with_frame_pointers_have_whole_stacks)
@@ -216,4 +239,437 @@ TEST(sleepers_with_frame_pointers_have_whole_stacks)
 TEST(sleepers_without_frame_pointers_have_whole_stacks)
 {
 	check_kinds(false);
+}
+
+/* ---- Running */
+
+static void prepare_to_stop(void)
+{
+#ifdef __SANITIZE_THREAD__
+	SKIP("the thread sanitizer calls handlers later, from a frame of its own");
+#endif
+	prepare();
+}
+
+TEST(running_threads_have_whole_stacks)
+{
+	static struct sleeper running[2];
+	struct dnp_target_stack stack = room();
+
+	prepare_to_stop();
+	for (int i = 0; i < 2; i++) {
+		begin(&running[i], SLEEP_NOT, i, 20 + i);
+		wait_until_there(&running[i]);
+	}
+	for (int round = 0; round < 100; round++) {
+		struct sleeper *s = &running[round % 2];
+		int result;
+
+		stack.stack = (struct dnp_stack_range){0};
+		result = dnp_target_walk(s->tid, NULL, DNP_TARGET_ASLEEP, &stack);
+		/* It may wait for a page. */
+		CHECK(stack.asleep ? result == 0 || !stack.n : result == -EAGAIN && !stack.n);
+		CHECK_EQ(walk(s->tid, NULL, DNP_TARGET_ASLEEP | DNP_TARGET_STOP, &stack), 0);
+		CHECK(!stack.asleep && stack.stopped_ns);
+		CHECK_EQ(stack.stop, DNP_STOP_END);
+		CHECK_EQ(frames_in(&stack, (const void *)run_sleeper), 1);
+		/* In the loop at the bottom, or on the way there. */
+		CHECK(frames_in(&stack, (const void *)s->function) <= s->depth + 1);
+	}
+	check_whole(&running[1], &stack);
+	for (int i = 0; i < 2; i++)
+		end(&running[i]);
+}
+
+TEST(a_sleeper_that_is_stopped_shows_the_same)
+{
+	static dnp_frame_word asleep[FRAMES_MAX];
+	struct dnp_target_stack stack = room();
+	struct sleeper *s = &sleepers[0];
+	size_t n;
+
+	prepare_to_stop();
+	begin(s, SLEEP_POLL, true, 30);
+	wait_until_there(s);
+	CHECK_EQ(walk(s->tid, NULL, DNP_TARGET_ASLEEP | DNP_TARGET_STOP, &stack), 0);
+	CHECK(stack.asleep);
+	n = stack.n;
+	memcpy(asleep, frames, sizeof(asleep));
+	CHECK_EQ(walk(s->tid, NULL, DNP_TARGET_STOP, &stack), 0);
+	CHECK(!stack.asleep);
+	CHECK_EQ(stack.n, n);
+	CHECK(memcmp(asleep, frames, n * sizeof(frames[0])) == 0);
+	end(s);
+}
+
+/* A thread that sleeps for moments only: whatever comes out as good has to be. */
+static _Atomic bool dozing;
+
+__attribute__((noinline)) static int doze(int depth)
+{
+	struct timespec moment = {0, 20000};
+	volatile int here = depth;
+
+	if (depth)
+		return doze(depth - 1) + here;
+	nanosleep(&moment, NULL);
+	return here;
+}
+
+static void *run_dozer(void *arg)
+{
+	atomic_store((_Atomic int *)arg, dnp_thread_id());
+	for (int i = 0; atomic_load(&dozing); i++)
+		doze(i % 50);
+	return NULL;
+}
+
+TEST(a_thread_that_moves_gives_a_whole_stack_or_none)
+{
+	struct dnp_target_stack stack = room();
+	_Atomic int tid = 0;
+	pthread_t thread;
+	int good = 0;
+
+	prepare();
+	atomic_store(&dozing, true);
+	CHECK_EQ(pthread_create(&thread, NULL, run_dozer, &tid), 0);
+	while (!atomic_load(&tid))
+		usleep(100);
+	for (int i = 0; i < 5000 || (!good && i < 500000); i++) {
+		int result = dnp_target_walk(tid, NULL, DNP_TARGET_ASLEEP, &stack);
+
+		CHECK(result == 0 || result == -EAGAIN);
+		if (result || stack.syscall != SYS_clock_nanosleep)
+			continue;
+		good++;
+		CHECK_EQ(stack.stop, DNP_STOP_END);
+		CHECK_EQ(frames_in(&stack, (const void *)run_dozer), 1);
+		CHECK(frames_in(&stack, (const void *)doze) >= 1);
+	}
+	CHECK(good);
+	atomic_store(&dozing, false);
+	pthread_join(thread, NULL);
+}
+
+/* ---- Asleep in a handler, on a stack of its own */
+
+static _Atomic int on_other_stack;
+
+__attribute__((noinline)) static void sleep_in_handler(int signal)
+{
+	(void)signal;
+	atomic_store(&on_other_stack, dnp_thread_id());
+	pause();
+	atomic_store(&on_other_stack, 0);
+}
+
+static void end_the_pause(int signal)
+{
+	(void)signal;
+}
+
+__attribute__((noinline)) static void interrupt_oneself(void)
+{
+	raise(SIGUSR2);
+	atomic_store(&on_other_stack, 0);
+}
+
+static void *run_on_other_stack(void *arg)
+{
+	static char memory[1 << 16];
+	stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)};
+
+	CHECK(sigaltstack(&other, NULL) == 0);
+	interrupt_oneself();
+	return arg;
+}
+
+TEST(a_thread_on_a_stack_of_a_handler_has_a_whole_stack)
+{
+	struct sigaction action = {.sa_handler = sleep_in_handler, .sa_flags = SA_ONSTACK};
+	struct dnp_target_stack stack = room();
+	struct dnp_thread_state state;
+	pthread_attr_t attr;
+	pthread_t thread;
+	size_t bytes;
+	void *base;
+
+	prepare_to_stop();
+	CHECK(sigaction(SIGUSR2, &action, NULL) == 0);
+	action = (struct sigaction){.sa_handler = end_the_pause};
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+	CHECK_EQ(pthread_create(&thread, NULL, run_on_other_stack, NULL), 0);
+	do
+		usleep(1000);
+	while (!atomic_load(&on_other_stack) || dnp_thread_state(on_other_stack, &state) ||
+		state.syscall != SYS_pause);
+	CHECK(pthread_getattr_np(thread, &attr) == 0);
+	CHECK(pthread_attr_getstack(&attr, &base, &bytes) == 0);
+	pthread_attr_destroy(&attr);
+	stack.stack = (struct dnp_stack_range){(uintptr_t)base, (uintptr_t)base + bytes};
+	CHECK_EQ(walk(on_other_stack, NULL, DNP_TARGET_ASLEEP, &stack), 0);
+	CHECK_EQ(stack.stop, DNP_STOP_END);
+	CHECK_EQ(frames_in(&stack, (const void *)sleep_in_handler), 1);
+	CHECK_EQ(frames_in(&stack, (const void *)interrupt_oneself), 1);
+	CHECK_EQ(frames_in(&stack, (const void *)run_on_other_stack), 1);
+	pthread_kill(thread, SIGUSR1);
+	pthread_join(thread, NULL);
+}
+
+/* ---- Seeds */
+
+TEST(a_walk_goes_on_from_the_registers_of_each_frame)
+{
+	static dnp_frame_word whole[FRAMES_MAX];
+	static struct dnp_regs seeds[FRAMES_MAX];
+	struct dnp_target_stack stack = room();
+	struct sleeper *s = &sleepers[0];
+	size_t n;
+
+	prepare();
+	begin(s, SLEEP_READ, true, 12);
+	wait_until_there(s);
+	CHECK_EQ(walk(s->tid, NULL, DNP_TARGET_ASLEEP, &stack), 0);
+	n = stack.n;
+	memcpy(whole, frames, sizeof(whole));
+	memcpy(seeds, registers, sizeof(seeds));
+	for (size_t i = 0; i < n; i++) {
+		CHECK_EQ(walk(s->tid, &seeds[i], DNP_TARGET_ASLEEP, &stack), 0);
+		CHECK_EQ(stack.n, n - i);
+		CHECK_EQ(DNP_FRAME_ADDR(frames[0]), DNP_FRAME_ADDR(whole[i]));
+		CHECK(memcmp(frames + 1, whole + i + 1, (n - i - 1) * sizeof(whole[0])) == 0);
+		CHECK_EQ(stack.stop, DNP_STOP_END);
+	}
+	end(s);
+}
+
+static uint64_t random_state = 88172645463325252;
+
+static uint64_t random_number(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static uintptr_t somewhere(uintptr_t low, uintptr_t high)
+{
+	return low + random_number() % (high - low);
+}
+
+/* An address of one of the kinds that a wrong seed may have. */
+static uintptr_t bad_address(const struct dnp_stack_range *stacks, size_t n, uintptr_t unmapped)
+{
+	const struct dnp_elf_module *module;
+	size_t modules = 0;
+
+	switch (random_number() % 8) {
+	case 0: return random_number();
+	case 1: return random_number() % 65536;
+	case 2: return unmapped + random_number() % 4096;
+	case 3: return UINTPTR_MAX - random_number() % 65536;
+	case 4:
+	case 5:
+		while (dnp_module_get(modules))
+			modules++;
+		module = dnp_module_get(random_number() % modules);
+		return somewhere(module->low, module->high);
+	default: {
+		const struct dnp_stack_range *stack = &stacks[random_number() % n];
+
+		return somewhere(stack->low, stack->high) & (random_number() % 4 ? ~7ULL : ~0ULL);
+	}
+	}
+}
+
+static struct dnp_regs bad_seed(const struct dnp_stack_range *stacks, size_t n, uintptr_t unmapped)
+{
+	return (struct dnp_regs){
+		.pc = bad_address(stacks, n, unmapped),
+		.sp = random_number() % 2 ? bad_address(stacks, n, unmapped)
+					  : somewhere(stacks[0].low, stacks[0].high) & ~7ULL,
+		.bp = bad_address(stacks, n, unmapped),
+		.bx = bad_address(stacks, n, unmapped),
+		.r10 = bad_address(stacks, n, unmapped),
+	};
+}
+
+/* DNPROF_TEST_SEEDS=1000000 tries as many; each gives an error or frames. */
+static void try_seeds(unsigned how, enum sleep_kind kind, long n)
+{
+	void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const char *wanted = getenv("DNPROF_TEST_SEEDS");
+	struct dnp_stack_range stacks[3];
+	struct dnp_target_stack stack = room();
+	long frames_seen = 0, refused = 0, late = 0;
+
+	if (wanted)
+		n = n * atol(wanted) / 100000;
+	munmap(gone, 4096);
+	for (int i = 0; i < 3; i++) {
+		begin(&sleepers[i], i ? SLEEP_POLL : kind, i % 2, 30);
+		wait_until_there(&sleepers[i]);
+		stack.stack = (struct dnp_stack_range){0};
+		CHECK_EQ(walk(sleepers[i].tid, NULL, i ? DNP_TARGET_ASLEEP : how, &stack), 0);
+		stacks[i] = (struct dnp_stack_range){registers[0].sp - 256, stack.stack.high};
+	}
+	stack.stack = stacks[0];
+	stack.stack.low -= 4096;
+	for (long i = 0; i < n; i++) {
+		struct dnp_regs seed = bad_seed(stacks, 3, (uintptr_t)gone);
+		int result = dnp_target_walk(sleepers[0].tid, &seed, how, &stack);
+
+		CHECK(result == 0 || result == -EFAULT || result == -ETIMEDOUT ||
+			result == -EAGAIN);
+		CHECK(result ? !stack.n : stack.n && stack.n <= FRAMES_MAX);
+		refused += result == -EFAULT;
+		late += result == -ETIMEDOUT || result == -EAGAIN;
+		frames_seen += (long)stack.n;
+	}
+	printf("# %ld seeds: %ld refused, %ld frames, %ld times not stopped\n", n, refused,
+		frames_seen, late);
+	CHECK(refused && frames_seen > n / 100);
+	for (int i = 0; i < 3; i++)
+		end(&sleepers[i]);
+}
+
+TEST(bad_seeds_for_a_sleeper_give_errors_or_frames)
+{
+	prepare();
+	try_seeds(DNP_TARGET_ASLEEP, SLEEP_READ, 100000);
+}
+
+TEST(bad_seeds_for_a_running_thread_give_errors_or_frames)
+{
+	prepare_to_stop();
+	try_seeds(DNP_TARGET_STOP, SLEEP_NOT, 5000);
+}
+
+/* ---- Threads that end */
+
+static _Atomic bool churning;
+static _Atomic int newest;
+
+static void *run_shortly(void *arg)
+{
+	struct timespec moment = {0, 10000};
+
+	atomic_store(&newest, dnp_thread_id());
+	nanosleep(&moment, NULL);
+	return arg;
+}
+
+static void *churn(void *arg)
+{
+	pthread_t thread;
+
+	while (atomic_load(&churning)) {
+		if (!pthread_create(&thread, NULL, run_shortly, NULL))
+			pthread_join(thread, NULL);
+	}
+	return arg;
+}
+
+TEST(threads_may_end_while_they_are_walked)
+{
+	struct dnp_target_stack stack = room();
+	pthread_t threads[2];
+
+	prepare();
+	stack.patience_ns = 20000000;
+	atomic_store(&churning, true);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, churn, NULL), 0);
+	for (int i = 0; i < 3000; i++) {
+		int tid = atomic_load(&newest), result;
+
+		if (!tid)
+			continue;
+		stack.stack = (struct dnp_stack_range){0};
+		result = dnp_target_walk(tid, NULL,
+			i % 3 ? DNP_TARGET_ASLEEP : DNP_TARGET_ASLEEP | DNP_TARGET_STOP, &stack);
+		CHECK(result == 0 || result == -ESRCH || result == -EAGAIN ||
+			result == -ETIMEDOUT || result == -EFAULT);
+	}
+	atomic_store(&churning, false);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static _Atomic int blocking, unblock, waiting, waited;
+
+/* A thread that cannot be stopped for a while: the walk of it takes as long. */
+static void *run_blocking(void *arg)
+{
+	uint64_t set = UINT64_C(1) << (dnp_signal_number() - 1);
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, sizeof(set));
+	atomic_store(&blocking, dnp_thread_id());
+	while (!atomic_load(&unblock))
+		usleep(100);
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, sizeof(set));
+	return arg;
+}
+
+static void *run_walk(void *arg)
+{
+	static dnp_frame_word own_frames[FRAMES_MAX];
+	struct dnp_target_stack stack = {
+		.frames = own_frames, .max = FRAMES_MAX, .patience_ns = WAIT_NS};
+
+	*(int *)arg = dnp_target_walk(atomic_load(&blocking), NULL, DNP_TARGET_STOP, &stack);
+	return NULL;
+}
+
+static void *run_wait(void *arg)
+{
+	atomic_store(&waiting, 1);
+	dnp_target_wait(atomic_load(&blocking));
+	atomic_store(&waited, 1);
+	return arg;
+}
+
+TEST(a_thread_that_ends_waits_for_its_own_walk_only)
+{
+	pthread_t blocked, walker, waiter;
+	int result = 1;
+
+	prepare();
+	CHECK(dnp_target_since() == UINT64_MAX);
+	dnp_target_wait(dnp_thread_id());
+	CHECK_EQ(pthread_create(&blocked, NULL, run_blocking, NULL), 0);
+	while (!atomic_load(&blocking))
+		usleep(100);
+	CHECK_EQ(pthread_create(&walker, NULL, run_walk, &result), 0);
+	while (dnp_target_since() == UINT64_MAX)
+		usleep(100);
+	CHECK(dnp_target_since() <= dnp_now_ns());
+
+	dnp_target_wait(dnp_thread_id()); /* comes back, though that walk goes on */
+	CHECK(dnp_target_since() != UINT64_MAX);
+
+	CHECK_EQ(pthread_create(&waiter, NULL, run_wait, NULL), 0);
+	while (!atomic_load(&waiting))
+		usleep(100);
+	usleep(20000);
+	CHECK(!atomic_load(&waited));
+	atomic_store(&unblock, 1);
+	pthread_join(waiter, NULL);
+	CHECK(dnp_target_since() == UINT64_MAX);
+	pthread_join(walker, NULL);
+	CHECK_EQ(result, 0);
+	pthread_join(blocked, NULL);
+}
+
+TEST(what_cannot_be_walked_is_told)
+{
+	struct dnp_target_stack stack = room();
+
+	prepare();
+	CHECK_EQ(dnp_target_walk(dnp_thread_id(), NULL, DNP_TARGET_STOP, &stack), -EDEADLK);
+	CHECK_EQ(dnp_target_walk(1, NULL, DNP_TARGET_ASLEEP, &stack), -ESRCH);
+	CHECK_EQ(dnp_target_walk(1, NULL, DNP_TARGET_STOP, &stack), -ESRCH);
+	CHECK_EQ(dnp_target_walk(1, NULL, DNP_TARGET_ASLEEP | DNP_TARGET_STOP, &stack), -ESRCH);
 }

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A method's number, which the map of code keeps, stands for its FunctionID and for the module that
+ * it goes away with: its own, or one whose types a generic is made over.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clean.h"
+#include "base/u64map.h"
+#include "clr/codemap.h"
+#include "clr/r2r.h"
+#include "os/clock.h"
+#include "unwind/code.h"
+#include "unwind/managed.h"
+#include "walker/walker.h"
+
+struct method {
+	_Atomic FunctionID function; /* 0: the number is not in use, or its method is dead */
+	ModuleID dies_with;          /* 0: lasts */
+	_Atomic bool dead;
+	uint32_t next_unused;
+};
+
+#define CHUNK_METHODS 1024u
+#define CHUNKS        4096u
+
+/* Not held across calls into the CLR, nor while anybody waits; never taken while gathering. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct method *chunks[CHUNKS]; /* owned; number n is entry n - 1; entries never move */
+static uint32_t n_methods, unused;
+static struct dnp_u64map by_function;
+
+/* Held by who takes code away, from the first to the last step; taken before `lock`. */
+static pthread_mutex_t retiring = PTHREAD_MUTEX_INITIALIZER;
+
+/* Set once a collectible module was loaded: before, everything lasts. */
+static _Atomic bool collectible_seen;
+
+static struct method *method_at(uint32_t number)
+{
+	return &chunks[(number - 1) / CHUNK_METHODS][(number - 1) % CHUNK_METHODS];
+}
+
+/* With the lock. 0: no memory. */
+static uint32_t new_number(void)
+{
+	uint32_t chunk = n_methods / CHUNK_METHODS, number = unused;
+
+	if (number) {
+		unused = method_at(number)->next_unused;
+		return number;
+	}
+	if (chunk == CHUNKS)
+		return 0;
+	if (!chunks[chunk])
+		chunks[chunk] = calloc(CHUNK_METHODS, sizeof(struct method));
+	return chunks[chunk] ? ++n_methods : 0;
+}
+
+/* With the lock. */
+static void free_number(uint32_t number)
+{
+	struct method *method = method_at(number);
+
+	method->dies_with = 0;
+	method->next_unused = unused;
+	atomic_store_explicit(&method->dead, false, memory_order_relaxed);
+	unused = number;
+}
+
+static uint32_t number_of(FunctionID function, ModuleID dies_with)
+{
+	const uint32_t *known;
+	uint32_t number;
+
+	pthread_mutex_lock(&lock);
+	known = dnp_u64map_get(&by_function, function);
+	number = known ? *known : new_number();
+	if (number && !known && dnp_u64map_put(&by_function, function, number)) {
+		free_number(number);
+		number = 0;
+	}
+	if (number) {
+		method_at(number)->dies_with = dies_with;
+		atomic_store_explicit(&method_at(number)->function, function, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
+/*
+ * The number comes out of the map, whose lock orders it behind what was written; and it is not
+ * given again before gathering has ended.
+ */
+FunctionID dnp_walker_function(
+	const struct dnprof_walker *walker, dnp_frame_word frame, uint64_t time_ns)
+{
+	/* A return address belongs to the call before it. */
+	uintptr_t ip = DNP_FRAME_ADDR(frame) - (frame & DNP_FRAME_EXACT ? 0 : 1);
+	FunctionID function = 0;
+	struct dnp_code code;
+
+	switch (DNP_FRAME_KIND(frame)) {
+	case DNP_WALK_JIT:
+	case DNP_WALK_DYNAMIC:
+		if (dnp_codemap_find_at(dnp_walk_codemap(), ip, time_ns, &code) && code.method)
+			function = atomic_load_explicit(
+				&method_at(code.method)->function, memory_order_relaxed);
+		return function;
+	case DNP_WALK_R2R:
+		/* May be called anywhere, unlike its successors (dotnet/runtime, corprof.idl). */
+		if (FAILED(dnp_com(
+			    walker->info.com, GetFunctionFromIP, (const uint8_t *)ip, &function)))
+			return 0;
+		return function;
+	default: return 0;
+	}
+}
+
+/* ---- The module that a method goes away with */
+
+#define TYPE_ARGS_MAX 16u
+#define NESTED_MAX    4 /* List<List<...>> */
+
+static bool is_collectible(const struct dnp_info *info, ModuleID module)
+{
+	const uint8_t *base;
+	AssemblyID assembly;
+	uint32_t length, flags = 0;
+
+	return module &&
+		SUCCEEDED(dnp_com(info->com, GetModuleInfo2, module, &base, 0, &length, NULL,
+			&assembly, &flags)) &&
+		(flags & COR_PRF_MODULE_COLLECTIBLE);
+}
+
+/* The first collectible module among those of the types, their arguments and elements. */
+static ModuleID collectible_of(
+	const struct dnp_info *info, const ClassID *classes, uint32_t n, int nested)
+{
+	for (uint32_t i = 0; i < n && i < TYPE_ARGS_MAX; i++) {
+		ClassID args[TYPE_ARGS_MAX], parent, class = classes[i];
+		uint32_t n_args = 0;
+		ModuleID module = 0;
+		mdTypeDef token;
+
+		while (dnp_com(info->com, IsArrayClass, class, NULL, &parent, NULL) == S_OK)
+			class = parent;
+		if (!class ||
+			FAILED(dnp_com(info->com, GetClassIDInfo2, class, &module, &token, &parent,
+				TYPE_ARGS_MAX, &n_args, args)))
+			continue;
+		if (is_collectible(info, module))
+			return module;
+		module = nested ? collectible_of(info, args, n_args, nested - 1) : 0;
+		if (module)
+			return module;
+	}
+	return 0;
+}
+
+static ModuleID dies_with(const struct dnp_info *info, FunctionID function)
+{
+	ClassID args[TYPE_ARGS_MAX], class = 0;
+	uint32_t n_args = 0;
+	ModuleID module = 0;
+	mdToken token;
+
+	if (!atomic_load_explicit(&collectible_seen, memory_order_relaxed) ||
+		FAILED(dnp_com(info->com, GetFunctionInfo2, function, 0, &class, &module, &token,
+			TYPE_ARGS_MAX, &n_args, args)))
+		return 0;
+	if (is_collectible(info, module))
+		return module;
+	module = collectible_of(info, &class, 1, NESTED_MAX);
+	return module ? module : collectible_of(info, args, n_args, NESTED_MAX);
+}
+
+/* ---- What comes */
+
+void dnp_walker_compiled(struct dnprof_walker *walker, FunctionID function, bool dynamic)
+{
+	ModuleID module = dynamic ? 0 : dies_with(&walker->info, function);
+	uint32_t number = number_of(function, module);
+
+	if (number)
+		dnp_code_compiled(&walker->info, function, number, dynamic);
+}
+
+void dnp_walker_module(struct dnprof_walker *walker, ModuleID module)
+{
+	/* The runtime does not use precompiled code of modules that can go away. */
+	if (is_collectible(&walker->info, module))
+		atomic_store_explicit(&collectible_seen, true, memory_order_relaxed);
+	else
+		dnp_code_module_loaded(&walker->info, module);
+}
+
+void dnprof_walker_method_compiled(dnprof_walker *walker, uint64_t function, int dynamic)
+{
+	if (walker && function)
+		dnp_walker_compiled(walker, (FunctionID)function, dynamic);
+}
+
+void dnprof_walker_module_loaded(dnprof_walker *walker, uint64_t module)
+{
+	if (walker && module)
+		dnp_walker_module(walker, (ModuleID)module);
+}
+
+/* ---- What goes */
+
+static bool is_dead(uint32_t number, void *context)
+{
+	(void)context;
+	return number && atomic_load_explicit(&method_at(number)->dead, memory_order_relaxed);
+}
+
+/* With the lock. */
+static void bury(uint32_t number)
+{
+	struct method *method = method_at(number);
+
+	dnp_u64map_remove(&by_function, method->function);
+	atomic_store_explicit(&method->function, 0, memory_order_relaxed);
+	atomic_store_explicit(&method->dead, true, memory_order_relaxed);
+}
+
+/* Takes the code of the buried out of the map; nobody reads it any more when this returns. */
+static void forget_buried(void)
+{
+	dnp_codemap_retire_methods(dnp_walk_codemap(), is_dead, NULL, dnp_now_ns());
+	dnp_gather_settle();
+	pthread_mutex_lock(&lock);
+	for (uint32_t number = 1; number <= n_methods; number++)
+		if (is_dead(number, NULL))
+			free_number(number);
+	pthread_mutex_unlock(&lock);
+}
+
+void dnprof_walker_dynamic_method_unloaded(dnprof_walker *walker, uint64_t function)
+{
+	const uint32_t *known;
+
+	if (!walker)
+		return;
+	pthread_mutex_lock(&retiring);
+	pthread_mutex_lock(&lock);
+	known = dnp_u64map_get(&by_function, function);
+	if (known)
+		bury(*known);
+	pthread_mutex_unlock(&lock);
+	if (known)
+		forget_buried();
+	pthread_mutex_unlock(&retiring);
+}
+
+void dnprof_walker_module_unloading(dnprof_walker *walker, uint64_t module)
+{
+	bool any = false;
+
+	if (!walker || !module)
+		return;
+	pthread_mutex_lock(&retiring);
+	pthread_mutex_lock(&lock);
+	for (uint32_t number = 1; number <= n_methods; number++) {
+		if (method_at(number)->function && method_at(number)->dies_with == module) {
+			bury(number);
+			any = true;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (any)
+		forget_buried();
+	pthread_mutex_unlock(&retiring);
+}
+
+void dnp_walker_methods_done(void)
+{
+	for (uint32_t i = 0; i < CHUNKS && chunks[i]; i++) {
+		free(chunks[i]);
+		chunks[i] = NULL;
+	}
+	n_methods = unused = 0;
+	dnp_u64map_done(&by_function);
+	by_function = (struct dnp_u64map){0};
+	atomic_store_explicit(&collectible_seen, false, memory_order_relaxed);
+}

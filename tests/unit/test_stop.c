@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* Other threads stopped: running, sleeping, ending, and those that do not come. */
+#include "test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/sampling_signal.h"
+#include "os/stop.h"
+#include "os/thread.h"
+#include "os/thread_state.h"
+
+#define MS      UINT64_C(1000000)
+#define WAIT_NS (30000 * MS) /* for what must come on any machine */
+
+static void on_activation(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)info;
+	(void)context;
+}
+
+/* What the runtime does at its start: it has a handler of that signal. */
+static void prepare(void)
+{
+	struct sigaction runtime = {.sa_sigaction = on_activation, .sa_flags = SA_SIGINFO};
+	struct dnp_err err;
+
+	CHECK(sigaction(dnp_signal_number(), &runtime, NULL) == 0);
+	if (dnp_stop_open(&err))
+		FAIL("%s", err.text);
+}
+
+enum doing { RUNS, SLEEPS, CALLS };
+
+struct target {
+	enum doing doing;
+	pthread_t thread;
+	_Atomic int tid;
+	_Atomic bool end;
+	_Atomic uint64_t rounds;
+	int failed_calls;
+};
+
+static void *run(void *arg)
+{
+	struct target *t = arg;
+	struct timespec little = {0, 2000000};
+
+	atomic_store(&t->tid, dnp_thread_id());
+	while (!atomic_load_explicit(&t->end, memory_order_relaxed)) {
+		atomic_fetch_add_explicit(&t->rounds, 1, memory_order_relaxed);
+		if (t->doing == SLEEPS && nanosleep(&little, NULL))
+			t->failed_calls++;
+		if (t->doing == CALLS)
+			syscall(SYS_getppid);
+	}
+	return NULL;
+}
+
+static void begin(struct target *t, enum doing doing)
+{
+	memset(t, 0, sizeof(*t));
+	t->doing = doing;
+	CHECK_EQ(pthread_create(&t->thread, NULL, run, t), 0);
+	while (!atomic_load(&t->tid))
+		sched_yield();
+}
+
+static void end(struct target *t)
+{
+	atomic_store(&t->end, true);
+	pthread_join(t->thread, NULL);
+}
+
+struct look {
+	struct target *target;
+	int looks;
+	uint64_t moved; /* rounds that it did while it was stopped */
+	uintptr_t pc, sp;
+};
+
+static void look_at(const void *context, void *arg)
+{
+	const ucontext_t *registers = context;
+	struct look *look = arg;
+	uint64_t before = atomic_load(&look->target->rounds), until = dnp_now_ns() + MS / 10;
+
+	while (dnp_now_ns() < until)
+		;
+	look->looks++;
+	look->moved += atomic_load(&look->target->rounds) - before;
+	look->pc = (uintptr_t)registers->uc_mcontext.gregs[REG_RIP];
+	look->sp = (uintptr_t)registers->uc_mcontext.gregs[REG_RSP];
+}
+
+/* The thread sanitizer runs handlers only where a thread calls into a library. */
+static bool handlers_come_late(void)
+{
+#ifdef __SANITIZE_THREAD__
+	return true;
+#else
+	return false;
+#endif
+}
+
+TEST(a_stopped_thread_stands_still)
+{
+	static struct target targets[6];
+
+	prepare();
+	for (int i = 0; i < 6; i++)
+		begin(&targets[i], (enum doing)(i % 3));
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 6; i++) {
+			struct look look = {.target = &targets[i]};
+			int result;
+
+			if (handlers_come_late() && targets[i].doing != SLEEPS)
+				continue;
+			result = dnp_stop_while(targets[i].tid, WAIT_NS, look_at, &look);
+			CHECK_EQ(look.looks, 1);
+			CHECK(result == 0 || result == -EAGAIN);
+			CHECK(result || !look.moved);
+			CHECK(look.pc && look.sp && dnp_stop_last_ns());
+		}
+	}
+	for (int i = 0; i < 6; i++) {
+		end(&targets[i]);
+		CHECK(targets[i].rounds);
+		/* Not one of the sleeps was broken off. */
+		CHECK_EQ(targets[i].failed_calls, 0);
+	}
+}
+
+static void look_too_long(const void *context, void *arg)
+{
+	(void)context;
+	(void)arg;
+	dnp_sleep_until_ns(dnp_now_ns() + DNP_STOP_CAP_NS + 200 * MS);
+}
+
+static void look_shortly(const void *context, void *arg)
+{
+	(void)context;
+	++*(int *)arg;
+}
+
+TEST(a_thread_does_not_hang_for_us)
+{
+	static struct target target;
+	int looks = 0;
+
+	prepare();
+	begin(&target, SLEEPS);
+	CHECK_EQ(dnp_stop_while(target.tid, WAIT_NS, look_too_long, NULL), -EAGAIN);
+	CHECK_EQ(dnp_stop_while(target.tid, WAIT_NS, look_shortly, &looks), 0);
+	CHECK_EQ(looks, 1);
+	end(&target);
+}
+
+/* ---- Threads that do not come */
+
+static struct {
+	_Atomic int tid;
+	_Atomic int unblock, unblocked; /* rounds */
+	_Atomic bool end;
+} blocking;
+
+/* The kernel's set, not the library's. */
+static void block(bool yes)
+{
+	uint64_t set = UINT64_C(1) << (dnp_signal_number() - 1);
+
+	syscall(SYS_rt_sigprocmask, yes ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL, sizeof(set));
+}
+
+static void *run_blocking(void *arg)
+{
+	(void)arg;
+	block(true);
+	atomic_store(&blocking.tid, dnp_thread_id());
+	while (!atomic_load(&blocking.end)) {
+		if (atomic_load(&blocking.unblock) > atomic_load(&blocking.unblocked)) {
+			block(false);
+			block(true);
+			atomic_fetch_add(&blocking.unblocked, 1);
+		}
+		usleep(100);
+	}
+	return NULL;
+}
+
+TEST(a_thread_that_comes_too_late_is_not_stopped)
+{
+	uint64_t shortest = UINT64_MAX;
+	pthread_t thread;
+	int looks = 0;
+
+	prepare();
+	CHECK_EQ(pthread_create(&thread, NULL, run_blocking, NULL), 0);
+	while (!atomic_load(&blocking.tid))
+		usleep(100);
+	for (int i = 1; i <= 5; i++) {
+		uint64_t before;
+
+		for (int k = 0; k < 3; k++)
+			CHECK_EQ(dnp_stop_while(blocking.tid, 5 * MS, look_shortly, &looks),
+				-ETIMEDOUT);
+		before = dnp_now_ns();
+		atomic_store(&blocking.unblock, i);
+		while (atomic_load(&blocking.unblocked) < i)
+			usleep(100);
+		if (dnp_now_ns() - before < shortest)
+			shortest = dnp_now_ns() - before;
+	}
+	CHECK_EQ(looks, 0);
+	/* The best of five, against what it would have stood still: that long each time. */
+	CHECK(shortest < DNP_STOP_CAP_NS / 2);
+	atomic_store(&blocking.end, true);
+	pthread_join(thread, NULL);
+}
+
+TEST(a_late_signal_does_for_the_stop_that_is_wanted_then)
+{
+	pthread_t thread;
+	int looks = 0;
+
+	prepare();
+	if (handlers_come_late())
+		SKIP("the thread sanitizer keeps one signal of a kind only");
+	CHECK_EQ(pthread_create(&thread, NULL, run_blocking, NULL), 0);
+	while (!atomic_load(&blocking.tid))
+		usleep(100);
+	CHECK_EQ(dnp_stop_while(blocking.tid, MS, look_shortly, &looks), -ETIMEDOUT);
+	atomic_store(&blocking.unblock, 1);
+	while (dnp_stop_while(blocking.tid, MS, look_shortly, &looks) == -ETIMEDOUT)
+		atomic_fetch_add(&blocking.unblock, 1);
+	CHECK_EQ(looks, 1);
+	atomic_store(&blocking.end, true);
+	pthread_join(thread, NULL);
+}
+
+static void *run_not(void *arg)
+{
+	atomic_store((_Atomic int *)arg, dnp_thread_id());
+	return NULL;
+}
+
+TEST(threads_that_are_not_there)
+{
+	_Atomic int tid = 0;
+	pthread_t thread;
+	int looks = 0;
+
+	prepare();
+	CHECK_EQ(dnp_stop_while(dnp_thread_id(), MS, look_shortly, &looks), -EDEADLK);
+	CHECK_EQ(dnp_stop_while(1, MS, look_shortly, &looks), -ESRCH); /* another process's */
+	CHECK_EQ(pthread_create(&thread, NULL, run_not, &tid), 0);
+	pthread_join(thread, NULL);
+	while (dnp_thread_exists(tid))
+		usleep(100);
+	CHECK_EQ(dnp_stop_while(tid, MS, look_shortly, &looks), -ESRCH);
+	CHECK_EQ(looks, 0);
+}
+
+/* ---- Threads that come and go */
+
+static _Atomic bool churning;
+static _Atomic int newest;
+
+static void *run_shortly(void *arg)
+{
+	(void)arg;
+	atomic_store(&newest, dnp_thread_id());
+	for (int i = 0; i < 100; i++)
+		syscall(SYS_getppid);
+	return NULL;
+}
+
+static void *churn(void *arg)
+{
+	pthread_t thread;
+
+	while (atomic_load(&churning)) {
+		if (!pthread_create(&thread, NULL, run_shortly, NULL))
+			pthread_join(thread, NULL);
+	}
+	return arg;
+}
+
+TEST(threads_may_end_at_any_moment)
+{
+	pthread_t threads[2];
+	int looks = 0, stopped = 0;
+
+	prepare();
+	atomic_store(&churning, true);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, churn, NULL), 0);
+	for (int i = 0; i < 3000; i++) {
+		int tid = atomic_load(&newest);
+		int result = tid ? dnp_stop_while(tid, 20 * MS, look_shortly, &looks) : 0;
+
+		CHECK(result == 0 || result == -ESRCH || result == -ETIMEDOUT || result == -EAGAIN);
+		stopped += tid && !result;
+	}
+	CHECK(looks >= stopped);
+	atomic_store(&churning, false);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* ---- What threads do */
+
+TEST(the_system_tells_who_sleeps_and_where)
+{
+	static struct target sleeping, running;
+	uint64_t deadline = dnp_now_ns() + WAIT_NS;
+	struct dnp_thread_state state;
+	bool slept = false, ran = false;
+
+	begin(&sleeping, SLEEPS);
+	begin(&running, RUNS);
+	while ((!slept || !ran) && dnp_now_ns() < deadline) {
+		CHECK_EQ(dnp_thread_state(sleeping.tid, &state), 0);
+		if (state.asleep && state.syscall == SYS_clock_nanosleep) {
+			CHECK(state.sp && state.pc);
+			slept = true;
+		}
+		CHECK_EQ(dnp_thread_state(running.tid, &state), 0);
+		ran |= !state.asleep;
+	}
+	CHECK(slept && ran);
+	end(&sleeping);
+	end(&running);
+	while (dnp_thread_exists(running.tid))
+		usleep(100);
+	CHECK_EQ(dnp_thread_state(running.tid, &state), -ESRCH);
+}
