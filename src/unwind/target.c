@@ -175,7 +175,7 @@ SIGSAFE static bool returns_from(
 	if (rule.cfa == DNP_CFA_AT_BP && !dnp_walk_load(walk, cfa, &cfa))
 		return false;
 	return cfa % 8 == 0 && cfa > walk->regs.sp && dnp_walk_load(walk, cfa - 8, address) &&
-		dnp_walk_returns_to(*address);
+		dnp_walk_returns_to(walk, *address);
 }
 
 /* Where RBP points if the function's prolog is all that has moved the stack pointer. */
@@ -243,8 +243,10 @@ SIGSAFE static void find_bp(struct dnp_walk *walk, struct dnp_target_stack *out)
 	known = function_at(walk->regs.pc - !walk->exact, &search.function);
 	if (known && rule.cfa == DNP_CFA_BP && bp_by_prolog(walk, search.function, &bp) &&
 		returns_from(walk, rule, bp, &address)) {
-		try_bp(walk, bp, from, out);
-		return;
+		if (try_bp(walk, bp, from, out) || fit_of(address, search.function) == CALLS_IT)
+			return;
+		search.best_bp = bp;
+		search.best_n = out->n;
 	}
 	for (enum fit fit = CALLS_IT; fit < FITS; fit++) {
 		if (search_bp(walk, rule, fit, from, &search, out))

@@ -511,7 +511,14 @@ SIGSAFE bool dnp_walk_load(const struct dnp_walk *walk, uintptr_t address, uintp
 	return load(walk, address, value);
 }
 
-SIGSAFE bool dnp_walk_returns_to(uintptr_t address)
+/* The code that a handler returns to is not called: what describes it says what it is. */
+SIGSAFE bool dnp_walk_returns_to(const struct dnp_walk *walk, uintptr_t address)
 {
-	return returns_to(address, true);
+	struct dnp_walk there = *walk;
+
+	if (returns_to(address, true))
+		return true;
+	there.regs.pc = address;
+	there.exact = false;
+	return dnp_module_find(address - 1) && dnp_walk_rule(&there).cfa == DNP_CFA_SIGNAL;
 }

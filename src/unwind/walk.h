@@ -121,7 +121,8 @@ SIGSAFE struct dnp_rule dnp_walk_rule(const struct dnp_walk *walk);
 /* A word of the stack that *walk is on; false: it is not there. */
 SIGSAFE bool dnp_walk_load(const struct dnp_walk *walk, uintptr_t address, uintptr_t *value);
 
-/* Whether the address is in known code and behind a call: a call may return to it. */
-SIGSAFE bool dnp_walk_returns_to(uintptr_t address);
+/* Whether a call may return to the address: it is in known code and behind a call, or a handler's.
+ */
+SIGSAFE bool dnp_walk_returns_to(const struct dnp_walk *walk, uintptr_t address);
 
 #endif

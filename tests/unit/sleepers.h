@@ -29,6 +29,8 @@ struct sleeper {
 	int fd, epoll, other; /* never ready to read; `other` is its far end */
 	_Atomic uint32_t word;
 	_Atomic int tid;
+	volatile unsigned long rounds;
+	volatile long got;
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t condition;

@@ -13,32 +13,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "activation.h"
 #include "os/clock.h"
-#include "os/sampling_signal.h"
-#include "os/stop.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
 
 #define MS      UINT64_C(1000000)
 #define WAIT_NS (30000 * MS) /* for what must come on any machine */
-
-static void on_activation(int signal, siginfo_t *info, void *context)
-{
-	(void)signal;
-	(void)info;
-	(void)context;
-}
-
-/* What the runtime does at its start: it has a handler of that signal. */
-static void prepare(void)
-{
-	struct sigaction runtime = {.sa_sigaction = on_activation, .sa_flags = SA_SIGINFO};
-	struct dnp_err err;
-
-	CHECK(sigaction(dnp_signal_number(), &runtime, NULL) == 0);
-	if (dnp_stop_open(&err))
-		FAIL("%s", err.text);
-}
 
 enum doing { RUNS, SLEEPS, CALLS };
 
@@ -117,7 +98,7 @@ TEST(a_stopped_thread_stands_still)
 {
 	static struct target targets[6];
 
-	prepare();
+	act_as_the_runtime();
 	for (int i = 0; i < 6; i++)
 		begin(&targets[i], (enum doing)(i % 3));
 	for (int round = 0; round < 50; round++) {
@@ -160,7 +141,7 @@ TEST(a_thread_does_not_hang_for_us)
 	static struct target target;
 	int looks = 0;
 
-	prepare();
+	act_as_the_runtime();
 	begin(&target, SLEEPS);
 	CHECK_EQ(dnp_stop_while(target.tid, WAIT_NS, look_too_long, NULL), -EAGAIN);
 	CHECK_EQ(dnp_stop_while(target.tid, WAIT_NS, look_shortly, &looks), 0);
@@ -206,7 +187,7 @@ TEST(a_thread_that_comes_too_late_is_not_stopped)
 	pthread_t thread;
 	int looks = 0;
 
-	prepare();
+	act_as_the_runtime();
 	CHECK_EQ(pthread_create(&thread, NULL, run_blocking, NULL), 0);
 	while (!atomic_load(&blocking.tid))
 		usleep(100);
@@ -235,7 +216,7 @@ TEST(a_late_signal_does_for_the_stop_that_is_wanted_then)
 	pthread_t thread;
 	int looks = 0;
 
-	prepare();
+	act_as_the_runtime();
 	if (handlers_come_late())
 		SKIP("the thread sanitizer keeps one signal of a kind only");
 	CHECK_EQ(pthread_create(&thread, NULL, run_blocking, NULL), 0);
@@ -262,7 +243,7 @@ TEST(threads_that_are_not_there)
 	pthread_t thread;
 	int looks = 0;
 
-	prepare();
+	act_as_the_runtime();
 	CHECK_EQ(dnp_stop_while(dnp_thread_id(), MS, look_shortly, &looks), -EDEADLK);
 	CHECK_EQ(dnp_stop_while(1, MS, look_shortly, &looks), -ESRCH); /* another process's */
 	CHECK_EQ(pthread_create(&thread, NULL, run_not, &tid), 0);
@@ -303,7 +284,7 @@ TEST(threads_may_end_at_any_moment)
 	pthread_t threads[2];
 	int looks = 0, stopped = 0;
 
-	prepare();
+	act_as_the_runtime();
 	atomic_store(&churning, true);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(pthread_create(&threads[i], NULL, churn, NULL), 0);

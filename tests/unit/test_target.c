@@ -16,10 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "activation.h"
 #include "os/clock.h"
 #include "os/modules.h"
-#include "os/sampling_signal.h"
-#include "os/stop.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "sleepers.h"
@@ -33,22 +32,9 @@
 static dnp_frame_word frames[FRAMES_MAX];
 static struct dnp_regs registers[FRAMES_MAX];
 
-static void on_activation(int signal, siginfo_t *info, void *context)
-{
-	(void)signal;
-	(void)info;
-	(void)context;
-}
-
-/* What the runtime does at its start: it has a handler of that signal. */
 static void prepare(void)
 {
-	struct sigaction runtime = {.sa_sigaction = on_activation, .sa_flags = SA_SIGINFO};
-	struct dnp_err err;
-
-	CHECK(sigaction(dnp_signal_number(), &runtime, NULL) == 0);
-	if (dnp_stop_open(&err))
-		FAIL("%s", err.text);
+	act_as_the_runtime();
 	CHECK(dnp_native_refresh(1) >= 0);
 }
 
@@ -166,10 +152,10 @@ static int frames_in(const struct dnp_target_stack *stack, const void *function)
 	return n;
 }
 
-static void show(const struct sleeper *s, const struct dnp_target_stack *stack)
+static void show(const struct dnp_target_stack *stack)
 {
-	printf("# kind %d, %zu frames, stop %d, asleep %d, syscall %ld\n", s->kind, stack->n,
-		stack->stop, stack->asleep, stack->syscall);
+	printf("# %zu frames, stop %d, asleep %d, syscall %ld\n", stack->n, stack->stop,
+		stack->asleep, stack->syscall);
 	for (size_t i = 0; i < stack->n; i++) {
 		uintptr_t pc = DNP_FRAME_ADDR(stack->frames[i]);
 		const struct dnp_elf_module *module = dnp_module_find(pc);
@@ -184,8 +170,8 @@ static void check_whole(const struct sleeper *s, const struct dnp_target_stack *
 	if (stack->stop != DNP_STOP_END ||
 		frames_in(stack, (const void *)s->function) != s->depth + 1 ||
 		frames_in(stack, (const void *)run_sleeper) != 1) {
-		show(s, stack);
-		FAIL("the stack is not whole");
+		show(stack);
+		FAIL("the stack of a thread of kind %d is not whole", s->kind);
 	}
 }
 
@@ -378,10 +364,11 @@ __attribute__((noinline)) static void interrupt_oneself(void)
 static void *run_on_other_stack(void *arg)
 {
 	static char memory[1 << 16];
-	stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)};
+	stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)}, before;
 
-	CHECK(sigaltstack(&other, NULL) == 0);
+	CHECK(sigaltstack(&other, &before) == 0);
 	interrupt_oneself();
+	CHECK(sigaltstack(&before, NULL) == 0); /* the address sanitizer frees it */
 	return arg;
 }
 
@@ -409,6 +396,8 @@ TEST(a_thread_on_a_stack_of_a_handler_has_a_whole_stack)
 	pthread_attr_destroy(&attr);
 	stack.stack = (struct dnp_stack_range){(uintptr_t)base, (uintptr_t)base + bytes};
 	CHECK_EQ(walk(on_other_stack, NULL, DNP_TARGET_ASLEEP, &stack), 0);
+	if (stack.stop != DNP_STOP_END)
+		show(&stack);
 	CHECK_EQ(stack.stop, DNP_STOP_END);
 	CHECK_EQ(frames_in(&stack, (const void *)sleep_in_handler), 1);
 	CHECK_EQ(frames_in(&stack, (const void *)interrupt_oneself), 1);
