@@ -10,15 +10,11 @@ struct telling {
 	bool any;
 };
 
-static bool is_managed(dnp_frame_word frame)
+/* A function of the runtime's walk may be one that the host has not heard of yet. */
+static enum dnprof_frame_kind kind_of(dnp_frame_word frame, FunctionID function)
 {
-	enum dnp_walk_kind kind = DNP_FRAME_KIND(frame);
-
-	return kind == DNP_WALK_JIT || kind == DNP_WALK_R2R || kind == DNP_WALK_DYNAMIC;
-}
-
-static enum dnprof_frame_kind kind_of(dnp_frame_word frame)
-{
+	if (function && DNP_FRAME_KIND(frame) == DNP_WALK_UNKNOWN)
+		return DNPROF_FRAME_MANAGED;
 	switch (DNP_FRAME_KIND(frame)) {
 	case DNP_WALK_JIT: return DNPROF_FRAME_MANAGED;
 	case DNP_WALK_R2R: return DNPROF_FRAME_READYTORUN;
@@ -27,6 +23,12 @@ static enum dnprof_frame_kind kind_of(dnp_frame_word frame)
 	case DNP_WALK_STUB: return DNPROF_FRAME_STUB;
 	default: return DNPROF_FRAME_UNKNOWN;
 	}
+}
+
+static bool is_managed(enum dnprof_frame_kind kind)
+{
+	return kind == DNPROF_FRAME_MANAGED || kind == DNPROF_FRAME_READYTORUN ||
+		kind == DNPROF_FRAME_DYNAMIC;
 }
 
 /* Nonzero: the callback ends the walk. */
@@ -52,9 +54,10 @@ static int tell_run(struct telling *telling)
 	return tell_frame(telling, &frame);
 }
 
-static int tell_one(struct telling *telling, dnp_frame_word word, const struct dnp_regs *regs,
-	FunctionID function)
+static int tell_one(struct telling *telling, const struct dnp_gathered *gathered, size_t i,
+	enum dnprof_frame_kind kind)
 {
+	const struct dnp_regs *regs = &gathered->registers[i];
 	struct dnprof_registers registers = {
 		.struct_size = sizeof(registers),
 		.pc = regs->pc,
@@ -64,22 +67,23 @@ static int tell_one(struct telling *telling, dnp_frame_word word, const struct d
 		.r10 = regs->r10,
 	};
 	struct dnprof_frame frame = {
-		.function = function,
-		.ip = regs->sp ? regs->pc : DNP_FRAME_ADDR(word),
+		.function = gathered->functions[i],
+		.ip = regs->sp ? regs->pc : DNP_FRAME_ADDR(gathered->frames[i]),
 		.registers = regs->sp ? &registers : NULL,
-		.kind = kind_of(word),
-		.exact = !!(word & DNP_FRAME_EXACT),
+		.kind = kind,
+		.exact = !!(gathered->frames[i] & DNP_FRAME_EXACT),
 	};
 
 	return tell_frame(telling, &frame);
 }
 
 /* Whether a frame is a part of a run, and not told by itself. */
-static bool left_out(const struct telling *telling, dnp_frame_word word)
+static bool left_out(
+	const struct telling *telling, dnp_frame_word word, enum dnprof_frame_kind kind)
 {
 	enum dnprof_native native = telling->teller->native;
 
-	if (is_managed(word))
+	if (is_managed(kind))
 		return false;
 	return word == DNP_FRAME_HOLE || native == DNPROF_NATIVE_NONE ||
 		(native == DNPROF_NATIVE_LEAF && telling->managed);
@@ -92,17 +96,17 @@ HRESULT dnp_tell(const struct dnp_teller *teller, const struct dnp_gathered *gat
 
 	for (size_t i = first; i < first + n; i++) {
 		dnp_frame_word word = gathered->frames[i];
+		enum dnprof_frame_kind kind = kind_of(word, gathered->functions[i]);
 
-		if (left_out(&telling, word)) {
+		if (left_out(&telling, word, kind)) {
 			telling.in_run = true;
 			telling.hole |= word == DNP_FRAME_HOLE;
 			telling.run++;
 			continue;
 		}
-		if (tell_run(&telling) ||
-			tell_one(&telling, word, &gathered->registers[i], gathered->functions[i]))
+		if (tell_run(&telling) || tell_one(&telling, gathered, i, kind))
 			return CORPROF_E_STACKSNAPSHOT_ABORTED;
-		telling.managed |= is_managed(word);
+		telling.managed |= is_managed(kind);
 	}
 	/* A run behind the last managed frame is not told: the thread's start. */
 	return telling.any ? S_OK : E_FAIL;

@@ -187,6 +187,48 @@ static HRESULT gather_own(struct dnprof_walker *walker, const struct wish *wish,
 	return gathered->stop == DNP_STOP_END ? S_OK : S_FALSE;
 }
 
+/*
+ * Where the walk ended in managed code that the host has not told of: it has not heard of it yet
+ * (another thread compiled it a moment ago), or does not forward it. The thread is in it, so that
+ * it lives. True: it is known now, go on.
+ */
+static bool learn_missing(struct dnprof_walker *walker, const struct dnp_gathered *gathered)
+{
+	dnp_frame_word last = gathered->n ? gathered->frames[gathered->n - 1] : 0;
+	uintptr_t ip = DNP_FRAME_ADDR(last) - (last & DNP_FRAME_EXACT ? 0 : 1);
+	FunctionID function = 0;
+	struct dnp_code code;
+	BOOL dynamic = 0;
+
+	if (gathered->stop != DNP_STOP_UNKNOWN || !last ||
+		FAILED(dnp_com(
+			walker->info.com, GetFunctionFromIP, (const uint8_t *)ip, &function)) ||
+		!function)
+		return false;
+	if (dnp_info_has(&walker->info, IsFunctionDynamic))
+		dnp_com(walker->info.com, IsFunctionDynamic, function, &dynamic);
+	dnp_walker_compiled(walker, function, dynamic);
+	return dnp_codemap_find_at(dnp_walk_codemap(), ip, UINT64_MAX, &code);
+}
+
+#define MISSING_MAX 16 /* methods of one stack that are learnt on the way */
+
+static HRESULT gather_own_whole(struct dnprof_walker *walker, const struct wish *wish,
+	const struct here *here, struct dnp_gathered *gathered)
+{
+	HRESULT hr;
+	int learnt = 0;
+
+	do {
+		unsigned ticket = dnp_gather_begin();
+
+		hr = gather_own(walker, wish, here, gathered);
+		dnp_gather_end(ticket);
+	} while (hr == S_FALSE && !wish->seeded && learnt++ < MISSING_MAX &&
+		learn_missing(walker, gathered));
+	return hr;
+}
+
 static HRESULT gather_own_by_runtime(struct dnprof_walker *walker, enum dnprof_native native,
 	const struct here *here, struct dnp_gathered *gathered)
 {
@@ -214,14 +256,10 @@ static HRESULT walk_here(struct dnprof_walker *walker, const struct wish *wish,
 
 	if (FAILED(hr))
 		return hr;
-	if (wish->flags & DNPROF_WALK_BY_RUNTIME) {
+	if (wish->flags & DNPROF_WALK_BY_RUNTIME)
 		hr = gather_own_by_runtime(walker, wish->native, here, &gathered);
-	} else {
-		unsigned ticket = dnp_gather_begin();
-
-		hr = gather_own(walker, wish, here, &gathered);
-		dnp_gather_end(ticket);
-	}
+	else
+		hr = gather_own_whole(walker, wish, here, &gathered);
 	if (!wish->seeded)
 		drop_ours(&gathered, here->caller);
 	if (SUCCEEDED(hr)) {

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""libdnprof-walk in a profiler that is not ours (tests/walker): its stacks are those that the programs are
+known to have, its errors those of the contract, and nothing that a host gives it brings a program down.
+"""
+import json
+import os
+
+import pytest
+
+from harness import DNPROF, PROGRAMS, program, run
+
+PROFILER = DNPROF.parent.parent / "tests/walker/libwalker-profiler.so"
+CLSID = "{1F0C2A5E-6B1D-4C58-9E0B-527D3A11C490}"
+SEEDS = int(os.environ.get("WALKER_SEEDS", 17_000))
+
+#: What the runtime does not show of stacks that hold it: throwing in managed code, and code of its own.
+HIDDEN = ("System.Runtime.EH.", "System.Runtime.StackFrameIterator", "System.Runtime.ExceptionServices.InternalCalls.",
+          "dynamicClass.", "[")
+
+
+class Walked:
+    """What the profiler wrote down of one run."""
+
+    def __init__(self, report):
+        self.__dict__.update(report)
+        for stack in self.stacks:
+            for key in ("own", "runtime"):
+                stack[key] = [tuple(frame) for frame in stack[key]]
+
+    def of(self, *places):
+        return [s for s in self.stacks if s["place"] in places]
+
+
+def walk(tfm, name, do, tmp_path, seconds=0.7):
+    """Runs a program under the profiler; its own checks of the program's results, and ours, must hold."""
+    if not PROFILER.exists():
+        pytest.skip(f"{DNPROF} comes without the profiler of the tests")
+    out = tmp_path / "walked.json"
+    env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": CLSID, "CORECLR_PROFILER_PATH": str(PROFILER),
+           "WALKER_DO": do, "WALKER_OUT": str(out)}
+    result = run(program(tfm, name, "--seconds", seconds), env=env, timeout=240)
+    result.expect(0)
+    assert result.truth
+    assert out.exists(), f"the profiler was not there: {result}"
+    walked = Walked(json.loads(out.read_text()))
+    assert not walked.wrong, walked.wrong
+    assert walked.checked or "seeds" not in do
+    return walked
+
+
+def total(stacks):
+    return sum(s["count"] for s in stacks)
+
+
+def shown(stack):
+    """The frames of our walk that the runtime would show."""
+    return [name for name, n in stack["own"] for _ in range(n) if not name.startswith(HIDDEN)]
+
+
+def runtime(stack):
+    return [name for name, n in stack["runtime"] for _ in range(n) if not name.startswith(HIDDEN)]
+
+
+def holds(stack, part):
+    """Whether all of PART is in the stack, in this order."""
+    names = iter(shown(stack))
+    return all(name in names for name in part)
+
+
+def behind(frames, name, n=1):
+    """The n frames behind the first one of that name, as [(name, how often), …]."""
+    at = next(i for i, frame in enumerate(frames) if frame[0].startswith(name))
+    return frames[at + 1:at + 1 + n]
+
+
+@pytest.mark.parametrize("name, places", [
+    ("alloc", ("class", "allocation", "jit", "gc")),
+    ("exceptions", ("class", "allocation", "jit", "exception")),
+    ("native", ("class", "jit")),
+])
+def test_in_callbacks_both_walks_tell_the_same(tfm, name, places, tmp_path):
+    walked = walk(tfm, name, "callbacks", tmp_path)
+    for place in places:
+        # Before the runtime has started and on threads without managed code there is nothing to compare.
+        both = [s for s in walked.of(place) if s["result"] == "S_OK" and s["runtime_result"] == "S_OK"]
+        assert both, f"no walk in {place}"
+        only = [s for s in walked.of(place) if s["runtime_result"] == "S_OK" and s not in both]
+        assert total(only) <= 2 + 0.002 * total(both), only[:3]
+        # Our walk has what lies on the stack; the runtime leaves out who threw what a handler has caught.
+        missing = [s for s in both if not holds(s, runtime(s))]
+        assert total(missing) <= 0.002 * total(both), missing[:3]
+        if name != "exceptions":
+            different = [s for s in both if shown(s) != runtime(s)]
+            assert total(different) <= 0.002 * total(both) + 4, different[:3]
+
+
+def test_stacks_in_callbacks_are_known(tfm, tmp_path):
+    walked = walk(tfm, "exceptions", "callbacks", tmp_path)
+    far = [s for s in walked.of("exception") if any(f[0].startswith("Truth.Exceptions.FarDown(") for f in s["own"])]
+    assert far, "nobody threw from far below"
+    for stack in far:
+        first, second = behind(stack["own"], "Truth.Exceptions.Throw(", 2)
+        assert first == ("Truth.Exceptions.FarDown(int, ref int)", 31), stack
+        assert second == ("Truth.Exceptions.Far(int)", 1), stack
+    native = [s for s in walked.of("exception") if any(f[0].startswith("Truth.Exceptions.Compare") for f in s["own"])]
+    assert native, "nobody threw through native code"
+    for stack in native:
+        first, second = behind(stack["own"], "Truth.Exceptions.Compare", 2)
+        assert first == ("[run]", 1) and second[0].startswith("Truth.Exceptions.ThroughNative"), stack
+
+
+def judge_deep(stacks):
+    """Wherever the bottom is on the stack, the recursion above it is exactly as deep as it is."""
+    bottom = [s for s in stacks if s["result"] == "S_OK" and any(f[0] == "Truth.Deep.Bottom()" for f in s["own"])]
+    assert total(bottom) >= 3, [s["own"][:3] for s in stacks[:5]]
+    for stack in bottom:
+        # The first call of all may be under way in code that is replaced on the stack, or inlined.
+        assert behind(stack["own"], "Truth.Deep.Bottom()", 3) == [
+            ("Truth.Deep.Down(int)", 600), ("Truth.Deep.Run(Truth.Options)", 1),
+            ("Truth.Program.Main(string[])", 1)], stack["own"]
+
+
+def test_other_threads(tfm, tmp_path):
+    walked = walk(tfm, "deep", "threads", tmp_path, seconds=1)
+    judge_deep(walked.of("other"))
+    assert set(walked.other) <= {"frames", "S_OK", "S_FALSE", "E_FAIL", "CORPROF_E_STACKSNAPSHOT_UNSAFE",
+                                 "CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD"}
+    assert walked.other.get("S_FALSE", 0) <= 0.02 * walked.other["S_OK"] + 2
+
+
+def test_sleepers_and_workers(tfm, tmp_path):
+    walked = walk(tfm, "idle", "threads", tmp_path, seconds=1)
+    sleeping = [s for s in walked.of("other")
+                if any(f[0].startswith("System.Threading.ManualResetEventSlim.Wait(") for f in s["own"])]
+    assert total(sleeping) >= 20
+    for stack in sleeping:
+        assert stack["own"][0] == ("[run]", 1), stack
+        assert behind(stack["own"], "System.Threading.ManualResetEventSlim.Wait()")[0][0].startswith("Truth.Idle"), stack
+
+
+def test_all_threads_at_once(tfm, tmp_path):
+    walked = walk(tfm, "deep", "snapshot", tmp_path, seconds=1)
+    judge_deep(walked.of("all"))
+    assert walked.snapshots["n"] >= 3
+    assert walked.snapshots["threads"] >= walked.snapshots["n"]
+    assert set(walked.threads) <= {"frames", "S_OK", "S_FALSE", "E_FAIL", "E_NOTIMPL"}, walked.threads
+
+
+def test_all_threads_while_it_collects(tfm, tmp_path):
+    walked = walk(tfm, "alloc", "snapshot,threads", tmp_path, seconds=1)
+    assert walked.snapshots["n"] >= 1
+    chains = [s for s in walked.of("all", "other") if any(f[0].startswith("Truth.Alloc.Chain(") for f in s["own"])]
+    assert all(behind(s["own"], "Truth.Alloc.Chain(")[0][0].startswith("Truth.Alloc.Round(") for s in chains)
+
+
+def test_what_came_before_the_walker(tfm, tmp_path):
+    """The host forwards nothing at first, and catches up then."""
+    judge_deep(walk(tfm, "deep", "late,threads", tmp_path, seconds=1).of("other"))
+
+
+def test_without_the_flag(tfm, tmp_path):
+    walked = walk(tfm, "threads8", "noflag,threads", tmp_path)
+    assert walked.checked and walked.other["S_OK"]
+
+
+@pytest.mark.parametrize("do", ["nameless,callbacks,threads", "nameless,deaf,callbacks,threads"])
+def test_code_that_goes_away(tfm, do, tmp_path):
+    walked = walk(tfm, "unload", f"{do},seeds=3000", tmp_path, seconds=1)
+    assert total(walked.of("allocation", "jit", "class")) > 100
+
+
+def test_threads_that_come_and_go(tfm, tmp_path):
+    walked = walk(tfm, "shortthreads", "callbacks,threads,snapshot", tmp_path)
+    assert walked.checked
+
+
+def test_bad_seeds(tfm, tmp_path):
+    walked = walk(tfm, "threads8", f"threads,seeds={SEEDS}", tmp_path)
+    results = {name: n for name, n in walked.seeds.items() if name != "frames"}
+    assert sum(results.values()) == SEEDS
+    assert set(results) <= {"S_OK", "S_FALSE", "E_INVALIDARG", "CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX",
+                            "CORPROF_E_STACKSNAPSHOT_UNSAFE", "CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD"}, results
+    # Some are good enough for frames, and some are refused for each reason.
+    assert all(results.get(name) for name in ("S_FALSE", "E_INVALIDARG", "CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_keeps_its_results(tfm, name, tmp_path):
+    walk(tfm, name, "nameless,callbacks,threads,snapshot", tmp_path)
