@@ -287,29 +287,32 @@ for (const [what, [text, message]] of Object.entries(BROKEN))
     assert.match(await textOf(page, '.failure'), message);
   });
 
+/** What lies outside of the window or over something else. Runs in the page. */
+function layoutFaults() {
+  const faults = [];
+  if (document.documentElement.scrollWidth > innerWidth) faults.push('the page is wider than the window');
+  const boxes = [...document.querySelectorAll('button, input, select, h1, .command, .stat, .event-name, .event-note, .event-facts, .choice, .share, .crumbs, .focus-share, .legend-item')]
+    .filter((e) => e.offsetParent && !e.closest('.table-body, .table-head, .menu, dialog'))
+    .map((e) => [e, e.getBoundingClientRect()]);
+  for (const [a, p] of boxes) {
+    if (p.width > 0 && (p.right > innerWidth + 1 || p.left < -1)) faults.push(`${a.className || a.tagName} is outside`);
+    for (const [b, q] of boxes) {
+      if (a === b || a.contains(b) || b.contains(a)) continue;
+      const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+      const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+      if (w > 1 && h > 1) faults.push(`${a.textContent || a.className} over ${b.textContent || b.className}`);
+    }
+  }
+  return faults;
+}
+
 for (const scheme of ['light', 'dark'])
   browserTest(`looks right in ${scheme} from 900 to 2560 pixels`, shopPage, { scheme, hash: 'q=Sort' }, async (page) => {
     for (const width of [900, 1180, 1440, 1920, 2560]) {
       await page.setViewportSize({ width, height: Math.round(width * 0.6) });
       for (const view of ['1', '2']) {
         await press(page, view);
-        const faults = await page.evaluate(() => {
-          const faults = [];
-          if (document.documentElement.scrollWidth > innerWidth) faults.push('the page is wider than the window');
-          const boxes = [...document.querySelectorAll('button, input, h1, .command, .stat, .share, .crumbs, .focus-share, .legend-item')]
-            .filter((e) => e.offsetParent && !e.closest('.table-body, .table-head, .menu, dialog'))
-            .map((e) => [e, e.getBoundingClientRect()]);
-          for (const [a, p] of boxes) {
-            if (p.width > 0 && (p.right > innerWidth + 1 || p.left < -1)) faults.push(`${a.className || a.tagName} is outside`);
-            for (const [b, q] of boxes) {
-              if (a === b || a.contains(b) || b.contains(a)) continue;
-              const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-              const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-              if (w > 1 && h > 1) faults.push(`${a.textContent || a.className} over ${b.textContent || b.className}`);
-            }
-          }
-          return faults;
-        });
+        const faults = await page.evaluate(layoutFaults);
         assert.deepEqual(faults, [], `${width}, view ${view}`);
         await page.screenshot({ path: join(shots, `${scheme}-${width}-${view}.png`) });
       }
@@ -407,6 +410,135 @@ browserTest('several events and processes', save(await pageText(twoEvents())), {
   assert.match(await textOf(page, '.title .facts'), /\.NET 10\.0\.12.*\.NET 9\.0\.1.*2 processes/);
   assert.equal(await page.locator('.threads .table-row:visible >> text=child.dll').count(), 1);
 });
+
+const server = samples.server();
+const serverPage = save(await pageText(server));
+const seconds = (n) => (n >= 1000 ? `${(n / 100).toFixed(1)} s` : `${(n / 100).toFixed(2)} s`);
+
+/** Samples of the server's wall event that satisfy a condition on thread and state. */
+function wallSamples(condition) {
+  const [, wall] = server.events;
+  let sum = 0;
+  for (let i = 0; i < wall.time.length; i++) if (condition(wall.thread[i], wall.waiting[i] === 1)) sum += wall.weight[i];
+  return sum;
+}
+
+browserTest('an event is chosen, and what has to be known of it stands beside its name', serverPage, {}, async (page) => {
+  assert.equal(await page.isVisible('.event-note'), false);
+  assert.equal(await page.isVisible('[aria-label=Threads][role=group]'), false);
+  await page.selectOption('[aria-label=Event]', 'wall');
+  await settle(page);
+  assert.match(await textOf(page, '.event-note'), /^safepoint-biased: /);
+  const [ran, waited] = [false, true].map((w) => wallSamples((_, waits) => waits === w));
+  const facts = await textOf(page, '.event-facts');
+  for (const part of [`threads ran ${seconds(ran)}`, `waited ${seconds(waited)}`, 'lost 2: buffer full 2', 'failed 5: moved 3, norule 2'])
+    assert.ok(facts.includes(part), `${part} in ${facts}`);
+  await press(page, 'Escape', 'e');
+  assert.equal(await page.isVisible('.event-note'), false);
+  assert.equal(await hashOf(page), '');
+});
+
+browserTest('threads that ran or waited are chosen, in all views', serverPage, { hash: 'event=wall' }, async (page) => {
+  const total = thousands(wallSamples(() => true));
+  const running = thousands(wallSamples((_, waits) => !waits));
+  assert.equal(await textOf(page, '.focus-share'), `${total} samples`);
+  const box = await page.locator('.flame-canvas').first().boundingBox();
+  await page.mouse.move(box.x + box.width / 3, box.y + 10);
+  assert.match(await textOf(page, '.tooltip'), /Running6\.\d+ s · 6\.\d+%Waiting9\d\.\d s · 9\d\.\d%/);
+  const hatched = await pixels(page, '.flame-canvas');
+  await page.click('.choice >> text=Running');
+  await settle(page);
+  assert.equal(await textOf(page, '.focus-share'), `${running} samples`);
+  assert.match(await hashOf(page), /state=running/);
+  assert.notDeepEqual(await pixels(page, '.flame-canvas'), hatched);
+  await press(page, 's');
+  assert.equal(await page.getAttribute('.choice >> text=Waiting', 'aria-pressed'), 'true');
+  await press(page, '2');
+  const waited = thousands(wallSamples((_, waits) => waits));
+  await page.click('.methods .table-row >> nth=0');
+  await settle(page);
+  assert.match(await textOf(page, '.sandwich-head'), /waited 100% of it/);
+  await press(page, 'Escape', '1');
+  assert.equal(await textOf(page, '.focus-share'), `${waited} samples`);
+  await press(page, 's');
+  assert.equal(await textOf(page, '.focus-share'), `${total} samples`);
+});
+
+browserTest('a pool is one row, which opens and is chosen as a whole', serverPage, { hash: 'event=wall' }, async (page) => {
+  const rows = () => page.$$eval('.threads .table-row:not([hidden])', (r) => r.map((x) => [...x.querySelectorAll('.text')].filter((t) => t.offsetParent).map((t) => t.textContent)));
+  const inPool = (t) => t > 1;
+  const pool = ['.NET TP Worker ×24', seconds(wallSamples((t, w) => inPool(t) && !w)), seconds(wallSamples((t, w) => inPool(t) && w))];
+  assert.deepEqual(await rows(), [pool, ['Main', '0 s', '4.00 s'], ['.NET BGC', '0 s', '4.00 s']]);
+  assert.equal(await textOf(page, '.threads h2'), 'Threads (26)');
+  await page.click('.threads .table-row >> text=TP Worker');
+  await settle(page);
+  assert.equal(await textOf(page, '.threads h2'), '24 of 26 threads');
+  assert.equal(await textOf(page, '.focus-share'), `${thousands(wallSamples(inPool))} samples`);
+  await page.focus('.threads .table');
+  await press(page, 'ArrowRight');
+  assert.equal(await page.getAttribute('.threads .table-row.active', 'aria-expanded'), 'true');
+  await press(page, 'ArrowDown', 'Enter');
+  assert.equal(await textOf(page, '.threads h2'), '1 of 26 threads');
+  const busiest = Math.max(...Array.from({ length: 24 }, (_, i) => wallSamples((t, w) => t === i + 2 && !w)));
+  assert.equal((await rows())[1][1], seconds(busiest));
+  await press(page, 'ArrowLeft', 'ArrowLeft');
+  assert.equal((await rows()).length, 3);
+  await page.click('.threads .table-row .fold >> nth=0');
+  await page.fill('.threads input', 'tp worker');
+  assert.equal((await page.getAttribute('.threads .table', 'aria-rowcount')), '25');
+});
+
+browserTest('native frames are shown, left out below the leaf, or everywhere', serverPage, {}, async (page) => {
+  const names = async () => {
+    await press(page, '2');
+    const found = await page.$$eval('.methods .table-row:not([hidden]) .cell:nth-child(5)', (c) => c.map((x) => x.title));
+    await press(page, '1');
+    return found;
+  };
+  const whole = await textOf(page, '.focus-share');
+  assert.ok((await names()).includes('libcoreclr.so!CallDescrWorkerInternal'));
+  await page.click('.choice >> text=Leaf');
+  await settle(page);
+  assert.ok(!(await names()).includes('libcoreclr.so!CallDescrWorkerInternal'));
+  await page.selectOption('[aria-label=Event]', 'wall');
+  await settle(page);
+  assert.ok((await names()).includes('[k] tcp_recvmsg'));
+  await press(page, 'v');
+  assert.match(await hashOf(page), /native=none/);
+  const managed = await names();
+  assert.ok(managed.includes('[native]') && managed.includes('Web.Model.Init()'));
+  assert.deepEqual(managed.filter((n) => n.includes('!') || n.startsWith('[k]')), []);
+  await page.fill('.search input', 'Accept');
+  await settle(page);
+  assert.equal(await textOf(page, '.share'), `${((100 * 400) / wallSamples(() => true)).toFixed(2)}% · 3 names`);
+  await page.focus('.search input');
+  await press(page, 'Escape');
+  await page.focus('.flame-scroll');
+  await press(page, 'e', 'v');
+  assert.equal(await textOf(page, '.focus-share'), whole);
+});
+
+browserTest('a page opens with what it was written with', save(meta(await pageText(server), (m) => ({ ...m, begin: { event: 'wall', native: 'none', state: 'waiting' } }))), {}, async (page) => {
+  assert.equal(await textOf(page, '.focus-share'), `${thousands(wallSamples((_, waits) => waits))} samples`);
+  assert.equal(await page.getAttribute('.choice >> text=None', 'aria-pressed'), 'true');
+  assert.equal(await hashOf(page), '');
+  await press(page, 's', 'v');
+  const before = await hashOf(page);
+  assert.equal(before, 'state=any&native=all');
+  await page.reload();
+  await page.waitForSelector('.header');
+  assert.equal(await hashOf(page), before);
+});
+
+for (const scheme of ['light', 'dark'])
+  browserTest(`what is shown has its place from 900 to 2560 pixels, ${scheme}`, serverPage, { scheme, hash: 'event=wall' }, async (page) => {
+    for (const width of [900, 1180, 1440, 2560]) {
+      await page.setViewportSize({ width, height: Math.round(width * 0.6) });
+      await settle(page);
+      assert.deepEqual(await page.evaluate(layoutFaults), [], String(width));
+      await page.screenshot({ path: join(shots, `wall-${scheme}-${width}.png`) });
+    }
+  });
 
 browserTest('another time does not scroll the picture away', save(await pageText(deep())), {}, async (page) => {
   await page.$eval('.flame-scroll', (s) => (s.scrollTop = 5000));

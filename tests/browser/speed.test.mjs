@@ -29,7 +29,8 @@ async function cost(page, action, wait = 0) {
 }
 
 test('200,000 distinct stacks', { skip, timeout: 180_000 }, async (t) => {
-  const recording = samples.large();
+  // Some wait: what is drawn is hatched, too.
+  const recording = samples.large({ waits: 0.4 });
   const stacks = new Set(recording.events[0].node).size;
   const file = save(await pageText(recording));
   const { page, done } = await open(file, { motion: 'no-preference' });
@@ -50,11 +51,13 @@ test('200,000 distinct stacks', { skip, timeout: 180_000 }, async (t) => {
     'resize': [3, async (i) => page.setViewportSize({ width: sizes[i][0], height: sizes[i][1] })],
     'pointer': [5, async (i) => page.mouse.move(box.x + 100 + 90 * i, box.y + 70 + 20 * i)],
     'scroll': [3, async () => page.mouse.wheel(0, 60)],
-    'choose threads': [3, async (i) => page.click(`.threads .table-row >> nth=${i}`), 100],
+    'open a pool': [1, async () => { await page.focus('.threads .table'); await page.keyboard.press('ArrowRight'); }],
+    'choose threads': [3, async (i) => page.click(`.threads .table-row >> nth=${i + 1}`), 100],
     'all threads': [1, async () => { await page.focus('.flame-scroll'); await page.keyboard.press('Shift+T'); }],
     'leaf first': [1, async () => page.keyboard.press('r')],
     'root first': [1, async () => page.keyboard.press('r')],
     'fold recursion': [1, async () => page.keyboard.press('f')],
+    'native frames': [6, async () => page.keyboard.press('v'), 2000],
     'methods': [1, async () => page.keyboard.press('2')],
   };
   const redraws = new Set(['zoom in', 'zoom out', 'search, a letter', 'clear the search', 'resize', 'pointer', 'scroll']);

@@ -12,6 +12,7 @@ import { Legend } from './ui/legend.ts';
 import { Menu } from './ui/menu.ts';
 import { Overview } from './ui/overview.ts';
 import { SearchBox } from './ui/searchbox.ts';
+import { Shown } from './ui/shown.ts';
 import type { ThemeSwitch } from './ui/theme.ts';
 import { Threads } from './ui/threads.ts';
 import { Tooltip } from './ui/tooltip.ts';
@@ -35,7 +36,7 @@ export class App {
   private readonly help: Help;
   private readonly keys: readonly Key[];
   private readonly themeButton: HTMLButtonElement;
-  private readonly events: HTMLSelectElement;
+  private readonly shown: Shown;
   private readonly panel = el('div', { class: 'panel', role: 'tabpanel' });
   private readonly body = el('div', { class: 'body' });
   private hashTimer: ReturnType<typeof setTimeout> | undefined;
@@ -69,11 +70,11 @@ export class App {
       { type: 'button', class: 'small', title: 'All keys', 'aria-label': 'All keys', onclick: () => this.help.toggle() },
       '?',
     );
-    this.header = new Header(this.page, [this.themeButton, helpButton]);
+    this.shown = new Shown(this.page);
+    this.header = new Header(this.page, [this.themeButton, helpButton], this.shown.element);
     this.overview = new Overview(this.page);
     this.threads = new Threads(this.page);
     this.search = new SearchBox(this.page, () => this.view.focus());
-    this.events = this.eventChoice();
     this.keys = this.pageKeys();
     this.help = new Help(this.keyGroups());
     this.build();
@@ -88,7 +89,7 @@ export class App {
     const { announcer, tooltip, menu } = this.page;
     const tabList = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' }, ...this.tabs);
     tabList.addEventListener('keydown', (e) => this.onTabKey(e));
-    const bar = el('div', { class: 'bar-row' }, this.threadsToggle(), tabList, this.events, this.search.element);
+    const bar = el('div', { class: 'bar-row' }, this.threadsToggle(), tabList, this.search.element);
     this.panel.append(...this.views.map((v) => v.element));
     this.body.append(this.threads.element, el('main', { class: 'main' }, bar, this.panel));
     this.host.replaceChildren(
@@ -119,16 +120,6 @@ export class App {
     button.setAttribute('aria-expanded', String(!hidden));
   }
 
-  private eventChoice(): HTMLSelectElement {
-    const { events } = this.recording;
-    const choose = () => this.store.set({ event: select.selectedIndex });
-    const select: HTMLSelectElement = el(
-      'select', { 'aria-label': 'Event', hidden: events.length < 2, onchange: choose },
-      ...events.map((e) => el('option', {}, printable(e.info.name))),
-    );
-    return select;
-  }
-
   private get view(): View {
     return this.views.find((v) => v.name === this.store.state.view) ?? this.views[0]!;
   }
@@ -147,11 +138,24 @@ export class App {
         keys: ['/'], label: '/', what: 'search; Esc clears it, Enter goes to the view',
         run: () => this.search.focus(),
       },
-      { keys: ['t'], label: 't', what: 'list of threads; Enter chooses, space adds', run: () => this.focusThreads() },
+      { keys: ['t'], label: 't', what: 'list of threads; Enter chooses, space adds, → opens', run: () => this.focusThreads() },
       { keys: ['T'], label: 'Shift t', what: 'all threads', run: () => store.set({ threads: null }) },
       { keys: ['w'], label: 'w', what: 'the whole time', run: () => store.set({ time: null }) },
+      ...this.shownKeys(),
       { keys: ['d'], label: 'd', what: 'system colours, light, dark', run: () => this.theme.next() },
       { keys: ['?'], label: '?', what: 'this list', run: () => this.help.toggle() },
+    ];
+  }
+
+  private shownKeys(): Key[] {
+    const { shown, recording } = this;
+    const native: Key = { keys: ['v'], label: 'v', what: 'native frames: all, leaf, none', run: () => shown.nextNative() };
+    const event: Key = { keys: ['e'], label: 'e', what: 'the next event', run: () => shown.nextEvent() };
+    const state: Key = { keys: ['s'], label: 's', what: 'all, running, waiting threads', run: () => shown.nextActivity() };
+    return [
+      ...(recording.events.length > 1 ? [event] : []),
+      ...(recording.events.some((e) => e.waiting) ? [state] : []),
+      native,
     ];
   }
 
@@ -217,7 +221,7 @@ export class App {
   private render(): void {
     const { state } = this.store;
     this.showView();
-    for (const part of [this.header, this.overview, this.threads, this.search, this.legend]) part.render(state);
+    for (const part of [this.header, this.shown, this.overview, this.threads, this.search, this.legend]) part.render(state);
     this.view.render(state);
     setText(this.themeButton, THEME_NAMES[this.theme.name]);
     this.keepHash();
@@ -230,7 +234,6 @@ export class App {
       this.tabs[i]!.setAttribute('aria-selected', String(v === view));
       this.tabs[i]!.tabIndex = v === view ? 0 : -1;
     });
-    this.events.selectedIndex = this.store.state.event;
     this.panel.setAttribute('aria-label', view.title);
     const { title } = this.recording.meta;
     document.title = `${printable(title) || 'recording'} – dnprof`;

@@ -4,7 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Answers, lowerBound } from '../src/model/answers.ts';
 import { KINDS } from '../src/model/kinds.ts';
-import { DURATION, frameOf, randomSamples, record, state, THREADS, type Sample } from './helpers.ts';
+import { findPools, MANY } from '../src/model/pools.ts';
+import type { Native } from '../src/data/trie.ts';
+import { random } from '../tools/sample.mjs';
+import {
+  DURATION, dump, expectedTree, frameOf, randomSamples, record, sorted, state, THREADS, type Sample,
+} from './helpers.ts';
 
 const sum = (samples: readonly Sample[]) => samples.reduce((n, s) => n + s.weight, 0);
 
@@ -90,6 +95,88 @@ for (let seed = 1; seed <= 4; seed++) {
     assert.equal(through(path), Math.max(...prefixes.map(through)));
   });
 }
+
+const managed = (name: string) => /^(A|B|System)\./.test(name);
+
+/** A stack as it is without native frames, or with those at its leaf alone. */
+function without(stack: readonly string[], native: Native): readonly string[] {
+  if (native === 'all') return stack;
+  const last = stack.map(managed).lastIndexOf(true);
+  const kept = stack.filter((name, i) => managed(name) || (native === 'leaf' && i > last));
+  return native === 'none' && kept.length === 0 && stack.length > 0 ? ['[native]'] : kept;
+}
+
+for (const native of ['leaf', 'none'] as const)
+  test(`stacks with native frames: ${native}`, () => {
+    const samples = randomSamples(21, 800);
+    const recording = record(samples);
+    const answers = new Answers(recording);
+    const shown = samples.map((x) => ({ ...x, stack: without(x.stack, native) }));
+    for (const patch of [{}, { threads: [1, 2] }, { search: 'e', only: true }, { search: 'b()', only: true }]) {
+      const s = state({ ...patch, native });
+      const expected = chosen(shown, s);
+      const stacks = expected.map((x) => ({ path: x.stack, weight: x.weight }));
+      assert.deepEqual(sorted(dump(recording, answers.tree(s, 'name'))), sorted(expectedTree('all', stacks)));
+      const { self, total } = answers.methods(s);
+      for (let f = 1; f < recording.frames; f++) {
+        const name = recording.name(f);
+        assert.equal(self[f], sum(expected.filter((x) => x.stack.at(-1) === name)), `self of ${name}`);
+        assert.equal(total[f], sum(expected.filter((x) => x.stack.includes(name))), `total of ${name}`);
+      }
+      const reversed = answers.tree({ ...s, reverse: true }, 'name');
+      assert.equal(reversed.total(0), sum(expected));
+    }
+    const bare = answers.matches(state({ native, search: '[native]' }))!;
+    assert.equal(bare.count, native === 'none' ? 1 : 0);
+  });
+
+test('threads that run and that wait, in every answer', () => {
+  const next = random(31);
+  const samples = randomSamples(32, 600).map((x) => ({ ...x, waiting: next() < 0.6 }));
+  const recording = record(samples);
+  const answers = new Answers(recording);
+  const ofState = (activity: string) => samples.filter((x) => activity === 'any' || x.waiting === (activity === 'waiting'));
+  for (const activity of ['any', 'running', 'waiting'] as const) {
+    const s = state({ activity, threads: [0, 2], time: { from: 100, to: 900 } });
+    const inTime = samples.filter((x) => x.time >= 100 && x.time < 900);
+    const expected = chosen(ofState(activity), s);
+    const { sum: all, waiting, byThread, waitingByThread } = answers.weights(s);
+    assert.equal(all, sum(expected));
+    assert.equal(waiting!.total[0], sum(expected.filter((x) => x.waiting)));
+    for (let t = 0; t < THREADS; t++) {
+      const own = inTime.filter((x) => x.thread === t);
+      assert.equal(byThread[t], sum(own));
+      assert.equal(waitingByThread![t], sum(own.filter((x) => x.waiting)));
+    }
+    const methods = answers.methods(s);
+    for (let f = 1; f < recording.frames; f++)
+      assert.equal(methods.waiting!.total[f], sum(expected.filter((x) => x.waiting && x.stack.includes(recording.name(f)))));
+    for (const reverse of [false, true]) {
+      const tree = answers.tree({ ...s, reverse }, 'weight');
+      assert.equal(tree.waiting(0), sum(expected.filter((x) => x.waiting)));
+      const first = tree.childCount(0) > 0 ? tree.firstChild(0) : -1;
+      const name = recording.name(tree.frame(first));
+      const below = expected.filter((x) => x.waiting && x.stack.at(reverse ? -1 : 0) === name);
+      assert.equal(tree.waiting(first), sum(below));
+    }
+    assert.equal(answers.histogram({ ...s, time: null }, 1).highest, sum(chosen(ofState(activity), { ...s, time: null })));
+  }
+});
+
+test('a state means nothing where the event does not know it', () => {
+  const samples = randomSamples(33);
+  const answers = new Answers(record(samples));
+  assert.equal(answers.weights(state({ activity: 'waiting' })).sum, sum(samples));
+  assert.equal(answers.weights(state()).waiting, null);
+});
+
+test('threads that are many alike are a pool', () => {
+  const thread = (name: string, process = 0) => ({ process, tid: 1, name, samples: 0, cpu_ns: 0 });
+  const workers = Array.from({ length: MANY }, (_, i) => thread(`Worker ${i * 7}`));
+  const others = Array.from({ length: MANY - 1 }, () => thread('.NET TP Worker'));
+  const pools = findPools([thread('Main'), ...workers, ...others, thread('.NET TP Worker', 1)]);
+  assert.deepEqual(pools, [{ name: 'Worker *', process: 0, members: workers.map((_, i) => i + 1) }]);
+});
 
 test('a bad regular expression matches nothing and says why', () => {
   const answers = new Answers(record(randomSamples(9)));

@@ -6,6 +6,7 @@ import { Recording } from '../src/data/recording.ts';
 import { Sections, padded } from '../src/data/decode.ts';
 import { INITIAL, type State } from '../src/model/selection.ts';
 import type { StackTree } from '../src/model/tree.ts';
+import { sectionsOf } from '../tools/encode.mjs';
 import { Builder, random, type SampleRecording } from '../tools/sample.mjs';
 
 export interface Sample {
@@ -14,32 +15,15 @@ export interface Sample {
   readonly weight: number;
   /** Names, root first. */
   readonly stack: readonly string[];
+  readonly waiting?: boolean;
 }
 
 export const THREADS = 4;
 export const DURATION = 1000;
 
-function sections(sample: SampleRecording) {
-  const [event] = sample.events;
-  const strings = new TextEncoder().encode(sample.strings.map((s) => `${s}\0`).join(''));
-  const list: [string, string, Uint8Array | Uint32Array][] = [
-    ['strings', 'utf8', strings],
-    ['frame.name', 'u32', sample.frameName],
-    ['frame.module', 'u32', sample.frameModule],
-    ['frame.kind', 'u8', sample.frameKind],
-    ['node.parent', 'u32', sample.nodeParent],
-    ['node.frame', 'u32', sample.nodeFrame],
-    ['cpu.time', 'u32', event!.time],
-    ['cpu.thread', 'u32', event!.thread],
-    ['cpu.node', 'u32', event!.node],
-    ['cpu.weight', 'u32', event!.weight],
-  ];
-  return list.map(([name, type, data]) => ({ name, type, data }));
-}
-
 /** A recording as the page has it, without the packing. */
 export function load(sample: SampleRecording, change: (name: string, data: Uint8Array | Uint32Array) => void = () => {}): Recording {
-  const list = sections(sample);
+  const list = sectionsOf(sample);
   const infos = list.map(({ name, type, data }) => ({ name, type, bytes: data.byteLength }));
   const buffer = new Uint8Array(infos.reduce((sum, i) => sum + padded(i.bytes), 0));
   let at = 0;
@@ -55,7 +39,7 @@ export function load(sample: SampleRecording, change: (name: string, data: Uint8
 
 export function record(samples: readonly Sample[]): Recording {
   const builder = new Builder();
-  for (const s of samples) builder.sample(s.time, s.thread, builder.stack(s.stack), s.weight);
+  for (const s of samples) builder.sample(s.time, s.thread, builder.stack(s.stack), s.weight, s.waiting ? 1 : 0);
   const threads = Array.from({ length: THREADS }, (_, t) => ({ process: 0, tid: 100 + t, name: `t${t}` }));
   return load(builder.finish({ threads, duration_ns: DURATION * 1000 }));
 }

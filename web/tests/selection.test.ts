@@ -6,7 +6,7 @@ import { fromHash, toHash } from '../src/model/hash.ts';
 import { INITIAL, Store } from '../src/model/selection.ts';
 import { tickStep } from '../src/ui/overview.ts';
 import { load, state } from './helpers.ts';
-import { random, shop } from '../tools/sample.mjs';
+import { random, server, shop } from '../tools/sample.mjs';
 
 const recording = load(shop());
 
@@ -35,11 +35,24 @@ test('turning the tree round drops a focus that means nothing in the other', () 
 test('an address brings back the same state', () => {
   const full = state({
     time: { from: 1234, to: 5_678_901 }, threads: [0, 2, 5], search: 'a&b=#%<', regex: true, only: true, reverse: true,
-    collapse: true, focus: [1, 40, 7], method: 12, view: 'methods', flames: true, order: 'name',
+    activity: 'running', native: 'leaf', collapse: true, focus: [1, 40, 7], method: 12, view: 'methods', flames: true, order: 'name',
   });
   assert.deepEqual(fromHash(`#${toHash(full, recording)}`, recording), full);
   assert.equal(toHash(state(), recording), '');
   assert.deepEqual(fromHash('', recording), INITIAL);
+});
+
+test('a page begins with what it was written with, and its address says only what is other', () => {
+  const sample = server();
+  const begun = load({ ...sample, meta: { ...sample.meta, begin: { event: 'wall', native: 'none', state: 'running' } } });
+  const first = fromHash('', begun);
+  assert.deepEqual([first.event, first.native, first.activity], [1, 'none', 'running']);
+  assert.equal(toHash(first, begun), '');
+  const other = { ...first, event: 0, native: 'all', activity: 'any' } as const;
+  assert.equal(toHash(other, begun), 'event=cpu&state=any&native=all');
+  assert.deepEqual(fromHash(toHash(other, begun), begun), other);
+  const odd = load({ ...sample, meta: { ...sample.meta, begin: { event: 'x', native: 7, state: 'asleep' } } });
+  assert.deepEqual(fromHash('native=some&state=', odd), INITIAL);
 });
 
 test('an address that does not fit is as if it were not there', () => {

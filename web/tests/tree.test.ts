@@ -140,7 +140,7 @@ test('a rectangle is found by any of its points, and nothing between two', () =>
 test('a picture expands only what it shows', () => {
   const tree = new Answers(wide).tree(state(), 'weight');
   layOut(tree, { from: 0, to: tree.total(0) }, 20, 0.5);
-  assert.ok(tree.size < wide.nodes / 10, `${tree.size} of ${wide.nodes}`);
+  assert.ok(tree.size < wide.trie.nodes / 10, `${tree.size} of ${wide.trie.nodes}`);
 });
 
 test('nothing selected is an empty layout', () => {

@@ -6,7 +6,7 @@ import { deflateRawSync } from 'node:zlib';
 const WIDTH = { u8: 1, u32: 4 };
 
 /** The arrays of the data block, in their order. */
-function sectionsOf(recording) {
+export function sectionsOf(recording) {
   const sections = [
     { name: 'strings', type: 'utf8', data: Buffer.from(recording.strings.map((s) => `${s}\0`).join('')) },
     { name: 'frame.name', type: 'u32', data: recording.frameName },
@@ -15,9 +15,11 @@ function sectionsOf(recording) {
     { name: 'node.parent', type: 'u32', data: recording.nodeParent },
     { name: 'node.frame', type: 'u32', data: recording.nodeFrame },
   ];
-  for (const event of recording.events)
+  for (const event of recording.events) {
     for (const column of ['time', 'thread', 'node', 'weight'])
       sections.push({ name: `${event.info.name}.${column}`, type: 'u32', data: event[column] });
+    if (event.waiting) sections.push({ name: `${event.info.name}.waiting`, type: 'u8', data: event.waiting });
+  }
   return [...sections, ...(recording.extra ?? [])];
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Writes a page with a recording made up for tests and for work on the page.
-//   node tools/make-sample-page.mjs [shop|large|hostile] [--out FILE] [--stacks N] [--rows N]
+//   node tools/make-sample-page.mjs [shop|server|large|hostile] [--out FILE] [--stacks N] [--rows N]
 
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { buildPage } from '../build.mjs';
 import { encode, fill } from './encode.mjs';
-import { hostile, large, shop } from './sample.mjs';
+import { hostile, large, server, shop } from './sample.mjs';
 
-const MAKERS = { shop, large, hostile };
+const MAKERS = { shop, server, large, hostile };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -96,27 +96,35 @@ export class Builder {
     return names.reduce((node, name) => this.child(node, this.frame(name)), 0);
   }
 
-  sample(time, thread, node, weight = 1) {
-    this.rows.push([time, thread, node, weight]);
+  sample(time, thread, node, weight = 1, waiting = 0, event = 0) {
+    (this.rows[event] ??= []).push([time, thread, node, weight, waiting]);
   }
 
-  finish(meta, info = {}) {
-    const rows = this.rows.sort((a, b) => a[0] - b[0]);
+  event(rows, threads, info) {
+    rows.sort((a, b) => a[0] - b[0]);
     const column = (i) => Uint32Array.from(rows, (r) => r[i]);
-    const samples = rows.reduce((sum, r) => sum + r[3], 0);
-    const threads = meta.threads.map((t) => ({ ...t, samples: 0, cpu_ns: 0 }));
-    for (const [, thread, , weight] of rows) {
-      threads[thread].samples += weight;
-      threads[thread].cpu_ns += weight * INTERVAL_NS;
-    }
-    const event = {
-      name: 'cpu', unit: 'samples', interval_ns: INTERVAL_NS, samples, lost: 0, truncated: 0,
-      unresolved: 0, failed: 0, rows: rows.length, note: 'perf cpu-clock', ...info,
+    const waits = rows.some((r) => r[4]);
+    const sum = (of) => rows.reduce((n, r) => n + (of(r) ? r[3] : 0), 0);
+    const made = {
+      name: 'cpu', unit: 'samples', source: 'perf cpu-clock', interval_ns: INTERVAL_NS, samples: sum(() => true), lost: 0,
+      lost_by: {}, truncated: 0, unresolved: 0, failed: 0, failures: {}, rows: rows.length, note: '', ...info,
     };
+    if (waits) made.waiting = sum((r) => r[4]);
+    for (const [, thread, , weight] of rows) threads[thread].samples += weight;
+    const columns = { time: column(0), thread: column(1), node: column(2), weight: column(3) };
+    return { info: made, ...columns, ...(waits && { waiting: Uint8Array.from(rows, (r) => r[4]) }) };
+  }
+
+  finish(meta, ...infos) {
+    const threads = meta.threads.map((t) => ({ cpu_ns: 0, ...t, samples: 0 }));
+    if (this.rows.length === 0) this.rows.push([]);
+    for (const [, thread, , weight] of this.rows[0]) threads[thread].cpu_ns += weight * INTERVAL_NS;
+    const events = this.rows.map((rows, e) => this.event(rows, threads, infos[e] ?? {}));
     return {
       meta: {
         version: 1, tool: 'dnprof 0.1.0', title: 'Shop.dll', start_unix_ns: '1763726400000000000',
-        duration_ns: 0, time_unit_ns: UNIT_NS, processes: [], problems: [], ...meta, threads, events: [event],
+        duration_ns: 0, time_unit_ns: UNIT_NS, processes: [], problems: [], ...meta, threads,
+        events: events.map((e) => e.info),
       },
       strings: this.strings,
       frameName: Uint32Array.from(this.frames, (f) => f.name),
@@ -124,7 +132,7 @@ export class Builder {
       frameKind: Uint8Array.from(this.frames, (f) => f.kind),
       nodeParent: Uint32Array.from(this.parents),
       nodeFrame: Uint32Array.from(this.nodeFrames),
-      events: [{ info: event, time: column(0), thread: column(1), node: column(2), weight: column(3) }],
+      events,
     };
   }
 }
@@ -230,6 +238,51 @@ export function shop({ seed = 7, meta = {}, info = {} } = {}) {
   );
 }
 
+const WAIT = ['libcoreclr.so!CorUnix::InternalWait(void*)', 'libc.so.6!pthread_cond_timedwait', '[k] futex_wait_queue'];
+const IDLE = [...POOL.slice(0, -1), 'System.Threading.LowLevelLifoSemaphore.WaitForSignal(Int32)', ...WAIT];
+const REQUEST = [...POOL, 'Web.Server.Handle(Request)'];
+const BIASED = 'safepoint-biased: threads are seen only where the runtime can stop them';
+
+/** A server with a pool of threads that mostly sleep: what its CPUs do, and what its threads do. */
+export function server({ seed = 5, workers = 24 } = {}) {
+  const next = random(seed);
+  const builder = new Builder();
+  const work = [
+    [5, [...REQUEST, 'Web.Pages.Render(Model)', 'System.Text.StringBuilder.Append(String)']],
+    [3, [...REQUEST, 'Web.Pages.Render(Model)', 'libcoreclr.so!JIT_New(CORINFO_CLASS_STRUCT_*)', 'Web.Model.Init()', 'System.Buffer.Memmove(Byte&, Byte&, UIntPtr)']],
+    [2, [...REQUEST, 'Web.Sql.Query(String)', 'Web.Sql.Parse(String)']],
+  ];
+  const waits = [
+    [6, [...REQUEST, 'Web.Sql.Query(String)', 'System.Net.Sockets.Socket.Receive(Byte[])', 'libSystem.Native.so!SystemNative_Receive', 'libc.so.6!recv', '[k] tcp_recvmsg']],
+    [1, [...REQUEST, 'Web.Cache.Get(String)', 'System.Threading.Monitor.Enter(Object)', ...WAIT]],
+  ];
+  const accept = [...MAIN.slice(0, -1), 'Web.Program.Main(String[])', 'Web.Server.Run()', 'System.Net.Sockets.Socket.Accept()', 'libSystem.Native.so!SystemNative_Accept', 'libc.so.6!accept'];
+  const gc = [...GC, 'libc.so.6!pthread_cond_wait', '[k] futex_wait_queue'];
+  const wall = (ms, thread, stack, waiting) => builder.sample(ms * 1000, thread, builder.stack(stack), 1, waiting, 1);
+  for (let ms = 0; ms < 4000; ms += 10) {
+    wall(ms, 0, accept, 1);
+    wall(ms, 1, gc, 1);
+    for (let w = 0; w < workers; w++) {
+      const share = w < 3 ? 0.45 : 0.01;
+      const [chance, stack] = [next(), pick(work, next)];
+      if (chance < share) {
+        wall(ms, 2 + w, stack, 0);
+        for (let k = 0; k < 10; k++) builder.sample((ms + k) * 1000, 2 + w, builder.stack(stack));
+      } else wall(ms, 2 + w, chance < share * 1.6 ? pick(waits, next) : IDLE, 1);
+    }
+  }
+  const threads = [{ name: 'Main' }, { name: '.NET BGC' }, ...Array.from({ length: workers }, () => ({ name: '.NET TP Worker' }))];
+  return builder.finish(
+    {
+      title: 'Web.dll', duration_ns: 4e9,
+      processes: [{ pid: 5120, name: 'dotnet Web.dll', command: ['dotnet', 'Web.dll'], runtime: '10.0.12', start_ns: 0, duration_ns: 4e9 }],
+      threads: threads.map((t, i) => ({ process: 0, tid: 5120 + i, ...t })),
+    },
+    {},
+    { name: 'wall', source: 'clock', interval_ns: 10 * INTERVAL_NS, note: BIASED, failed: 5, failures: { moved: 3, norule: 2 }, lost: 2, lost_by: { 'buffer full': 2 } },
+  );
+}
+
 const SYLLABLES = ['Order', 'Cache', 'Token', 'Graph', 'Batch', 'Route', 'Query', 'Price', 'Stream', 'Index', 'Parser', 'Writer', 'Policy', 'Event'];
 const VERBS = ['Get', 'Read', 'Apply', 'Visit', 'Merge', 'Resolve', 'Compute', 'Write', 'Try', 'Move'];
 
@@ -243,8 +296,8 @@ function methodName(i, next) {
   return `${root}.${word()}${word()}<System.${word()}>.${verb}${word()}${i}(System.String, ${root}.${word()}&)`;
 }
 
-/** A recording of `rows` samples in about `stacks` distinct stacks, on `threads` threads. */
-export function large({ stacks = 200_000, rows = 1_000_000, threads = 64, methods = 20_000, seed = 11 } = {}) {
+/** A recording of `rows` samples in about `stacks` distinct stacks, on `threads` threads; a part of them waits. */
+export function large({ stacks = 200_000, rows = 1_000_000, threads = 64, methods = 20_000, waits = 0, seed = 11 } = {}) {
   const next = random(seed);
   const builder = new Builder();
   const frames = Array.from({ length: methods }, (_, i) => builder.frame(methodName(i, next)));
@@ -264,7 +317,8 @@ export function large({ stacks = 200_000, rows = 1_000_000, threads = 64, method
   const step = 60e6 / rows;
   for (let i = 0; i < rows; i++) {
     const leaf = i < stacks ? leaves[i] : leaves[Math.floor(next() ** 2 * stacks)];
-    builder.sample(Math.floor(i * step), Math.floor(next() ** 2 * threads), leaf);
+    const thread = Math.floor(next() ** 2 * threads);
+    builder.sample(Math.floor(i * step), thread, leaf, 1, waits > 0 && next() < waits ? 1 : 0);
   }
   return builder.finish({
     title: 'large', duration_ns: 60e9,
@@ -291,5 +345,5 @@ export function hostile() {
     title: HOSTILE[0], duration_ns: 2e9, problems: [HOSTILE[0], HOSTILE[1]],
     processes: [{ pid: 1, name: HOSTILE[0], command: ['dotnet', ...HOSTILE], runtime: HOSTILE[1], start_ns: 0, duration_ns: 1 }],
     threads: [{ process: 0, tid: 1, name: HOSTILE[0] }, { process: 0, tid: 2, name: HOSTILE[2] }],
-  }, { lost: 12, note: HOSTILE[0] });
+  }, { lost: 12, lost_by: { [HOSTILE[1]]: 12 }, note: HOSTILE[0], source: HOSTILE[2], failures: { [HOSTILE[0]]: 3 } });
 }

@@ -23,15 +23,23 @@ export interface ThreadInfo {
   cpu_ns: number;
 }
 
+/** So many of them, by what they are called. */
+export type Reasons = readonly (readonly [string, number])[];
+
 export interface EventInfo {
   name: string;
   unit: string;
+  source: string;
   interval_ns: number;
   samples: number;
+  /** Of them those whose thread did not run. */
+  waiting: number;
   lost: number;
+  lost_by: Reasons;
   truncated: number;
   unresolved: number;
   failed: number;
+  failures: Reasons;
   rows: number;
   note: string;
 }
@@ -41,6 +49,13 @@ export interface SectionInfo {
   type: string;
   bytes?: number;
   count?: number;
+}
+
+/** What the page shows first. */
+export interface Beginning {
+  event: string;
+  native: string;
+  state: string;
 }
 
 export interface Meta {
@@ -53,6 +68,7 @@ export interface Meta {
   processes: ProcessInfo[];
   threads: ThreadInfo[];
   events: EventInfo[];
+  begin: Beginning;
   problems: string[];
   sections: SectionInfo[];
 }
@@ -67,6 +83,8 @@ const num = (o: Json, key: string) => {
 };
 const list = (o: Json, key: string): unknown[] => (Array.isArray(o[key]) ? (o[key] as unknown[]) : []);
 const objects = (o: Json, key: string) => list(o, key).filter(isObject);
+const reasons = (o: Json, key: string): Reasons =>
+  isObject(o[key]) ? Object.keys(o[key] as Json).map((name) => [name, num(o[key] as Json, name)] as const) : [];
 const texts = (o: Json, key: string) => list(o, key).filter((v) => typeof v === 'string') as string[];
 
 /** Reads the block; what is missing gets an empty value, what is unknown is ignored. */
@@ -84,6 +102,7 @@ export function parseMeta(source: string): Meta {
       `This page holds a recording of version ${version}, but its program reads version ${META_VERSION}. ` +
         'Export the recording again with one version of dnprof.',
     );
+  const begin = isObject(raw['begin']) ? raw['begin'] : {};
   const meta: Meta = {
     version,
     tool: text(raw, 'tool'),
@@ -109,15 +128,20 @@ export function parseMeta(source: string): Meta {
     events: objects(raw, 'events').map((e) => ({
       name: text(e, 'name'),
       unit: text(e, 'unit'),
+      source: text(e, 'source'),
       interval_ns: num(e, 'interval_ns'),
       samples: num(e, 'samples'),
+      waiting: num(e, 'waiting'),
       lost: num(e, 'lost'),
+      lost_by: reasons(e, 'lost_by'),
       truncated: num(e, 'truncated'),
       unresolved: num(e, 'unresolved'),
       failed: num(e, 'failed'),
+      failures: reasons(e, 'failures'),
       rows: num(e, 'rows'),
       note: text(e, 'note'),
     })),
+    begin: { event: text(begin, 'event'), native: text(begin, 'native'), state: text(begin, 'state') },
     problems: texts(raw, 'problems'),
     sections: objects(raw, 'sections').map((s) => {
       const section: SectionInfo = { name: text(s, 'name'), type: text(s, 'type') };

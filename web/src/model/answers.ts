@@ -2,25 +2,33 @@
 // From a selection to numbers, by linear passes over the samples and the trie. Each answer is kept
 // until something it depends on changes.
 
-import { ROOT, type EventRows, type Recording } from '../data/recording.ts';
+import type { EventRows, Recording } from '../data/recording.ts';
+import { ROOT, type Shown, type Trie } from '../data/trie.ts';
 import { KINDS } from './kinds.ts';
 import { findFrames, type Matches } from './search.ts';
 import type { Order, Selection, TimeRange } from './selection.ts';
 import { calleesOf, callersOf, forward, reversed, type StackTree } from './tree.ts';
 
-export interface Weights {
-  /** Samples whose leaf is this node, and those that went through it. */
+/** By node: samples whose leaf it is, and those that went through it. */
+export interface Sums {
   readonly self: Float64Array;
   readonly total: Float64Array;
-  readonly sum: number;
-  /** In the time range, of every thread, also those not chosen. */
-  readonly byThread: Float64Array;
 }
 
-export interface Methods {
-  readonly self: Float64Array;
-  /** A sample counts once for a method, however often that is on its stack. */
-  readonly total: Float64Array;
+export interface Weights extends Sums {
+  /** Whose nodes they are. */
+  readonly trie: Trie;
+  readonly sum: number;
+  /** Of all these the samples whose thread did not run; null where that is not known. */
+  readonly waiting: Sums | null;
+  /** In the time range, of every thread and state, also those not chosen. */
+  readonly byThread: Float64Array;
+  readonly waitingByThread: Float64Array | null;
+}
+
+/** By frame. A sample counts once for a method's total, however often that is on its stack. */
+export interface Methods extends Sums {
+  readonly waiting: Sums | null;
 }
 
 export interface Histogram {
@@ -66,7 +74,40 @@ const timeKey = (time: TimeRange | null) => (time ? `${time.from}-${time.to}` : 
 const threadsKey = (threads: readonly number[] | null) => (threads ? threads.join() : '*');
 const searchKey = (s: Selection) => `${s.regex ? 'r' : 't'}${s.search}`;
 const onlyKey = (s: Selection) => (s.only ? searchKey(s) : '');
-const weightsKey = (s: Selection) => `${s.event}|${timeKey(s.time)}|${threadsKey(s.threads)}|${onlyKey(s)}`;
+/** What is counted, but for the time. */
+const samplesKey = (s: Selection) => `${s.event}|${threadsKey(s.threads)}|${s.activity}|${s.native}`;
+const weightsKey = (s: Selection) => `${samplesKey(s)}|${timeKey(s.time)}|${onlyKey(s)}`;
+const sums = (n: number): Sums => ({ self: new Float64Array(n), total: new Float64Array(n) });
+
+/** Which samples of an event are wanted, by their place in its columns. */
+class Wanted {
+  private readonly threads: Uint8Array | null;
+  private readonly waiting: Uint8Array | null;
+  private readonly state: number;
+
+  constructor(
+    private readonly rows: EventRows,
+    s: Selection,
+    threads: number,
+    /** 1 for each node of the trie whose samples are wanted; null: all. */
+    private readonly keep: Uint8Array | null,
+  ) {
+    this.threads = s.threads && new Uint8Array(threads);
+    for (const t of s.threads ?? []) this.threads![t] = 1;
+    this.waiting = s.activity === 'any' ? null : rows.waiting;
+    this.state = s.activity === 'waiting' ? 1 : 0;
+  }
+
+  /** Apart from its thread and state. */
+  stack(node: number): boolean {
+    return this.keep === null || this.keep[node] === 1;
+  }
+
+  thread(i: number): boolean {
+    if (this.waiting !== null && this.waiting[i] !== this.state) return false;
+    return this.threads === null || this.threads[this.rows.thread[i]!] === 1;
+  }
+}
 
 export class Answers {
   private readonly keptMatches = new Kept<Matches | null>();
@@ -86,18 +127,23 @@ export class Answers {
     return this.recording.events[s.event]!;
   }
 
+  shown(s: Selection): Shown {
+    return this.recording.shown(s.native);
+  }
+
   matches(s: Selection): Matches | null {
-    return this.keptMatches.get(searchKey(s), () => findFrames(this.recording, s.search, s.regex));
+    const bare = s.native === 'none';
+    return this.keptMatches.get(`${bare}|${searchKey(s)}`, () => findFrames(this.recording, s.search, s.regex, bare));
   }
 
   private under(s: Selection): Under | null {
     const matches = this.matches(s);
-    return this.keptUnder.get(searchKey(s), () => matches && this.markUnder(matches.frames));
+    const { trie } = this.shown(s);
+    return this.keptUnder.get(`${s.native}|${searchKey(s)}`, () => matches && this.markUnder(trie, matches.frames));
   }
 
-  private markUnder(matching: Uint8Array): Under {
-    const { parent, frame } = this.recording;
-    const nodes = new Uint8Array(this.recording.nodes);
+  private markUnder({ parent, frame, nodes: count }: Trie, matching: Uint8Array): Under {
+    const nodes = new Uint8Array(count);
     const tops: number[] = [];
     for (let n = 1; n < nodes.length; n++) {
       if (nodes[parent[n]!] === 1) nodes[n] = 1;
@@ -109,11 +155,12 @@ export class Answers {
     return { nodes, tops };
   }
 
-  private threadMask(s: Selection): Uint8Array | null {
-    if (!s.threads) return null;
-    const mask = new Uint8Array(this.recording.meta.threads.length);
-    for (const t of s.threads) mask[t] = 1;
-    return mask;
+  private wanted(s: Selection, keep: Uint8Array | null): Wanted {
+    return new Wanted(this.rows(s), s, this.recording.meta.threads.length, keep);
+  }
+
+  private wantedNow(s: Selection): Wanted {
+    return this.wanted(s, s.only ? (this.under(s)?.nodes ?? null) : null);
   }
 
   weights(s: Selection): Weights {
@@ -121,35 +168,42 @@ export class Answers {
   }
 
   private countWeights(s: Selection): Weights {
-    const { nodes, parent, meta } = this.recording;
-    const { time, thread, node, weight } = this.rows(s);
-    const self = new Float64Array(nodes);
-    const byThread = new Float64Array(meta.threads.length);
-    const mask = this.threadMask(s);
-    const keep = s.only ? (this.under(s)?.nodes ?? null) : null;
+    const { trie, place } = this.shown(s);
+    const { time, thread, node, weight, waiting: didNotRun } = this.rows(s);
+    const all = sums(trie.nodes);
+    const waiting = didNotRun && sums(trie.nodes);
+    const byThread = new Float64Array(this.recording.meta.threads.length);
+    const waitingByThread = didNotRun && new Float64Array(byThread.length);
+    const wanted = this.wantedNow(s);
     const first = s.time ? lowerBound(time, s.time.from) : 0;
     const end = s.time ? lowerBound(time, s.time.to) : time.length;
     for (let i = first; i < end; i++) {
-      const n = node[i]!;
-      if (keep && keep[n] === 0) continue;
-      const t = thread[i]!;
-      byThread[t]! += weight[i]!;
-      if (mask && mask[t] === 0) continue;
-      self[n]! += weight[i]!;
+      const n = place === null ? node[i]! : place[node[i]!]!;
+      if (!wanted.stack(n)) continue;
+      const waits = didNotRun !== null && didNotRun[i] === 1;
+      byThread[thread[i]!]! += weight[i]!;
+      if (waits) waitingByThread![thread[i]!]! += weight[i]!;
+      if (!wanted.thread(i)) continue;
+      all.self[n]! += weight[i]!;
+      if (waits) waiting!.self[n]! += weight[i]!;
     }
-    const total = self.slice();
-    for (let n = nodes - 1; n > ROOT; n--) total[parent[n]!]! += total[n]!;
-    return { self, total, sum: total[ROOT]!, byThread };
+    for (const { self, total } of waiting ? [all, waiting] : [all]) {
+      total.set(self);
+      for (let n = trie.nodes - 1; n > ROOT; n--) total[trie.parent[n]!]! += total[n]!;
+    }
+    return { ...all, trie, sum: all.total[ROOT]!, waiting, byThread, waitingByThread };
   }
 
   methods(s: Selection): Methods {
-    return this.keptMethods.get(weightsKey(s), () => this.countMethods(s));
+    return this.keptMethods.get(weightsKey(s), () => {
+      const weights = this.weights(s);
+      const { trie, waiting } = weights;
+      return { ...this.byFrame(trie, weights), waiting: waiting && this.byFrame(trie, waiting) };
+    });
   }
 
-  private countMethods(s: Selection): Methods {
-    const { nodes, frames, frame, outermost } = this.recording;
-    const { self, total } = this.weights(s);
-    const methods = { self: new Float64Array(frames), total: new Float64Array(frames) };
+  private byFrame({ nodes, frame, outermost }: Trie, { self, total }: Sums): Sums {
+    const methods = sums(this.recording.frames);
     for (let n = 0; n < nodes; n++) {
       if (total[n] === 0) continue;
       const f = frame[n]!;
@@ -168,8 +222,9 @@ export class Answers {
   /** Samples by kind of their leaf. */
   kinds(s: Selection): Float64Array {
     return this.keptKinds.get(weightsKey(s), () => {
-      const { nodes, frame, frameKind } = this.recording;
-      const { self } = this.weights(s);
+      const { frameKind } = this.recording;
+      const { self, trie } = this.weights(s);
+      const { nodes, frame } = trie;
       const kinds = new Float64Array(KINDS.length);
       for (let n = 0; n < nodes; n++) if (self[n] !== 0) kinds[frameKind[frame[n]!]!]! += self[n]!;
       return kinds;
@@ -200,8 +255,8 @@ export class Answers {
 
   /** The place of a method where most samples are: the frames from the root to it. */
   heaviestStack(s: Selection, method: number): number[] {
-    const { nodes, frame } = this.recording;
-    const { total } = this.weights(s);
+    const { total, trie } = this.weights(s);
+    const { nodes, frame } = trie;
     let best = ROOT;
     let most = 0;
     for (let n = 1; n < nodes; n++)
@@ -209,7 +264,7 @@ export class Answers {
         best = n;
         most = total[n]!;
       }
-    const stack = this.recording.stack(best);
+    const stack = trie.stack(best);
     return s.collapse ? stack.filter((f, i) => f !== stack[i - 1]) : stack;
   }
 
@@ -223,33 +278,33 @@ export class Answers {
 
   /** Samples over all of the time, of the chosen threads. */
   histogram(s: Selection, bins: number): Histogram {
-    const key = `${s.event}|${threadsKey(s.threads)}|${onlyKey(s)}|${bins}`;
+    const key = `${samplesKey(s)}|${onlyKey(s)}|${bins}`;
     return this.keptHistogram.get(key, () => this.countHistogram(s, bins));
   }
 
   private countHistogram(s: Selection, bins: number): Histogram {
-    const { frame, frameKind } = this.recording;
-    const { time, thread, node, weight } = this.rows(s);
+    const { frameKind } = this.recording;
+    const { trie, place } = this.shown(s);
+    const { time, node, weight } = this.rows(s);
     const values = new Float64Array(bins * KINDS.length);
-    const sums = new Float64Array(bins);
-    const mask = this.threadMask(s);
-    const keep = s.only ? (this.under(s)?.nodes ?? null) : null;
+    const heights = new Float64Array(bins);
+    const wanted = this.wantedNow(s);
     const scale = bins / this.duration(s);
     let highest = 0;
     for (let i = 0; i < time.length; i++) {
-      const n = node[i]!;
-      if ((mask && mask[thread[i]!] === 0) || (keep && keep[n] === 0)) continue;
+      const n = place === null ? node[i]! : place[node[i]!]!;
+      if (!wanted.thread(i) || !wanted.stack(n)) continue;
       const bin = Math.floor(time[i]! * scale);
-      values[bin * KINDS.length + frameKind[frame[n]!]!]! += weight[i]!;
-      sums[bin]! += weight[i]!;
-      if (sums[bin]! > highest) highest = sums[bin]!;
+      values[bin * KINDS.length + frameKind[trie.frame[n]!]!]! += weight[i]!;
+      heights[bin]! += weight[i]!;
+      if (heights[bin]! > highest) highest = heights[bin]!;
     }
     return { bins, values, highest };
   }
 
   /** Of the samples in each bin of the histogram those whose stack has a match; null without a search. */
   matchedHistogram(s: Selection, bins: number): Float64Array | null {
-    const key = `${s.event}|${threadsKey(s.threads)}|${searchKey(s)}|${bins}`;
+    const key = `${samplesKey(s)}|${searchKey(s)}|${bins}`;
     return this.keptMatchedHistogram.get(key, () => {
       const under = this.under(s);
       return under && this.countMatched(s, bins, under.nodes);
@@ -257,12 +312,14 @@ export class Answers {
   }
 
   private countMatched(s: Selection, bins: number, under: Uint8Array): Float64Array {
-    const { time, thread, node, weight } = this.rows(s);
-    const sums = new Float64Array(bins);
-    const mask = this.threadMask(s);
+    const { place } = this.shown(s);
+    const { time, node, weight } = this.rows(s);
+    const heights = new Float64Array(bins);
+    const wanted = this.wanted(s, under);
     const scale = bins / this.duration(s);
     for (let i = 0; i < time.length; i++)
-      if (under[node[i]!] === 1 && (!mask || mask[thread[i]!] === 1)) sums[Math.floor(time[i]! * scale)]! += weight[i]!;
-    return sums;
+      if (wanted.thread(i) && wanted.stack(place === null ? node[i]! : place[node[i]!]!))
+        heights[Math.floor(time[i]! * scale)]! += weight[i]!;
+    return heights;
   }
 }

@@ -41,6 +41,9 @@ export const amount = (n: number, event: EventInfo) =>
 export const sampledTime = (n: number, event: EventInfo) =>
   event.unit === 'samples' && event.interval_ns > 0 ? duration(n * event.interval_ns) : '';
 
+/** The same, or how many samples it is. */
+export const statedTime = (n: number, event: EventInfo) => sampledTime(n, event) || count(n);
+
 export function date(unix_ns: string): string {
   const ms = Number(unix_ns) / 1e6;
   const when = new Date(ms);

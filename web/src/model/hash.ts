@@ -2,7 +2,8 @@
 // The state of the page as the part of its address after '#', so that a link or a reload brings it back.
 
 import type { Recording } from '../data/recording.ts';
-import { INITIAL, type State, type TimeRange } from './selection.ts';
+import { NATIVES } from '../data/trie.ts';
+import { ACTIVITIES, INITIAL, initial, type State, type TimeRange } from './selection.ts';
 
 const DEEPEST_FOCUS = 2000;
 
@@ -13,11 +14,14 @@ function milliseconds(time: TimeRange | null, unit_ns: number): string | null {
 }
 
 export function toHash(state: State, recording: Recording): string {
+  const begin = initial(recording);
   const parts: [string, string | null][] = [
     ['view', state.view === INITIAL.view ? null : state.view],
-    ['event', state.event === 0 ? null : recording.events[state.event]!.info.name],
+    ['event', state.event === begin.event ? null : recording.events[state.event]!.info.name],
     ['ms', milliseconds(state.time, recording.meta.time_unit_ns)],
     ['threads', state.threads && state.threads.join('.')],
+    ['state', state.activity === begin.activity ? null : state.activity],
+    ['native', state.native === begin.native ? null : state.native],
     ['q', state.search || null],
     ['regex', flag(state.regex)],
     ['only', flag(state.only)],
@@ -53,13 +57,16 @@ function parseThreads(text: string | null, count: number): number[] | null {
 /** What cannot be read, or does not fit this recording, is as if it were not there. */
 export function fromHash(hash: string, recording: Recording): State {
   const query = new URLSearchParams(hash.replace(/^#/, ''));
+  const begin = initial(recording);
   const event = recording.events.findIndex((e) => e.info.name === query.get('event'));
   const focus = indices(query.get('focus') ?? '', 36, recording.frames) ?? [];
   const method = indices(query.get('method') ?? '', 10, recording.frames);
   return {
-    event: Math.max(0, event),
+    event: event < 0 ? begin.event : event,
     time: parseTime(query.get('ms'), recording.meta.time_unit_ns),
     threads: parseThreads(query.get('threads'), recording.meta.threads.length),
+    activity: ACTIVITIES.find((a) => a === query.get('state')) ?? begin.activity,
+    native: NATIVES.find((n) => n === query.get('native')) ?? begin.native,
     search: query.get('q') ?? '',
     regex: query.get('regex') === '1',
     only: query.get('only') === '1',

@@ -13,8 +13,11 @@ export interface Matches {
 
 export const escapeRegex = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
-/** null when nothing is searched for. Frame 0 stands for everything and never matches. */
-export function findFrames(recording: Recording, text: string, regex: boolean): Matches | null {
+/**
+ * null when nothing is searched for. Frame 0 stands for everything and never matches, nor does the one
+ * for native frames that are left out, where none are.
+ */
+export function findFrames(recording: Recording, text: string, regex: boolean, bare: boolean): Matches | null {
   if (text === '') return null;
   const frames = new Uint8Array(recording.frames);
   let pattern: RegExp;
@@ -24,6 +27,7 @@ export function findFrames(recording: Recording, text: string, regex: boolean): 
     return { frames, count: 0, error: error instanceof Error ? error.message : String(error) };
   }
   let count = 0;
-  for (let f = 1; f < frames.length; f++) if (pattern.test(recording.name(f))) count += frames[f] = 1;
+  const end = bare ? frames.length : recording.bare;
+  for (let f = 1; f < end; f++) if (pattern.test(recording.name(f))) count += frames[f] = 1;
   return { frames, count, error: null };
 }

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What the user looks at: one selection, which all views share, and how it is shown.
 
+import type { Recording } from '../data/recording.ts';
+import { NATIVES, type Native } from '../data/trie.ts';
+
+/** Samples of which threads: of those that ran, those that waited, or all. */
+export type Activity = 'any' | 'running' | 'waiting';
+
+export const ACTIVITIES: readonly Activity[] = ['any', 'running', 'waiting'];
+
 /** A part of the recording, in its units of time since its start: from ≤ t < to. */
 export interface TimeRange {
   readonly from: number;
@@ -14,6 +22,9 @@ export interface Selection {
   readonly time: TimeRange | null;
   /** Indices of threads, ascending; null: all of them. */
   readonly threads: readonly number[] | null;
+  /** Means something where the event knows it, and nothing elsewhere. */
+  readonly activity: Activity;
+  readonly native: Native;
   /** Part of a name, or a regular expression. */
   readonly search: string;
   readonly regex: boolean;
@@ -42,6 +53,8 @@ export const INITIAL: State = {
   event: 0,
   time: null,
   threads: null,
+  activity: 'any',
+  native: 'all',
   search: '',
   regex: false,
   only: false,
@@ -53,6 +66,18 @@ export const INITIAL: State = {
   flames: false,
   order: 'weight',
 };
+
+/** What a page shows first. */
+export function initial(recording: Recording): State {
+  const { begin } = recording.meta;
+  const event = recording.events.findIndex((e) => e.info.name === begin.event);
+  return {
+    ...INITIAL,
+    event: Math.max(0, event),
+    activity: ACTIVITIES.find((a) => a === begin.state) ?? INITIAL.activity,
+    native: NATIVES.find((n) => n === begin.native) ?? INITIAL.native,
+  };
+}
 
 type Listener = (state: State) => void;
 

@@ -7,12 +7,19 @@
 // grouped by frame. A node is expanded when somebody first looks at its children, so that a picture
 // costs what is visible in it and not what was recorded.
 
-import { ROOT, type Recording } from '../data/recording.ts';
+import type { Recording } from '../data/recording.ts';
+import { ROOT, type Trie } from '../data/trie.ts';
 import type { Order } from './selection.ts';
 
-interface Counts {
+interface Sums {
   readonly self: Float64Array;
   readonly total: Float64Array;
+}
+
+interface Counts extends Sums {
+  readonly trie: Trie;
+  /** The part of them that waited, where that is known. */
+  readonly waiting: Sums | null;
 }
 
 /** Numbers in a typed array that grows. */
@@ -54,21 +61,23 @@ const UNORDERED_BELOW = 1 / 20_000;
 class Found {
   readonly place = new Column(new Uint32Array(1024));
   readonly weight = floats();
+  readonly waiting = floats();
 
   clear(): void {
-    this.place.length = this.weight.length = 0;
+    this.place.length = this.weight.length = this.waiting.length = 0;
   }
 
-  add(place: number, weight: number): void {
+  add(place: number, weight: number, waiting: number): void {
     this.place.push(place);
     this.weight.push(weight);
+    this.waiting.push(waiting);
   }
 }
 
 /** Which way a tree goes from a place. */
 interface Step {
   /** Calls found.add for each neighbour of `place`, and returns the weight that ends there. */
-  from(place: number, weight: number, found: Found): number;
+  from(place: number, weight: number, waiting: number, found: Found): number;
 }
 
 /** Towards the leaves: a place is a trie node and weighs its total. */
@@ -76,14 +85,13 @@ class ToCallees implements Step {
   private readonly open: number[] = [];
 
   constructor(
-    private readonly recording: Recording,
     private readonly counts: Counts,
     private readonly collapse: boolean,
   ) {}
 
-  from(place: number, _weight: number, found: Found): number {
-    const { firstChild, nextSibling, frame } = this.recording;
-    const { self, total } = this.counts;
+  from(place: number, _weight: number, _waiting: number, found: Found): number {
+    const { self, total, waiting, trie } = this.counts;
+    const { firstChild, nextSibling, frame } = trie;
     let ended = 0;
     this.open.push(place);
     while (this.open.length > 0) {
@@ -92,7 +100,7 @@ class ToCallees implements Step {
       for (let c = firstChild[n]!; c !== 0; c = nextSibling[c]!) {
         if (total[c] === 0) continue;
         if (this.collapse && frame[c] === frame[place]) this.open.push(c);
-        else found.add(c, total[c]!);
+        else found.add(c, total[c]!, waiting ? waiting.total[c]! : 0);
       }
     }
     return ended;
@@ -102,16 +110,16 @@ class ToCallees implements Step {
 /** Towards the threads' starts: a place is a trie node with the weight of the samples that came this way. */
 class ToCallers implements Step {
   constructor(
-    private readonly recording: Recording,
+    private readonly trie: Trie,
     private readonly collapse: boolean,
   ) {}
 
-  from(place: number, weight: number, found: Found): number {
-    const { parent, frame } = this.recording;
+  from(place: number, weight: number, waiting: number, found: Found): number {
+    const { parent, frame } = this.trie;
     let n = parent[place]!;
     if (this.collapse) while (n !== ROOT && frame[n] === frame[place]) n = parent[n]!;
     if (n === ROOT) return weight;
-    found.add(n, weight);
+    found.add(n, weight, waiting);
     return 0;
   }
 }
@@ -125,17 +133,20 @@ export class StackTree {
   private readonly xs = floats();
   private readonly totals = floats();
   private readonly ends = floats();
+  private readonly waitings = floats();
   /** Places of a node: entries[entryStart .. entryStart + entryCount). */
   private readonly entryStart = ints();
   private readonly entryCount = ints();
   private readonly entryPlace = new Column(new Uint32Array(1024));
   private readonly entryWeight = floats();
+  private readonly entryWaiting = floats();
 
   private readonly found = new Found();
   private readonly slot: Int32Array;
 
   constructor(
     private readonly recording: Recording,
+    private readonly trie: Trie,
     private readonly step: Step,
     private readonly order: Order,
     rootFrame: number,
@@ -146,13 +157,15 @@ export class StackTree {
     this.slot = new Int32Array(recording.frames).fill(-1);
     this.addNode(rootFrame, -1, 0, 0);
     rootPlaces(this.found);
-    const { place, weight } = this.found;
+    const { place, weight, waiting } = this.found;
     this.entryStart.values[0] = this.claimEntries(place.length);
     this.entryCount.values[0] = place.length;
     for (let i = 0; i < place.length; i++) {
       this.entryPlace.values[i] = place.values[i]!;
       this.entryWeight.values[i] = weight.values[i]!;
+      this.entryWaiting.values[i] = waiting.values[i]!;
       this.totals.values[0]! += weight.values[i]!;
+      this.waitings.values[0]! += waiting.values[i]!;
     }
   }
 
@@ -164,12 +177,14 @@ export class StackTree {
     this.xs.push(x);
     this.totals.push(total);
     this.ends.push(0);
+    this.waitings.push(0);
     this.entryStart.push(0);
     this.entryCount.push(0);
   }
 
   private claimEntries(count: number): number {
     this.entryWeight.claim(count);
+    this.entryWaiting.claim(count);
     return this.entryPlace.claim(count);
   }
 
@@ -192,6 +207,11 @@ export class StackTree {
 
   total(node: number): number {
     return this.totals.values[node]!;
+  }
+
+  /** The part of the total whose threads did not run. */
+  waiting(node: number): number {
+    return this.waitings.values[node]!;
   }
 
   /** The weight that goes on to no child: the method's own, or stacks that start here. */
@@ -248,16 +268,17 @@ export class StackTree {
     for (let i = start; i < end; i++) {
       const place = this.entryPlace.values[i]!;
       const weight = this.entryWeight.values[i]!;
-      if (this.bracket && node === 0) found.add(place, weight);
-      else this.ends.values[node]! += this.step.from(place, weight, found);
+      const waiting = this.entryWaiting.values[i]!;
+      if (this.bracket && node === 0) found.add(place, weight, waiting);
+      else this.ends.values[node]! += this.step.from(place, weight, waiting, found);
     }
     this.group(node);
   }
 
   /** Makes the children of a node from what was found next to its places. */
   private group(node: number): void {
-    const { place, weight } = this.found;
-    const { frame } = this.recording;
+    const { place, weight, waiting } = this.found;
+    const { frame } = this.trie;
     const { slot } = this;
     const groups: number[] = [];
     const totals: number[] = [];
@@ -279,8 +300,9 @@ export class StackTree {
     let at = this.claimEntries(place.length);
     let x = this.x(node);
     const cursor = new Int32Array(groups.length);
+    const children = new Int32Array(groups.length);
     for (const g of order) {
-      const child = this.size;
+      const child = (children[g] = this.size);
       this.addNode(groups[g]!, node, x, totals[g]!);
       this.entryStart.values[child] = cursor[g] = at;
       this.entryCount.values[child] = counts[g]!;
@@ -288,9 +310,12 @@ export class StackTree {
       x += totals[g]!;
     }
     for (let i = 0; i < place.length; i++) {
-      const to = cursor[slot[frame[place.values[i]!]!]!]!++;
+      const group = slot[frame[place.values[i]!]!]!;
+      const to = cursor[group]!++;
       this.entryPlace.values[to] = place.values[i]!;
       this.entryWeight.values[to] = weight.values[i]!;
+      this.entryWaiting.values[to] = waiting.values[i]!;
+      this.waitings.values[children[group]!]! += waiting.values[i]!;
     }
     for (const f of groups) slot[f] = -1;
     this.firsts.values[node] = first;
@@ -311,40 +336,41 @@ export class StackTree {
 
 /** The whole, from the threads' starts. */
 export function forward(recording: Recording, counts: Counts, collapse: boolean, order: Order): StackTree {
-  const step = new ToCallees(recording, counts, collapse);
-  const root = (found: Found) => found.add(ROOT, counts.total[ROOT]!);
-  return new StackTree(recording, step, order, recording.frame[ROOT]!, root, false);
+  const { trie, total, waiting } = counts;
+  const step = new ToCallees(counts, collapse);
+  const root = (found: Found) => found.add(ROOT, total[ROOT]!, waiting ? waiting.total[ROOT]! : 0);
+  return new StackTree(recording, trie, step, order, trie.frame[ROOT]!, root, false);
 }
 
 /** The whole, from the leaves: below the root what ran, below that what called it. */
 export function reversed(recording: Recording, counts: Counts, collapse: boolean, order: Order): StackTree {
-  const { self } = counts;
+  const { trie, self, waiting } = counts;
   const leaves = (found: Found) => {
-    for (let n = 0; n < self.length; n++) if (self[n] !== 0) found.add(n, self[n]!);
+    for (let n = 0; n < self.length; n++)
+      if (self[n] !== 0) found.add(n, self[n]!, waiting ? waiting.self[n]! : 0);
   };
-  const step = new ToCallers(recording, collapse);
-  return new StackTree(recording, step, order, recording.frame[ROOT]!, leaves, true);
+  return new StackTree(recording, trie, new ToCallers(trie, collapse), order, trie.frame[ROOT]!, leaves, true);
 }
 
-function outermostOf(recording: Recording, counts: Counts, method: number) {
-  const { frame, outermost } = recording;
-  const { total } = counts;
+function outermostOf({ trie, total, waiting }: Counts, method: number) {
+  const { frame, outermost } = trie;
   return (found: Found) => {
     for (let n = 0; n < total.length; n++)
-      if (frame[n] === method && outermost[n] === 1 && total[n] !== 0) found.add(n, total[n]!);
+      if (frame[n] === method && outermost[n] === 1 && total[n] !== 0)
+        found.add(n, total[n]!, waiting ? waiting.total[n]! : 0);
   };
 }
 
 export function calleesOf(
   recording: Recording, counts: Counts, method: number, collapse: boolean, order: Order,
 ): StackTree {
-  const step = new ToCallees(recording, counts, collapse);
-  return new StackTree(recording, step, order, method, outermostOf(recording, counts, method), false);
+  const step = new ToCallees(counts, collapse);
+  return new StackTree(recording, counts.trie, step, order, method, outermostOf(counts, method), false);
 }
 
 export function callersOf(
   recording: Recording, counts: Counts, method: number, collapse: boolean, order: Order,
 ): StackTree {
-  const step = new ToCallers(recording, collapse);
-  return new StackTree(recording, step, order, method, outermostOf(recording, counts, method), false);
+  const step = new ToCallers(counts.trie, collapse);
+  return new StackTree(recording, counts.trie, step, order, method, outermostOf(counts, method), false);
 }

@@ -5,7 +5,7 @@
 // rows. A second canvas above it carries only outlines, so that the pointer costs no repaint.
 
 import { KINDS } from '../model/kinds.ts';
-import { amount, count, percent, sampledTime } from '../model/format.ts';
+import { amount, count, percent, sampledTime, statedTime } from '../model/format.ts';
 import { Layout, layOut, type Span } from '../model/layout.ts';
 import type { StackTree } from '../model/tree.ts';
 import type { EventInfo } from '../data/meta.ts';
@@ -28,6 +28,8 @@ export interface Picture {
   /** All samples of the selection: the 100% of shares. */
   readonly sum: number;
   readonly event: EventInfo;
+  /** It is known which samples are of threads that did not run. */
+  readonly waits: boolean;
 }
 
 export interface FlameOptions {
@@ -234,7 +236,7 @@ export class FlameGraph {
     if (this.picture && this.width > 0) measured('dnprof-draw', () => this.draw(this.picture!));
   }
 
-  private draw({ tree, focus, matches }: Picture): void {
+  private draw({ tree, focus, matches, waits }: Picture): void {
     this.update();
     const scene = {
       tree,
@@ -243,6 +245,7 @@ export class FlameGraph {
       colors: this.page.colors(),
       kind: this.page.highlightedKind(),
       focusDepth: tree.depth(focus),
+      waits,
     };
     this.painter.paint(scene, this.visibleRows());
     this.outline();
@@ -347,6 +350,11 @@ export class FlameGraph {
     ];
     const reversed = this.options.reversed();
     if (!reversed) facts.push({ label: 'Self', value: `${amount(self, event)} · ${percent(self, sum)}` });
+    if (this.picture!.waits) {
+      const waiting = tree.waiting(node);
+      const part = (n: number) => `${statedTime(n, event)} · ${percent(n, total)}`;
+      facts.push({ label: 'Running', value: part(total - waiting) }, { label: 'Waiting', value: part(waiting) });
+    }
     if (node > 0) {
       const parent = tree.total(tree.parent(node));
       facts.push({ label: reversed ? 'Of its callee' : 'Of its caller', value: percent(total, parent) });

@@ -24,11 +24,11 @@ export class Header {
   readonly element: HTMLElement;
   private readonly stats = el('dl', { class: 'stats' });
 
-  constructor(private readonly page: Page, tools: readonly HTMLElement[]) {
+  constructor(private readonly page: Page, tools: readonly HTMLElement[], shown: HTMLElement) {
     this.element = el(
       'header', { class: 'header' },
       el('div', { class: 'header-main' }, this.title(), this.stats, el('div', { class: 'tools' }, ...tools)),
-      this.problems(),
+      shown, this.problems(),
     );
   }
 
@@ -57,9 +57,8 @@ export class Header {
 
   render(state: State): void {
     const { info } = this.page.answers.rows(state);
-    const every = info.interval_ns > 0 ? `one every ${duration(info.interval_ns)}` : '';
     this.stats.replaceChildren(
-      stat('samples', count(info.samples), [every, info.note].filter(Boolean).join(', ')),
+      stat('samples', count(info.samples), 'samples that were taken of this event'),
       ...LOSSES.map(([key, what]) => stat(key, count(info[key]), what, info[key] > 0)),
     );
   }

@@ -25,6 +25,12 @@ const PER_LOOK = KINDS.length * SHADES;
 /** After all looks: what stands for several nodes. */
 const MERGED = LOOKS * PER_LOOK;
 const LEAST_MERGED_LABEL = 90;
+const HATCH_STEP = 6;
+/** How much of the ground the lines cover. */
+const HATCH_COVERS = 0.35;
+/** Filling with lines takes time: only where they can be seen as such. */
+const LEAST_HATCHED = 16;
+const LEAST_DIMMED = 3;
 
 export interface Scene {
   readonly tree: StackTree;
@@ -34,6 +40,8 @@ export interface Scene {
   readonly matches: Uint8Array | null;
   readonly kind: number | null;
   readonly focusDepth: number;
+  /** Hatch what is of threads that did not run. */
+  readonly waits: boolean;
 }
 
 /** Rows by their top on the canvas, in CSS pixels. */
@@ -41,6 +49,23 @@ export interface Rows {
   readonly first: number;
   readonly end: number;
   top(row: number): number;
+}
+
+/** Slanting lines, as wide as the gaps between them. */
+function makeHatching(context: CanvasRenderingContext2D, color: string, scale: number): CanvasPattern | string {
+  const size = Math.round(HATCH_STEP * scale);
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = size;
+  const pen = tile.getContext('2d')!;
+  pen.strokeStyle = color;
+  pen.lineWidth = size / 4;
+  pen.beginPath();
+  for (const shift of [-size, 0, size]) {
+    pen.moveTo(shift - 1, size + 1);
+    pen.lineTo(shift + size + 1, -1);
+  }
+  pen.stroke();
+  return context.createPattern(tile, 'repeat') ?? color;
 }
 
 class Measurer {
@@ -66,6 +91,7 @@ export class Painter {
   private readonly fitter: Fitter;
   private readonly heads = new Int32Array(MERGED + 1);
   private next = new Int32Array(0);
+  private pattern: { readonly key: string; readonly fill: CanvasPattern | string } | null = null;
 
   constructor(
     readonly canvas: HTMLCanvasElement,
@@ -83,6 +109,7 @@ export class Painter {
     context.fillRect(0, 0, canvas.width, canvas.height);
     this.sortByColor(scene, rows);
     for (let bucket = 0; bucket < this.heads.length; bucket++) this.fillBucket(scene, rows, bucket);
+    if (scene.waits) this.hatch(scene, rows);
     this.paintLabels(scene, rows);
   }
 
@@ -133,6 +160,45 @@ export class Painter {
       context.fillRect(left, top, width >= LEAST_GAP * scale ? width - 1 : Math.max(1, width), height);
     }
     context.globalAlpha = 1;
+  }
+
+  /** The part of each rectangle whose threads did not run, at its right; dimmed where lines do not show. */
+  private hatch(scene: Scene, rows: Rows): void {
+    const { context } = this;
+    const { hatch } = scene.colors;
+    const lines: number[] = [];
+    context.fillStyle = hatch;
+    context.globalAlpha = HATCH_COVERS;
+    this.eachWaiting(scene, rows, (left, top, width, height) => {
+      if (width >= LEAST_HATCHED * devicePixelRatio) lines.push(left, top, width, height);
+      else context.fillRect(left, top, width, height);
+    });
+    context.globalAlpha = 1;
+    context.fillStyle = this.hatching(hatch, devicePixelRatio);
+    for (let i = 0; i < lines.length; i += 4) context.fillRect(lines[i]!, lines[i + 1]!, lines[i + 2]!, lines[i + 3]!);
+  }
+
+  private eachWaiting(
+    { layout, tree }: Scene, rows: Rows, each: (left: number, top: number, width: number, height: number) => void,
+  ): void {
+    const scale = devicePixelRatio;
+    const height = Math.round(ROW_HEIGHT * scale) - Math.max(1, Math.floor(scale));
+    for (let row = rows.first; row < rows.end; row++) {
+      const top = Math.round(rows.top(row) * scale);
+      for (let i = layout.rowStart[row]!; i < layout.rowStart[row + 1]!; i++) {
+        const node = layout.node[i]!;
+        if (node < 0 || layout.width[i]! < LEAST_DIMMED) continue;
+        const width = Math.floor(layout.width[i]! * (tree.waiting(node) / tree.total(node)) * scale) - 1;
+        const right = Math.round((layout.x[i]! + layout.width[i]!) * scale) - 1;
+        if (width > 0) each(right - width, top, width, height);
+      }
+    }
+  }
+
+  private hatching(color: string, scale: number): CanvasPattern | string {
+    const key = `${color} ${scale}`;
+    if (this.pattern?.key !== key) this.pattern = { key, fill: makeHatching(this.context, color, scale) };
+    return this.pattern.fill;
   }
 
   private paintLabels(scene: Scene, rows: Rows): void {

@@ -10,6 +10,8 @@ export interface Column {
   /** A track of CSS grid. */
   readonly width: string;
   readonly numeric?: boolean;
+  /** Whether it is there now; none: always. */
+  when?(): boolean;
   /** Left out where the table has little room. */
   readonly minor?: boolean;
   /** Ascending order of two rows; none: not sortable. */
@@ -17,11 +19,15 @@ export interface Column {
   text(row: number): string;
   /** A part of 1 to draw as a bar behind the text. */
   bar?(row: number): number;
+  /** How much of the bar, at its end, is hatched. */
+  hatched?(row: number): number;
   /** A colour to draw as a square before the text. */
   swatch?(row: number): string;
   /** Less important text after the text. */
   aside?(row: number): string;
   hint?(row: number): string;
+  /** Where a row is opened and closed by the pointer. */
+  readonly fold?: boolean;
 }
 
 export interface TableOptions {
@@ -38,12 +44,27 @@ export interface TableOptions {
   /** Twice clicked, or Enter with Shift. */
   open?(row: number): void;
   chosen(row: number): boolean;
+  /** The row that this one stands below, wherever that is; itself: none. */
+  parent?(row: number): number;
+  /** null: has nothing below it. */
+  expanded?(row: number): boolean | null;
+  expand?(row: number, open: boolean): void;
   menu?(row: number, x: number, y: number): void;
   /** The row the cursor has come to. */
   activated?(row: number): void;
 }
 
 const cellClass = (c: Column) => ['cell', c.numeric && 'numeric', c.minor && 'minor'].filter(Boolean).join(' ');
+
+/** A bar, and how much of it, at its end, is hatched. */
+function fillBar(cell: HTMLElement, part: number, hatched: number): void {
+  const [bar, over] = cell.querySelectorAll<HTMLElement>('.bar');
+  bar!.style.width = `${(part || 0) * 100}%`;
+  if (!over) return;
+  const end = Math.min(part, hatched) || 0;
+  over.style.left = `${((part || 0) - end) * 100}%`;
+  over.style.width = `${end * 100}%`;
+}
 
 const BEYOND = 4;
 let tables = 0;
@@ -77,7 +98,7 @@ export class Table {
     this.element = el(
       'div',
       {
-        class: 'table', role: 'grid', tabindex: 0, 'aria-label': options.label,
+        class: 'table', role: options.expanded ? 'treegrid' : 'grid', tabindex: 0, 'aria-label': options.label,
         'aria-multiselectable': options.multiple ?? null, 'aria-colcount': columns.length,
       },
       this.head, this.body, this.empty,
@@ -96,7 +117,7 @@ export class Table {
 
   private setCompact(): void {
     const compact = this.element.clientWidth > 0 && this.element.clientWidth < this.options.compactBelow;
-    const shown = this.options.columns.filter((c) => !compact || !c.minor);
+    const shown = this.options.columns.filter((c) => (!compact || !c.minor) && (c.when?.() ?? true));
     this.element.style.setProperty('--columns', shown.map((c) => c.width).join(' '));
     this.element.classList.toggle('compact', compact);
   }
@@ -115,12 +136,36 @@ export class Table {
     return header;
   }
 
+  /** The column to sort by may be gone: then by the first of numbers that is there. */
+  private sortByShown(): void {
+    if (this.sortBy.when?.() ?? true) return;
+    const there = this.options.columns.find((c) => c.numeric && !c.minor && (c.when?.() ?? true));
+    if (!there) return;
+    this.sortBy = there;
+    this.descending = true;
+  }
+
+  private order(): (a: number, b: number) => number {
+    const { compare } = this.sortBy;
+    const { parent } = this.options;
+    const sign = this.descending ? -1 : 1;
+    const beside = (a: number, b: number) => sign * (compare?.(a, b) ?? 0) || a - b;
+    if (!parent) return beside;
+    return (a, b) => {
+      const [p, q] = [parent(a), parent(b)];
+      if (p !== q) return beside(p, q);
+      return a === p ? -1 : b === p ? 1 : beside(a, b);
+    };
+  }
+
   /** Shows these rows in the order the user chose. */
   show(rows: readonly number[]): void {
-    const { compare } = this.sortBy;
-    const sign = this.descending ? -1 : 1;
     const activeRow = this.rows[this.active];
-    this.rows = compare ? [...rows].sort((a, b) => sign * compare(a, b) || a - b) : rows;
+    this.setCompact();
+    for (const column of this.options.columns)
+      if (column.when) this.headers.get(column.name)!.hidden = !column.when();
+    this.sortByShown();
+    this.rows = this.sortBy.compare ? [...rows].sort(this.order()) : rows;
     const at = activeRow === undefined ? -1 : this.rows.indexOf(activeRow);
     this.active = at >= 0 ? at : 0;
     for (const [name, header] of this.headers) {
@@ -164,7 +209,9 @@ export class Table {
         'div',
         { class: cellClass(column), role: 'gridcell' },
         column.bar ? el('span', { class: 'bar', 'aria-hidden': 'true' }) : null,
+        column.hatched ? el('span', { class: 'bar hatched', 'aria-hidden': 'true' }) : null,
         column.swatch ? el('span', { class: 'swatch', 'aria-hidden': 'true' }) : null,
+        column.fold ? el('span', { class: 'fold', 'aria-hidden': 'true' }) : null,
         el('span', { class: 'text' }),
         column.aside ? el('span', { class: 'aside' }) : null,
       ),
@@ -191,20 +238,34 @@ export class Table {
     element.setAttribute('aria-rowindex', String(at + 2));
     element.setAttribute('aria-selected', String(this.options.chosen(row)));
     element.classList.toggle('active', at === this.active);
+    this.fillTree(element, row);
     this.options.columns.forEach((column, i) => {
       const cell = cells[i]!;
+      if (column.when) cell.hidden = !column.when();
       setText(cell.querySelector('.text')!, column.text(row));
-      if (column.bar)
-        cell.querySelector<HTMLElement>('.bar')!.style.width = `${Math.min(1, column.bar(row)) * 100}%`;
+      if (column.bar) fillBar(cell, Math.min(1, column.bar(row)), column.hatched?.(row) ?? 0);
       if (column.swatch) cell.querySelector<HTMLElement>('.swatch')!.style.background = column.swatch(row);
       if (column.aside) setText(cell.querySelector('.aside')!, column.aside(row));
       if (column.hint) cell.title = column.hint(row);
     });
   }
 
+  private fillTree(element: HTMLElement, row: number): void {
+    const { expanded, parent } = this.options;
+    if (!expanded || !parent) return;
+    const open = expanded(row);
+    if (open === null) element.removeAttribute('aria-expanded');
+    else element.setAttribute('aria-expanded', String(open));
+    element.setAttribute('aria-level', parent(row) === row ? '1' : '2');
+  }
+
   private onClick(at: number, event: MouseEvent): void {
     this.active = at;
-    this.options.choose(this.rows[at]!, event);
+    const row = this.rows[at]!;
+    const open = this.options.expanded?.(row) ?? null;
+    const handle = event.target instanceof Element && event.target.matches('.fold');
+    if (handle && open !== null) this.options.expand!(row, !open);
+    else this.options.choose(this.rows[at]!, event);
     this.draw();
   }
 
@@ -227,7 +288,8 @@ export class Table {
       ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.rows.length, End: this.rows.length,
     };
     const row = this.rows[this.active]!;
-    if (event.key in steps) this.moveTo(this.active + steps[event.key]!);
+    if (this.foldKey(event.key, row)) this.draw();
+    else if (event.key in steps) this.moveTo(this.active + steps[event.key]!);
     else if (event.key === 'Enter' && event.shiftKey && this.options.open) this.options.open(row);
     else if (event.key === 'Enter' || event.key === ' ') this.options.choose(row, event);
     else if (this.options.menu && (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey)))
@@ -236,6 +298,17 @@ export class Table {
     event.preventDefault();
     event.stopPropagation();
     this.draw();
+  }
+
+  /** The arrows to the sides open and close what has something below it. */
+  private foldKey(key: string, row: number): boolean {
+    const { expanded, parent, expand } = this.options;
+    if (!expanded || (key !== 'ArrowRight' && key !== 'ArrowLeft')) return false;
+    const open = expanded(row);
+    const above = parent!(row);
+    if (open !== null && open !== (key === 'ArrowRight')) expand!(row, !open);
+    else if (key === 'ArrowLeft' && above !== row) this.reveal(above);
+    return true;
   }
 
   private menuAtActive(row: number): void {

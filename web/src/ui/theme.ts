@@ -21,6 +21,8 @@ export interface Colors {
   readonly kinds: readonly string[];
   readonly label: string;
   readonly fadedLabel: string;
+  /** Lines over what is of threads that did not run. */
+  readonly hatch: string;
 }
 
 /** Neighbours of one kind get different shades, so that their edges are seen. */
@@ -60,6 +62,7 @@ function readColors(): Colors {
     kinds,
     label: get('on-kind'),
     fadedLabel: get('muted'),
+    hatch: get('hatch'),
   };
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The list of threads: which ones the views count.
+// The list of threads: which ones the views count. Many that are alike are one row, which opens.
 
 import type { ThreadInfo } from '../data/meta.ts';
-import { count, duration, percent } from '../model/format.ts';
+import { count, duration, percent, statedTime } from '../model/format.ts';
+import { findPools, type Pool } from '../model/pools.ts';
 import type { State } from '../model/selection.ts';
 import type { Page } from '../views/view.ts';
 import { el, setText } from './dom.ts';
@@ -10,6 +11,13 @@ import { Table, type Column } from './table.ts';
 
 const compareText = (a: string, b: string) => a.localeCompare(b, undefined, { numeric: true });
 
+interface Sums {
+  readonly all: Float64Array;
+  readonly waiting: Float64Array;
+  readonly cpu_ns: Float64Array;
+}
+
+/** A row is a thread's index or, behind all of those, a pool's. */
 export class Threads {
   readonly element: HTMLElement;
   private readonly table: Table;
@@ -17,7 +25,11 @@ export class Threads {
   private readonly all: HTMLButtonElement;
   private readonly heading = el('h2', {}, 'Threads');
   private readonly threads: readonly ThreadInfo[];
-  private weights: Float64Array = new Float64Array(0);
+  private readonly pools: readonly Pool[];
+  /** The row of the pool that a thread is in, or its own. */
+  private readonly above: Int32Array;
+  private readonly open = new Set<number>();
+  private sums: Sums;
   private heaviest = 1;
   private sum = 0;
   private state: State;
@@ -25,6 +37,10 @@ export class Threads {
   constructor(private readonly page: Page) {
     this.state = page.store.state;
     this.threads = page.recording.meta.threads;
+    this.pools = findPools(this.threads);
+    this.above = Int32Array.from({ length: this.threads.length + this.pools.length }, (_, row) => row);
+    this.pools.forEach((p, i) => p.members.forEach((t) => (this.above[t] = this.threads.length + i)));
+    this.sums = this.sumUp(null, null);
     this.filter = el('input', {
       type: 'search', placeholder: 'Filter threads', 'aria-label': 'Filter threads', spellcheck: 'false',
       oninput: () => this.fill(),
@@ -34,7 +50,10 @@ export class Threads {
       label: 'Threads', columns: this.columns(), sort: 'samples', rowHeight: 26, compactBelow: 300, multiple: true,
       empty: 'No thread of this name.',
       choose: (row, event) => this.onChoose(row, event),
-      chosen: (row) => this.state.threads?.includes(row) ?? false,
+      chosen: (row) => this.members(row).every((t) => this.state.threads?.includes(t) ?? false),
+      parent: (row) => (this.listed() ? row : this.above[row]!),
+      expanded: (row) => (this.pool(row) ? this.open.has(row) : null),
+      expand: (row, open) => this.expand(row, open),
     });
     this.element = el(
       'aside', { class: 'threads', 'aria-label': 'Threads' },
@@ -42,48 +61,120 @@ export class Threads {
     );
   }
 
-  private name(t: number): string {
-    const { name, tid, process } = this.threads[t]!;
+  private pool(row: number): Pool | undefined {
+    return this.pools[row - this.threads.length];
+  }
+
+  private members(row: number): readonly number[] {
+    return this.pool(row)?.members ?? [row];
+  }
+
+  /** A filter finds threads, not pools. */
+  private listed(): boolean {
+    return this.filter.value !== '';
+  }
+
+  private expand(row: number, open: boolean): void {
+    if (open) this.open.add(row);
+    else this.open.delete(row);
+    this.fill();
+  }
+
+  private name(row: number): string {
     const { processes } = this.page.recording.meta;
-    const own = name || `thread ${tid}`;
+    const pool = this.pool(row);
+    const { name, process } = pool ?? this.threads[row]!;
+    const many = pool && ` ×${count(pool.members.length)}`;
+    const own = (name || (pool ? '(no name)' : `thread ${this.threads[row]!.tid}`)) + (many ?? '');
     return processes.length > 1 ? `${own} · ${processes[process]?.name ?? process}` : own;
   }
 
+  private tid(row: number): number {
+    return this.threads[this.members(row)[0]!]!.tid;
+  }
+
+  private knowsWaiting(): boolean {
+    return this.page.answers.rows(this.state).waiting !== null;
+  }
+
+  private ran(row: number): number {
+    return this.sums.all[row]! - this.sums.waiting[row]!;
+  }
+
+  private stated(n: number): string {
+    return statedTime(n, this.page.answers.rows(this.state).info);
+  }
+
   private columns(): Column[] {
-    const { threads } = this;
+    const waits = () => this.knowsWaiting();
+    const runs = () => !this.knowsWaiting();
+    const of = (n: number) => `${percent(n, this.sum)} of the samples in this time`;
     return [
       {
-        name: 'name', title: 'Name', width: 'minmax(60px, 1fr)',
+        name: 'name', title: 'Name', width: 'minmax(60px, 1fr)', fold: true,
         compare: (a, b) => compareText(this.name(a), this.name(b)),
-        text: (t) => this.name(t),
-        hint: (t) => `${this.name(t)}, tid ${threads[t]!.tid}`,
+        text: (row) => this.name(row),
+        hint: (row) => (this.pool(row) ? this.name(row) : `${this.name(row)}, tid ${this.tid(row)}`),
       },
       {
-        name: 'tid', title: 'TID', width: '52px', numeric: true, minor: true,
-        compare: (a, b) => threads[a]!.tid - threads[b]!.tid,
-        text: (t) => String(threads[t]!.tid),
+        name: 'tid', title: 'TID', width: '52px', numeric: true, minor: true, when: runs,
+        compare: (a, b) => this.tid(a) - this.tid(b),
+        text: (row) => (this.pool(row) ? '' : String(this.tid(row))),
       },
       {
-        name: 'samples', title: 'Samples', width: '72px', numeric: true,
-        compare: (a, b) => (this.weights[a] ?? 0) - (this.weights[b] ?? 0),
-        text: (t) => count(this.weights[t] ?? 0),
-        bar: (t) => (this.weights[t] ?? 0) / this.heaviest,
-        hint: (t) => `${percent(this.weights[t] ?? 0, this.sum)} of the samples in this time`,
+        name: 'samples', title: 'Samples', width: '72px', numeric: true, when: runs,
+        compare: (a, b) => this.sums.all[a]! - this.sums.all[b]!,
+        text: (row) => count(this.sums.all[row]!),
+        bar: (row) => this.sums.all[row]! / this.heaviest,
+        hint: (row) => of(this.sums.all[row]!),
       },
       {
-        name: 'cpu', title: 'CPU', width: '60px', numeric: true,
-        compare: (a, b) => threads[a]!.cpu_ns - threads[b]!.cpu_ns,
-        text: (t) => (threads[t]!.cpu_ns > 0 ? duration(threads[t]!.cpu_ns) : '–'),
+        name: 'cpu', title: 'CPU', width: '60px', numeric: true, when: runs,
+        compare: (a, b) => this.sums.cpu_ns[a]! - this.sums.cpu_ns[b]!,
+        text: (row) => (this.sums.cpu_ns[row]! > 0 ? duration(this.sums.cpu_ns[row]!) : '–'),
         hint: () => 'CPU time in the whole recording',
+      },
+      {
+        name: 'running', title: 'Running', width: '76px', numeric: true, when: waits,
+        compare: (a, b) => this.ran(a) - this.ran(b),
+        text: (row) => this.stated(this.ran(row)),
+        bar: (row) => this.ran(row) / this.sums.all[row]!,
+        hint: (row) => `ran ${percent(this.ran(row), this.sums.all[row]!)} of its time; ${of(this.ran(row))}`,
+      },
+      {
+        name: 'waiting', title: 'Waiting', width: '76px', numeric: true, minor: true, when: waits,
+        compare: (a, b) => this.sums.waiting[a]! - this.sums.waiting[b]!,
+        text: (row) => this.stated(this.sums.waiting[row]!),
+        bar: (row) => this.sums.waiting[row]! / this.sums.all[row]!,
+        hatched: (row) => this.sums.waiting[row]! / this.sums.all[row]!,
+        hint: (row) => `waited ${percent(this.sums.waiting[row]!, this.sums.all[row]!)} of its time`,
       },
     ];
   }
 
+  /** Of each thread, then of each pool. */
+  private sumUp(all: Float64Array | null, waiting: Float64Array | null): Sums {
+    const column = (value: (t: number) => number) => {
+      const sums = new Float64Array(this.above.length);
+      for (let t = 0; t < this.threads.length; t++) {
+        sums[t] = value(t);
+        if (this.above[t] !== t) sums[this.above[t]!]! += value(t);
+      }
+      return sums;
+    };
+    return {
+      all: column((t) => all?.[t] ?? 0),
+      waiting: column((t) => waiting?.[t] ?? 0),
+      cpu_ns: column((t) => this.threads[t]!.cpu_ns),
+    };
+  }
+
   render(state: State): void {
     this.state = state;
-    this.weights = this.page.answers.weights(state).byThread;
-    this.heaviest = this.weights.reduce((most, w) => Math.max(most, w), 1);
-    this.sum = this.weights.reduce((a, b) => a + b, 0);
+    const { byThread, waitingByThread } = this.page.answers.weights(state);
+    this.sums = this.sumUp(byThread, waitingByThread);
+    this.heaviest = byThread.reduce((most, w) => Math.max(most, w), 1);
+    this.sum = byThread.reduce((a, b) => a + b, 0);
     const all = count(this.threads.length);
     setText(this.heading, state.threads ? `${count(state.threads.length)} of ${all} threads` : `Threads (${all})`);
     this.all.hidden = state.threads === null;
@@ -92,9 +183,13 @@ export class Threads {
 
   private fill(): void {
     const wanted = this.filter.value.toLowerCase();
+    const found = (t: number) => `${this.name(t)} ${this.threads[t]!.tid}`.toLowerCase().includes(wanted);
     const rows: number[] = [];
-    for (let t = 0; t < this.threads.length; t++)
-      if (`${this.name(t)} ${this.threads[t]!.tid}`.toLowerCase().includes(wanted)) rows.push(t);
+    for (let t = 0; t < this.threads.length; t++) {
+      const above = this.above[t]!;
+      if (this.listed() ? found(t) : above === t || this.open.has(above)) rows.push(t);
+    }
+    if (!this.listed()) for (let p = 0; p < this.pools.length; p++) rows.push(this.threads.length + p);
     this.table.show(rows);
   }
 
@@ -107,12 +202,14 @@ export class Threads {
     this.page.store.set({ threads: sorted && sorted.length > 0 ? sorted : null });
   }
 
-  /** A click chooses one thread, or none if it was the only one; Ctrl and the space bar add and remove. */
+  /** A click chooses one row, or none if it was the only one; Ctrl and the space bar add and remove. */
   private onChoose(row: number, event: MouseEvent | KeyboardEvent): void {
     const now = this.state.threads ?? [];
+    const these = this.members(row);
+    const chosen = these.every((t) => now.includes(t));
     const space = event instanceof KeyboardEvent && event.key === ' ';
     const adds = space || event.ctrlKey || event.metaKey || event.shiftKey;
-    if (adds) this.choose(now.includes(row) ? now.filter((t) => t !== row) : [...now, row]);
-    else this.choose(now.length === 1 && now[0] === row ? null : [row]);
+    if (adds) this.choose(chosen ? now.filter((t) => !these.includes(t)) : [...now, ...these]);
+    else this.choose(chosen && now.length === these.length ? null : these);
   }
 }

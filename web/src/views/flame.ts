@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The flame graph of the selection, the way to its focus, and how it is drawn.
 
+import { ROOT } from '../data/trie.ts';
 import { escapeRegex } from '../model/search.ts';
 import type { State } from '../model/selection.ts';
 import { nameParts } from '../model/names.ts';
@@ -77,7 +78,7 @@ export class FlameView implements View {
     const { store, recording, answers } = this.page;
     const name = recording.name(frame);
     const whole = { label: 'Zoom out to everything', key: 'Esc', run: () => store.set({ focus: [] }) };
-    if (frame === recording.frame[0]) return [whole];
+    if (frame === recording.trie.frame[ROOT]) return [whole];
     return [
       whole,
       { label: 'Callers and callees', run: () => store.set({ view: 'methods', method: frame }) },
@@ -98,10 +99,10 @@ export class FlameView implements View {
     const { answers } = this.page;
     const tree = this.tree();
     const { sum } = answers.weights(state);
-    const { info } = answers.rows(state);
+    const { info, waiting } = answers.rows(state);
     const focus = tree.find(state.focus);
     const matches = answers.matches(state)?.frames ?? null;
-    this.graph.show({ tree, focus, sum, event: info, flames: state.flames, matches });
+    this.graph.show({ tree, focus, sum, event: info, flames: state.flames, matches, waits: waiting !== null });
     setPressed(this.reverse, state.reverse);
     setPressed(this.collapse, state.collapse);
     setPressed(this.byName, state.order === 'name');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table of methods, and beside it callers and callees of the chosen one.
 
+import type { Sums } from '../model/answers.ts';
 import { KINDS } from '../model/kinds.ts';
 import { amount, count, percent } from '../model/format.ts';
 import { nameParts } from '../model/names.ts';
@@ -56,6 +57,7 @@ export class MethodsView implements View {
   private readonly chosen: HTMLElement;
   private self: Float64Array = new Float64Array(0);
   private total: Float64Array = new Float64Array(0);
+  private waiting: Sums | null = null;
   private sum = 1;
   private shown: number | null = null;
 
@@ -108,8 +110,8 @@ export class MethodsView implements View {
     const kind = (f: number) => recording.frameKind[f]!;
     const text = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
     return [
-      ...this.countColumns('self', 'Self', () => this.self),
-      ...this.countColumns('total', 'Total', () => this.total),
+      ...this.countColumns('self', 'Self', () => this.self, () => this.waiting?.self),
+      ...this.countColumns('total', 'Total', () => this.total, () => this.waiting?.total),
       {
         name: 'name', title: 'Method', width: 'minmax(160px, 1fr)',
         compare: (a, b) => recording.rank[a]! - recording.rank[b]!,
@@ -133,14 +135,18 @@ export class MethodsView implements View {
   }
 
   /** A count, and its share of the selection. */
-  private countColumns(name: string, title: string, counts: () => Float64Array): Column[] {
+  private countColumns(
+    name: string, title: string, counts: () => Float64Array, waiting: () => Float64Array | undefined,
+  ): Column[] {
     const compare = (a: number, b: number) => counts()[a]! - counts()[b]!;
     const part = (f: number) => counts()[f]! / this.sum;
+    const hint = (f: number) => (waiting() ? `waited ${percent(waiting()![f]!, counts()[f]!)} of it` : '');
     return [
       { name, title, width: '76px', numeric: true, minor: true, compare, text: (f) => count(counts()[f]!) },
       {
         name: `${name}%`, title: `${title} %`, width: '84px', numeric: true, compare,
-        text: (f) => percent(counts()[f]!, this.sum), bar: part,
+        text: (f) => percent(counts()[f]!, this.sum), bar: part, hint,
+        hatched: (f) => (waiting()?.[f] ?? 0) / this.sum,
       },
     ];
   }
@@ -175,7 +181,8 @@ export class MethodsView implements View {
   private announce(frame: number): void {
     const { recording, announcer } = this.page;
     const shares = `self ${percent(this.self[frame]!, this.sum)}, total ${percent(this.total[frame]!, this.sum)}`;
-    announcer.say(`${recording.name(frame)}, ${shares}`);
+    const waited = this.waiting && `, waited ${percent(this.waiting.total[frame]!, this.total[frame]!)} of it`;
+    announcer.say(`${recording.name(frame)}, ${shares}${waited ?? ''}`);
   }
 
   focus(): void {
@@ -184,10 +191,11 @@ export class MethodsView implements View {
 
   render(state: State): void {
     const { answers } = this.page;
-    const { self, total } = answers.methods(state);
+    const { self, total, waiting } = answers.methods(state);
     const matches = answers.matches(state);
     this.self = self;
     this.total = total;
+    this.waiting = waiting;
     this.sum = Math.max(1, answers.weights(state).sum);
     const rows: number[] = [];
     for (let f = 1; f < total.length; f++)
@@ -211,6 +219,7 @@ export class MethodsView implements View {
       KINDS[recording.frameKind[method]!]!.name,
       `self ${amount(self, info)} (${percent(self, this.sum)})`,
       `total ${amount(total, info)} (${percent(total, this.sum)})`,
+      this.waiting && `waited ${percent(this.waiting.total[method]!, total)} of it`,
     ];
     setText(this.chosenFacts, facts.filter(Boolean).join('  ·  '));
     if (method !== this.shown) {
@@ -218,7 +227,7 @@ export class MethodsView implements View {
       this.callees.reset();
       this.shown = method;
     }
-    const rest = { sum: this.sum, event: info, matches: null };
+    const rest = { sum: this.sum, event: info, matches: null, waits: this.waiting !== null };
     this.callers.show(answers.callersOf(state, method, state.order), { ...rest, flames: true });
     this.callees.show(answers.calleesOf(state, method, state.order), { ...rest, flames: false });
   }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Which event the page shows, what has to be known of it, and which of its samples and frames count.
+
+import type { EventInfo, Reasons } from '../data/meta.ts';
+import { printable } from '../data/recording.ts';
+import { NATIVES, type Native } from '../data/trie.ts';
+import { count, duration, percent, statedTime } from '../model/format.ts';
+import { ACTIVITIES, type Activity, type State } from '../model/selection.ts';
+import type { Page } from '../views/view.ts';
+import { el, setPressed, setText, toggle } from './dom.ts';
+
+const ACTIVITY_TEXT: Record<Activity, readonly [string, string]> = {
+  any: ['All', 'Samples of all threads'],
+  running: ['Running', 'Only samples of threads that ran'],
+  waiting: ['Waiting', 'Only samples of threads that slept or waited'],
+};
+
+const NATIVE_TEXT: Record<Native, readonly [string, string]> = {
+  all: ['All', 'Native frames, of libraries, the kernel and the runtime, wherever they stand'],
+  leaf: ['Leaf', 'Native frames only above the topmost managed one'],
+  none: ['None', 'Managed frames only; a stack without any is [native]'],
+};
+
+/** Buttons of which one is on. */
+class Choice<T extends string> {
+  readonly element: HTMLElement;
+  private readonly buttons: Map<T, HTMLButtonElement>;
+
+  constructor(label: string, values: readonly T[], texts: Record<T, readonly [string, string]>, choose: (value: T) => void) {
+    this.buttons = new Map(values.map((v) => [v, toggle(texts[v][0], texts[v][1], () => choose(v))]));
+    this.element = el(
+      'div', { class: 'choice', role: 'group', 'aria-label': label },
+      el('span', { class: 'choice-label', 'aria-hidden': 'true' }, label), ...this.buttons.values(),
+    );
+  }
+
+  show(value: T): void {
+    for (const [v, button] of this.buttons) setPressed(button, v === value);
+  }
+}
+
+const reasonsText = (what: string, all: number, reasons: Reasons) =>
+  reasons.length > 0 && `${what} ${count(all)}: ${reasons.map(([name, n]) => `${name} ${count(n)}`).join(', ')}`;
+
+/** How long threads ran and waited. */
+function statesText(info: EventInfo): string | false {
+  if (info.waiting === 0) return false;
+  const ran = info.samples - info.waiting;
+  const part = (n: number) => `${statedTime(n, info)} (${percent(n, info.samples)})`;
+  return `threads ran ${part(ran)}, waited ${part(info.waiting)}`;
+}
+
+export class Shown {
+  readonly element: HTMLElement;
+  private readonly events: HTMLSelectElement;
+  private readonly name = el('strong', { class: 'event-name' });
+  private readonly facts = el('span', { class: 'event-facts' });
+  private readonly note = el('strong', { class: 'event-note' });
+  private readonly activity: Choice<Activity>;
+  private readonly native: Choice<Native>;
+
+  constructor(private readonly page: Page) {
+    const { store } = page;
+    this.events = this.eventChoice();
+    this.activity = new Choice('Threads', ACTIVITIES, ACTIVITY_TEXT, (activity) => store.set({ activity }));
+    this.native = new Choice('Native frames', NATIVES, NATIVE_TEXT, (native) => this.chooseNative(native));
+    const about = el('div', { class: 'event' }, this.events, this.name, this.note, this.facts);
+    this.element = el(
+      'section', { class: 'shown', 'aria-label': 'What is shown' },
+      about, el('div', { class: 'choices' }, this.activity.element, this.native.element),
+    );
+  }
+
+  private eventChoice(): HTMLSelectElement {
+    const { events } = this.page.recording;
+    const choose = () => this.page.store.set({ event: select.selectedIndex });
+    const select: HTMLSelectElement = el(
+      'select', { 'aria-label': 'Event', hidden: events.length < 2, onchange: choose },
+      ...events.map((e) => el('option', {}, printable(e.info.name))),
+    );
+    return select;
+  }
+
+  /** The next event, state of threads or choice of native frames, for the keyboard. */
+  nextEvent(): void {
+    const { store, recording } = this.page;
+    store.set({ event: (store.state.event + 1) % recording.events.length });
+  }
+
+  nextActivity(): void {
+    const { store, answers } = this.page;
+    const next = ACTIVITIES[(ACTIVITIES.indexOf(store.state.activity) + 1) % ACTIVITIES.length]!;
+    if (answers.rows(store.state).waiting) store.set({ activity: next });
+  }
+
+  nextNative(): void {
+    const { native } = this.page.store.state;
+    this.chooseNative(NATIVES[(NATIVES.indexOf(native) + 1) % NATIVES.length]!);
+  }
+
+  /** The way to the focus leads over frames that are there in the new tree, too. */
+  private chooseNative(native: Native): void {
+    const { store, recording } = this.page;
+    const { focus } = store.state;
+    const managed = focus.filter((f) => recording.isManaged(f));
+    if (native === store.state.native) return;
+    store.set({ native, focus: native === 'all' || store.state.reverse ? [] : managed });
+  }
+
+  render(state: State): void {
+    const { info, waiting } = this.page.answers.rows(state);
+    const every = info.interval_ns > 0 && `one every ${duration(info.interval_ns)}`;
+    this.events.selectedIndex = state.event;
+    this.name.hidden = this.page.recording.events.length > 1;
+    setText(this.name, printable(info.name));
+    this.note.hidden = info.note === '';
+    setText(this.note, printable(info.note));
+    const facts = [
+      info.source, every, statesText(info),
+      reasonsText('lost', info.lost, info.lost_by), reasonsText('failed', info.failed, info.failures),
+    ].filter(Boolean);
+    setText(this.facts, printable(facts.join('  ·  ')));
+    this.facts.title = this.facts.textContent!;
+    this.activity.element.hidden = waiting === null;
+    this.activity.show(state.activity);
+    this.native.show(state.native);
+  }
+}
