@@ -112,31 +112,32 @@ struct run {
 };
 
 /*
- * Walks the run right into the result, then takes out what is no native frame. Reads stop at the
- * managed frame behind the run, so that the walk ends there at the latest: with that frame itself,
- * from which no step leads on.
+ * Walks the run right into the result, over the frame that it has called where there is one, then
+ * takes out what is no native frame. Reads stop at the managed frame behind the run, so that the
+ * walk ends there at the latest: with that frame itself, from which no step leads on.
  */
 SIGSAFE static void fill(struct dnp_mixed *mixed, const struct run *run)
 {
 	struct dnp_stacks stacks = {.now = {run->from.sp - RED_ZONE, run->until}};
-	dnp_frame_word *frames = mixed->frames + mixed->n;
-	struct dnp_regs *registers = mixed->registers + mixed->n;
-	size_t room = mixed->max - mixed->n;
+	size_t called = run->called, room = mixed->max - mixed->n + called;
+	dnp_frame_word *frames = mixed->frames + mixed->n - called, first = frames[0];
+	struct dnp_regs *registers = mixed->registers + mixed->n - called;
 	enum dnp_walk_stop stop;
 	bool whole;
 	size_t n;
 
 	n = run->exact ? dnp_walk_registers(&run->from, stacks, frames, registers, room, &stop)
 		       : dnp_walk_caller(&run->from, stacks, frames, registers, room, &stop);
+	if (called)
+		frames[0] = first;
 	whole = run->to_start && stop == DNP_STOP_END;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = called; i < n; i++) {
 		if (!run->to_start && registers[i].sp >= run->until) {
 			whole = true;
 			break;
 		}
-		if ((run->called && i == 0) || is_managed(frames[i]))
-			continue;
-		put(mixed, frames[i], 0, &registers[i]);
+		if (!is_managed(frames[i]))
+			put(mixed, frames[i], 0, &registers[i]);
 	}
 	if (whole)
 		return;
@@ -150,6 +151,13 @@ SIGSAFE static size_t next_managed(const struct dnp_dss *dss, size_t i)
 	while (i < dss->n && !dss->frames[i].function)
 		i++;
 	return i;
+}
+
+/* Registers may be those of a wrong seed: what lies between them must be the thread's stack. */
+SIGSAFE static bool can_read(const struct dnp_stack_range *stack, uintptr_t from, uintptr_t until)
+{
+	return from && from < until &&
+		(!stack->high || (from >= stack->low && until <= stack->high));
 }
 
 /*
@@ -172,9 +180,13 @@ SIGSAFE static void put_run(struct dnp_mixed *mixed, const struct dnp_dss *dss,
 		from = &dss->frames[0].regs; /* what called managed code that the runtime hides */
 	}
 	run.until = run.to_start ? place->stack.high : dss->frames[next].regs.sp;
-	if (mode == DNP_NATIVE_NONE || (before && mode != DNP_NATIVE_ALL) || !from || !from->sp ||
-		run.until <= from->sp) {
+	if (mode == DNP_NATIVE_NONE || (before && mode != DNP_NATIVE_ALL) || !from ||
+		!can_read(&place->stack, from->sp, run.until)) {
 		put(mixed, DNP_FRAME_HOLE, 0, NULL);
+		return;
+	}
+	if (mixed->n == mixed->max) {
+		stop_at(mixed, DNP_STOP_DEPTH);
 		return;
 	}
 	run.from = *from;
