@@ -283,11 +283,18 @@ SIGSAFE static bool on_stack(const struct dnp_walk *w, uintptr_t address, size_t
 	return address >= range->low && address <= range->high && bytes <= range->high - address;
 }
 
-SIGSAFE static bool load(const struct dnp_walk *w, uintptr_t address, uintptr_t *value)
+/*
+ * `own` is known at compile time wherever walks are fast: these stacks are the thread's own, there
+ * is no copy to ask for.
+ */
+#define INLINE inline __attribute__((always_inline))
+
+SIGSAFE static INLINE bool load(
+	const struct dnp_walk *w, bool own, uintptr_t address, uintptr_t *value)
 {
 	if (!on_stack(w, address, sizeof(*value)))
 		return false;
-	if (w->stacks.copy)
+	if (!own && w->stacks.copy)
 		return dnp_stack_copy_read(w->stacks.copy, address, value, sizeof(*value));
 	memcpy(value, memory(address), sizeof(*value));
 	return true;
@@ -316,7 +323,7 @@ SIGSAFE static bool step_stub(struct dnp_walk *w)
 	for (size_t i = 0; i < 3; i++) {
 		uintptr_t address;
 
-		if (!load(w, w->regs.sp + 8 * i, &address))
+		if (!load(w, false, w->regs.sp + 8 * i, &address))
 			return false;
 		if (returns_to(address, i == 0)) {
 			w->regs.pc = address;
@@ -350,7 +357,8 @@ SIGSAFE static bool step_signal(struct dnp_walk *w)
 	return on_stack(w, w->regs.sp, 0);
 }
 
-SIGSAFE static bool find_cfa(const struct dnp_walk *w, struct dnp_rule rule, uintptr_t *cfa)
+SIGSAFE static INLINE bool find_cfa(
+	const struct dnp_walk *w, bool own, struct dnp_rule rule, uintptr_t *cfa)
 {
 	uintptr_t off = (uintptr_t)(intptr_t)rule.off;
 
@@ -361,9 +369,9 @@ SIGSAFE static bool find_cfa(const struct dnp_walk *w, struct dnp_rule rule, uin
 	case DNP_CFA_BX: *cfa = w->regs.bx + off; return true;
 	case DNP_CFA_R10: *cfa = w->regs.r10 + off; return w->exact;
 	case DNP_CFA_R11: *cfa = w->regs.r11 + off; return w->exact;
-	case DNP_CFA_AT_BP: return load(w, w->regs.bp + off, cfa);
+	case DNP_CFA_AT_BP: return load(w, own, w->regs.bp + off, cfa);
 	case DNP_CFA_AT_SP:
-		if (!load(w, w->regs.sp + off, cfa))
+		if (!load(w, own, w->regs.sp + off, cfa))
 			return false;
 		*cfa += 8;
 		return true;
@@ -377,20 +385,20 @@ SIGSAFE static uintptr_t slot(uintptr_t cfa, int number)
 }
 
 /* To the caller; false: the stack is not what the rule says. */
-SIGSAFE static bool step(struct dnp_walk *w, struct dnp_rule rule)
+SIGSAFE static INLINE bool step(struct dnp_walk *w, bool own, struct dnp_rule rule)
 {
 	bool fault = rule.cfa == DNP_CFA_FAULT;
 	uintptr_t cfa, pc;
 
-	if (!find_cfa(w, rule, &cfa) || cfa <= w->regs.sp || cfa % 8 ||
-		!load(w, slot(cfa, fault ? rule.bx_slot : -1), &pc))
+	if (!find_cfa(w, own, rule, &cfa) || cfa <= w->regs.sp || cfa % 8 ||
+		!load(w, own, slot(cfa, fault ? rule.bx_slot : -1), &pc))
 		return false;
-	if (!fault && rule.bx_slot && !load(w, slot(cfa, rule.bx_slot), &w->regs.bx))
+	if (!fault && rule.bx_slot && !load(w, own, slot(cfa, rule.bx_slot), &w->regs.bx))
 		return false;
 	if (rule.bp_at) {
-		if (!load(w, w->regs.bp, &w->regs.bp))
+		if (!load(w, own, w->regs.bp, &w->regs.bp))
 			return false;
-	} else if (rule.bp_slot && !load(w, slot(cfa, rule.bp_slot), &w->regs.bp)) {
+	} else if (rule.bp_slot && !load(w, own, slot(cfa, rule.bp_slot), &w->regs.bp)) {
 		return false;
 	}
 	w->regs.pc = pc;
@@ -417,9 +425,9 @@ SIGSAFE static dnp_frame_word frame_word(const struct dnp_walk *w, unsigned kind
 
 #define LOWEST_CODE 4096 /* no code lies in the first page: a return address of 0 ends a stack */
 
-/* `registers` is NULL or not at compile time: what nobody wants costs nothing. */
-SIGSAFE static inline __attribute__((always_inline)) size_t walk_frames(struct dnp_walk *w,
-	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
+/* `registers` is NULL or not at compile time, too: what nobody wants costs nothing. */
+SIGSAFE static INLINE size_t walk_frames(struct dnp_walk *w, bool own, dnp_frame_word *frames,
+	struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
 {
 	uint64_t generation = dnp_generation();
 	size_t n = 0;
@@ -451,7 +459,7 @@ SIGSAFE static inline __attribute__((always_inline)) size_t walk_frames(struct d
 			*stop = DNP_STOP_NO_RULE;
 			break;
 		}
-		stepped = rule.cfa == DNP_CFA_SIGNAL ? step_signal(w) : step(w, rule);
+		stepped = rule.cfa == DNP_CFA_SIGNAL ? step_signal(w) : step(w, own, rule);
 		if (!stepped) {
 			*stop = DNP_STOP_BAD_STACK;
 			break;
@@ -469,7 +477,8 @@ SIGSAFE size_t dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 {
 	struct dnp_walk w = {*regs, stacks, true};
 
-	return walk_frames(&w, frames, NULL, max, stop);
+	return stacks.copy ? dnp_walk_on(&w, frames, NULL, max, stop)
+			   : walk_frames(&w, true, frames, NULL, max, stop);
 }
 
 SIGSAFE size_t dnp_walk_registers(const struct dnp_regs *regs, struct dnp_stacks stacks,
@@ -477,7 +486,7 @@ SIGSAFE size_t dnp_walk_registers(const struct dnp_regs *regs, struct dnp_stacks
 {
 	struct dnp_walk w = {*regs, stacks, true};
 
-	return walk_frames(&w, frames, registers, max, stop);
+	return dnp_walk_on(&w, frames, registers, max, stop);
 }
 
 SIGSAFE size_t dnp_walk_caller(const struct dnp_regs *regs, struct dnp_stacks stacks,
@@ -485,7 +494,7 @@ SIGSAFE size_t dnp_walk_caller(const struct dnp_regs *regs, struct dnp_stacks st
 {
 	struct dnp_walk w = {*regs, stacks, false};
 
-	return walk_frames(&w, frames, registers, max, stop);
+	return dnp_walk_on(&w, frames, registers, max, stop);
 }
 
 SIGSAFE dnp_frame_word dnp_walk_frame(uintptr_t pc, bool exact)
@@ -498,7 +507,7 @@ SIGSAFE dnp_frame_word dnp_walk_frame(uintptr_t pc, bool exact)
 SIGSAFE size_t dnp_walk_on(struct dnp_walk *walk, dnp_frame_word *frames,
 	struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
 {
-	return walk_frames(walk, frames, registers, max, stop);
+	return walk_frames(walk, false, frames, registers, max, stop);
 }
 
 SIGSAFE struct dnp_rule dnp_walk_rule(const struct dnp_walk *walk)
@@ -508,7 +517,7 @@ SIGSAFE struct dnp_rule dnp_walk_rule(const struct dnp_walk *walk)
 
 SIGSAFE bool dnp_walk_load(const struct dnp_walk *walk, uintptr_t address, uintptr_t *value)
 {
-	return load(walk, address, value);
+	return load(walk, false, address, value);
 }
 
 /* The code that a handler returns to is not called: what describes it says what it is. */
