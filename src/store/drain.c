@@ -298,6 +298,8 @@ static void end_thread(struct dnp_drain *drain, struct dnp_thread *thread)
 	 * follows. */
 	atomic_load_explicit(&thread->handling, memory_order_acquire);
 	dnp_sampler_stop(&thread->sampler);
+	if (drain->gone)
+		drain->gone(thread);
 	drain_feeds(drain, thread); /* what its handler stored before the thread went */
 	announce(drain, thread);
 	tell_name(drain, thread);

@@ -35,6 +35,8 @@ struct dnp_drain {
 	 */
 	uint32_t (*frame_of)(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
 		int collecting, unsigned *nature);
+	/* Told of each thread that has gone, before its last samples are taken; NULL: nobody is. */
+	void (*gone)(struct dnp_thread *thread);
 	dnp_frame_word *frames; /* owned: one sample's, as read from a ring */
 	uint8_t *encoded;       /* owned: a chain of new frames, as it goes into its record */
 

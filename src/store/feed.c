@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-size_t dnp_feed_bytes(uint32_t depth)
+size_t dnp_feed_bytes(uint32_t depth, size_t words)
 {
-	return DNP_RING_WORDS * sizeof(uint64_t) + DNP_EVENTS_MAX * sizeof(struct dnp_counts) +
+	return words * sizeof(uint64_t) + DNP_EVENTS_MAX * sizeof(struct dnp_counts) +
 		(size_t)depth * 2 * sizeof(dnp_frame_word) +
 		(size_t)depth * sizeof(struct dnp_path);
 }
 
-void dnp_feed_init(struct dnp_feed *feed, void *memory, uint32_t depth)
+void dnp_feed_init(struct dnp_feed *feed, void *memory, uint32_t depth, size_t words)
 {
-	uint64_t *words = memory;
+	uint64_t *ring = memory;
 
-	dnp_ring_init(&feed->ring, words, DNP_RING_WORDS);
-	feed->frames = words + DNP_RING_WORDS;
+	dnp_ring_init(&feed->ring, ring, words);
+	feed->frames = ring + words;
 	feed->before = feed->frames + depth;
 	feed->reported = (struct dnp_counts *)(void *)(feed->before + depth);
 	feed->path = (struct dnp_path *)(void *)(feed->reported + DNP_EVENTS_MAX);
@@ -30,10 +30,11 @@ void dnp_feed_clear(struct dnp_feed *feed)
 		.reported = feed->reported,
 	};
 	uint64_t *words = feed->ring.words;
+	size_t size = feed->ring.size;
 
 	memset(feed->reported, 0, DNP_EVENTS_MAX * sizeof(*feed->reported));
 	memcpy(feed, &fresh, sizeof(fresh));
-	dnp_ring_init(&feed->ring, words, DNP_RING_WORDS);
+	dnp_ring_init(&feed->ring, words, size);
 }
 
 static SIGSAFE void count(_Atomic uint64_t *counter, uint64_t n)
@@ -75,11 +76,11 @@ static SIGSAFE uint32_t shared_frames(const struct dnp_feed *feed, uint32_t n)
 	return shared;
 }
 
-static SIGSAFE int store(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n)
+/* Puts a sample of `n` frames, of which it shares `shared` with the one before, into the ring. */
+static SIGSAFE int write_sample(
+	struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n, uint32_t shared)
 {
-	uint32_t shared = sample->flags == feed->flags_before ? shared_frames(feed, n) : 0;
 	uint64_t head[DNP_SAMPLE_WORDS];
-	dnp_frame_word *swap;
 	uint64_t at;
 
 	sample->shared = (uint16_t)shared;
@@ -90,7 +91,16 @@ static SIGSAFE int store(struct dnp_feed *feed, struct dnp_sample *sample, uint3
 	dnp_ring_write(&feed->ring, at, head, DNP_SAMPLE_WORDS);
 	dnp_ring_write(&feed->ring, at + DNP_SAMPLE_WORDS, feed->frames, sample->written);
 	dnp_ring_commit(&feed->ring, at + DNP_SAMPLE_WORDS + sample->written);
+	return 1;
+}
 
+static SIGSAFE int store(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n)
+{
+	uint32_t shared = sample->flags == feed->flags_before ? shared_frames(feed, n) : 0;
+	dnp_frame_word *swap;
+
+	if (!write_sample(feed, sample, n, shared))
+		return 0;
 	swap = feed->before;
 	feed->before = feed->frames;
 	feed->frames = swap;
@@ -99,26 +109,49 @@ static SIGSAFE int store(struct dnp_feed *feed, struct dnp_sample *sample, uint3
 	return 1;
 }
 
+static SIGSAFE void count_sample(struct dnp_feed *feed, const struct dnp_sample *sample)
+{
+	struct dnp_counts *counts = &feed->counts[sample->event];
+
+	count(&counts->samples, 1);
+	count(&counts->frames, feed->n_before);
+	count(&counts->truncated, feed->stop_before == DNP_STOP_DEPTH);
+	count32(&counts->stops[feed->stop_before], 1);
+}
+
 SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
 	enum dnp_walk_stop stop, uint64_t walk_ns)
 {
-	struct dnp_counts *counts = &feed->counts[sample->event];
 
 	if (stop == DNP_STOP_DEPTH)
 		sample->flags |= DNP_SAMPLE_TRUNCATED;
 	else if (stop != DNP_STOP_END)
 		sample->flags |= DNP_SAMPLE_INCOMPLETE;
 	if (walk_ns)
-		count_walk(counts, walk_ns);
+		count_walk(&feed->counts[sample->event], walk_ns);
 	if (!store(feed, sample, n)) {
 		dnp_feed_lost(feed, sample->event, DNP_LOSS_RING, sample->weight);
 		return 0;
 	}
-	count(&counts->samples, 1);
-	count(&counts->frames, n);
-	count(&counts->truncated, stop == DNP_STOP_DEPTH);
-	count32(&counts->stops[stop], 1);
+	feed->stop_before = (uint8_t)stop;
+	count_sample(feed, sample);
 	return 1;
+}
+
+SIGSAFE int dnp_feed_repeat(struct dnp_feed *feed, struct dnp_sample *sample)
+{
+	sample->flags = feed->flags_before;
+	if (!write_sample(feed, sample, feed->n_before, feed->n_before)) {
+		dnp_feed_lost(feed, sample->event, DNP_LOSS_RING, sample->weight);
+		return 0;
+	}
+	count_sample(feed, sample);
+	return 1;
+}
+
+SIGSAFE int dnp_feed_has_last(const struct dnp_feed *feed)
+{
+	return feed->n_before > 0;
 }
 
 SIGSAFE void dnp_feed_lost(

@@ -22,8 +22,11 @@
 /* Events that can be recorded at once. */
 #define DNP_EVENTS_MAX 8
 
-/* Of a feed: 64 KiB, some 300 samples of 25 new frames. */
+/* Of a thread's own feed: 64 KiB, some 300 samples of 25 new frames. */
 #define DNP_RING_WORDS ((size_t)8192)
+
+/* What is seen of it from outside comes in turns with all other threads: little at a time. */
+#define DNP_RING_WORDS_OUTSIDE ((size_t)4096)
 
 /* Durations of walks: bucket b counts those in [2^(b/4), 2^((b+1)/4)) ns, roughly. */
 #define DNP_WALK_BUCKETS 96
@@ -51,6 +54,7 @@ struct dnp_feed {
 	dnp_frame_word *before; /* owned: the frames of the last sample that was stored */
 	uint32_t n_before;
 	uint8_t flags_before;
+	uint8_t stop_before; /* enum dnp_walk_stop */
 	struct dnp_ring ring;
 	struct dnp_counts counts[DNP_EVENTS_MAX];
 
@@ -59,11 +63,14 @@ struct dnp_feed {
 	struct dnp_counts *reported; /* owned, one an event: what the recording was told */
 };
 
-/* Bytes of zeroed memory that a feed for stacks of `depth` frames needs besides itself. */
-size_t dnp_feed_bytes(uint32_t depth);
+/*
+ * Bytes of zeroed memory that a feed for stacks of `depth` frames needs besides itself, with so
+ * many words of ring (a power of two).
+ */
+size_t dnp_feed_bytes(uint32_t depth, size_t words);
 
 /* A zeroed feed in such memory, aligned as a pointer is. */
-void dnp_feed_init(struct dnp_feed *feed, void *memory, uint32_t depth);
+void dnp_feed_init(struct dnp_feed *feed, void *memory, uint32_t depth, size_t words);
 
 /* As after init, in the same memory. */
 void dnp_feed_clear(struct dnp_feed *feed);
@@ -76,6 +83,15 @@ void dnp_feed_clear(struct dnp_feed *feed);
  */
 SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
 	enum dnp_walk_stop stop, uint64_t walk_ns);
+
+/*
+ * Stores and counts the last sample once more, with the event, time and weight of *sample: the
+ * thread has not moved since. There must have been one. 0: no room, counted as lost.
+ */
+SIGSAFE int dnp_feed_repeat(struct dnp_feed *feed, struct dnp_sample *sample);
+
+/* Whether a sample was stored yet, that dnp_feed_repeat could store again. */
+SIGSAFE int dnp_feed_has_last(const struct dnp_feed *feed);
 
 /* Counts units of an event that were not taken. The producer only. */
 SIGSAFE void dnp_feed_lost(

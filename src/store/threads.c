@@ -40,7 +40,8 @@ void dnp_threads_refuse(void)
 
 static size_t record_bytes(void)
 {
-	size_t bytes = sizeof(struct dnp_thread) + 2 * dnp_feed_bytes(max_depth);
+	size_t bytes = sizeof(struct dnp_thread) + dnp_feed_bytes(max_depth, DNP_RING_WORDS) +
+		dnp_feed_bytes(max_depth, DNP_RING_WORDS_OUTSIDE);
 
 	return (bytes + 4095) & ~(size_t)4095;
 }
@@ -58,9 +59,10 @@ static struct dnp_thread *map_record(void)
 	if (memory == MAP_FAILED)
 		return NULL;
 	thread = memory;
-	dnp_feed_init(&thread->own, thread + 1, max_depth);
-	dnp_feed_init(
-		&thread->outside, (char *)(thread + 1) + dnp_feed_bytes(max_depth), max_depth);
+	dnp_feed_init(&thread->own, thread + 1, max_depth, DNP_RING_WORDS);
+	dnp_feed_init(&thread->outside,
+		(char *)(thread + 1) + dnp_feed_bytes(max_depth, DNP_RING_WORDS), max_depth,
+		DNP_RING_WORDS_OUTSIDE);
 	all[n_all++] = thread;
 	return thread;
 }

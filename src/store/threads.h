@@ -23,6 +23,24 @@
 
 #define DNP_THREADS_MAX 16384
 
+/* What a sampler that looks at all threads in turn keeps of one (capture/wall.c). */
+struct dnp_turn {
+	/* The sampler's, and the drain thread's when the thread has gone; under the sampler's lock.
+	 */
+	uint32_t place;     /* in its list, from 1; 0: not in it */
+	int gone;           /* it was not there any more when its turn came */
+	int64_t counted_ns; /* all time until then is in weights of samples; may lie ahead */
+	uint64_t cpu_ns; /* by the thread's clock, when the stack in `outside` was read; 0: never */
+	uint64_t asked_ns;     /* since when it is asked to sample itself */
+	uint64_t asked_cpu_ns; /* by its clock, then */
+	int self;              /* it was last asked to; 0: its stack was last read from outside */
+	_Atomic uint64_t
+		asked; /* its id in the upper half, the weight in the lower; 0: it is not */
+	/* Where its stack is, as it told itself; high 0: it did not. Written low first. */
+	_Atomic uintptr_t stack_low, stack_high;
+	struct dnp_thread *next; /* of those that are new to the sampler */
+};
+
 struct dnp_thread {
 	/* Written before the record is LIVE. */
 	int tid;
@@ -44,6 +62,7 @@ struct dnp_thread {
 
 	/* Of the thread of ours that looks at it from outside. */
 	struct dnp_feed outside;
+	struct dnp_turn turn;
 
 	/* The drain thread's. */
 	_Atomic uint64_t end_ns; /* when it told us that it ends, 0: it has not */

@@ -48,6 +48,7 @@ enum dnp_walk_stop {
 	DNP_STOP_BAD_STACK, /* a canonical address outside of the stack or not above the last one */
 	DNP_STOP_NO_RULE,   /* code without unwind information */
 	DNP_STOP_UNKNOWN,   /* an address in no code that is known */
+	DNP_STOP_NOT_WALKED, /* never by the walker: the engine says why it could not be asked */
 	DNP_STOP_COUNT
 };
 

@@ -13,7 +13,7 @@
 
 static const char *const kinds[] = {"unknown", "jit", "r2r", "dynamic", "native", "stub", "kernel"};
 static const char *const stop_names[DNP_STOP_COUNT] = {
-	"end", "depth", "bad_stack", "no_rule", "unknown"};
+	"end", "depth", "bad_stack", "no_rule", "unknown", "not_walked"};
 
 /*
  * Functions, and frames (an address and how it was reached), get numbers when they are first met.
