@@ -30,6 +30,21 @@ int dnp_signal_number(void);
  */
 int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err);
 
+/* Whose a signal is that one thread of ours sends another; `value` goes with it. */
+enum dnp_signal_kind {
+	DNP_SIGNAL_WALL = 0x646e7001,
+};
+
+/*
+ * Sends the signal to a thread of this process: 0 or -errno (-ESRCH: it has gone; -EAGAIN: too many
+ * signals are pending; -ENOTSUP: the handler is not ours any more). It has to be asleep nowhere: a
+ * system call that has slept may fail with EINTR. Any thread.
+ */
+int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value);
+
+/* In the handler: whether it was sent so. `value` is in info->si_value. */
+SIGSAFE int dnp_signal_is_sent(const siginfo_t *info, enum dnp_signal_kind kind);
+
 /*
  * In the handler: a sleeping system call that this signal interrupted before it slept is made to
  * start again instead of failing with EINTR.

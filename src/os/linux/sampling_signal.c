@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Written before the handler is installed and never after, so the handler reads them plainly. */
 static struct sigaction previous;
@@ -94,4 +96,27 @@ int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err)
 	assert(i < DNP_SIGNAL_HANDLERS_MAX);
 	atomic_store_explicit(&own[i], handler, memory_order_release);
 	return 0;
+}
+
+int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value)
+{
+	int signo = dnp_signal_number();
+	struct sigaction now;
+	siginfo_t info;
+
+	/* CoreCLR 8 takes its handlers away, and ours with them, when it aborts. */
+	if (sigaction(signo, NULL, &now) || now.sa_sigaction != on_signal)
+		return -ENOTSUP;
+	memset(&info, 0, sizeof(info));
+	info.si_code = SI_QUEUE;
+	info.si_errno = (int)kind;
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_ptr = value;
+	return syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, signo, &info) ? -errno : 0;
+}
+
+SIGSAFE int dnp_signal_is_sent(const siginfo_t *info, enum dnp_signal_kind kind)
+{
+	return info->si_code == SI_QUEUE && info->si_errno == (int)kind;
 }
