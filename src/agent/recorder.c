@@ -145,6 +145,13 @@ static void publish(void)
 	atomic_store_explicit(&slot->bytes, recorder.drain.writer.written, memory_order_relaxed);
 }
 
+static void thread_gone(struct dnp_thread *thread)
+{
+	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
+		if (dnp_agent.engines[i]->thread_end)
+			dnp_agent.engines[i]->thread_end(thread);
+}
+
 /* Why recording should end now, 0: it should not. */
 static enum dnp_end_reason end_wanted(void)
 {
@@ -361,6 +368,7 @@ int dnp_recorder_start(struct dnp_err *err)
 	if (!recorder.frames)
 		return dnp_err(err, -ENOMEM, "no memory for the recorder");
 	recorder.drain.frame_of = frame_of;
+	recorder.drain.gone = thread_gone;
 	if (session)
 		recorder.launcher_start = dnp_process_start_ticks(session->launcher_pid);
 	dnp_frames_load_jit();

@@ -41,6 +41,8 @@ struct dnp_engine {
 	const char *(*source)(void);
 	const char *(*note)(void);
 	void (*thread_begin)(struct dnp_thread *thread);
+	/* It has gone; its record will be used for another. On the recorder's thread. */
+	void (*thread_end)(struct dnp_thread *thread);
 	/*
 	 * Of the runtime's threads: `id` is the ThreadID. managed_end is called while the thread
 	 * and its ThreadID are still there, also after stop, and returns when nothing of the engine
@@ -65,5 +67,6 @@ const struct dnp_engine *dnp_engine_find(struct dnp_str event, enum dnp_engine_c
 extern const struct dnp_engine dnp_engine_cpu;
 extern const struct dnp_engine dnp_engine_snapshot_cpu;
 extern const struct dnp_engine dnp_engine_snapshot_wall;
+extern const struct dnp_engine dnp_engine_wall;
 
 #endif

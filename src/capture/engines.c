@@ -6,6 +6,7 @@ static const struct dnp_engine *const engines[] = {
 	&dnp_engine_cpu,
 	&dnp_engine_snapshot_cpu,
 	&dnp_engine_snapshot_wall,
+	&dnp_engine_wall,
 };
 
 const struct dnp_engine *dnp_engine_find(struct dnp_str event, enum dnp_engine_choice choice)

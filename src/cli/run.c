@@ -58,7 +58,7 @@ static int parse_rate(
 }
 
 /* What this version can record. */
-static const char *const event_names[] = {"cpu", NULL};
+static const char *const event_names[] = {"cpu", "wall", NULL};
 
 /* A list of events, each at most once. */
 static int parse_events(const char *text)
@@ -75,7 +75,7 @@ static int parse_events(const char *text)
 			i++;
 		if (!event_names[i])
 			return dnp_usage("run",
-				"-e %.*s: cannot be recorded; this version records cpu",
+				"-e %.*s: cannot be recorded; this version records cpu, wall",
 				(int)event.n, event.p);
 		if (seen & 1u << i)
 			return dnp_usage("run", "-e %s: %s is named twice", text, event_names[i]);

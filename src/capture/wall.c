@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the time goes that passes: a thread of ours looks at all threads of the program in turn,
+ * in random order, whether they run or not. A sample weighs as many intervals as have passed since
+ * the thread's last one: however seldom its turn comes, a thread's weights add up to its life.
+ *
+ * A look begins with the thread's CPU clock. If that stands where it stood when the stack was read,
+ * the thread has not run since, and the stack still holds. Else a sleeper's stack is read from
+ * outside, undisturbed; a thread that runs, or could, is asked by a signal to sample itself. Nobody
+ * who sleeps gets a signal, since many a system call would fail of it.
+ *
+ * LOOKS_PER_S bounds what a look costs at most in recordings, CPU_SHARE what all of them cost.
+ */
+#include <assert.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clean.h"
+#include "capture/engine.h"
+#include "capture/self.h"
+#include "os/clock.h"
+#include "os/sampling_signal.h"
+#include "os/thread.h"
+#include "os/thread_state.h"
+#include "os/watch.h"
+#include "unwind/target.h"
+
+#define SECOND_NS   UINT64_C(1000000000)
+#define LOOKS_PER_S 5000    /* at all threads together */
+#define CPU_SHARE   100     /* the sampler uses one part in so many of a processor's time */
+#define SAVED_NS    2000000 /* of CPU time that it may have saved up */
+#define TICK_MAX_NS UINT64_C(2000000) /* sleeps no longer than that while looks are due */
+#define TRIES       4                 /* to read a stack that moves meanwhile */
+#define TAKEN_NS    SECOND_NS         /* a thread that runs takes its signal sooner, or blocks it */
+#define LAST_NS     (SECOND_NS / 5)   /* for a last look at all threads */
+#define ANSWER_NS   (SECOND_NS / 20)  /* for their last answers */
+
+/* Why a thread that is there could not be sampled. */
+enum failure { MOVED, NO_STACK, BLOCKED, NO_SIGNAL, FAILURES };
+
+static const char *const failure_names[FAILURES] = {
+	"kept moving while it was read",
+	"stack not readable",
+	"signal blocked by the thread",
+	"signal could not be sent",
+};
+
+/* Written in start, before the first sample can come. */
+static struct {
+	uint8_t event;
+	uint64_t interval_ns;
+} wall;
+
+/* 1: samples are taken. */
+static _Atomic int active;
+static _Atomic uint32_t stopping;
+
+/* Threads that are new, the newest first. */
+static _Atomic(struct dnp_thread *) newcomers;
+
+/*
+ * The threads whose turn comes, and all of struct dnp_turn that is not atomic. A leaf lock of the
+ * sampler and the recorder, held during one look at most.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dnp_thread *list[DNP_THREADS_MAX];
+static uint32_t n_list, at; /* before `at`: those that have had their turn in this round */
+
+/* The sampler's; the recorder's before it starts and after it has ended. */
+static struct dnp_own_thread sampler;
+static uint64_t random_state;
+static _Atomic uint64_t walking_since = UINT64_MAX;
+static _Atomic uint64_t failed[FAILURES];
+
+/* xorshift64*, Vigna 2016: a number below `limit`. */
+static uint64_t random_below(uint64_t limit)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return (random_state * UINT64_C(0x2545f4914f6cdd1d) >> 11) % limit;
+}
+
+/* ---- Weights */
+
+/* Intervals not counted yet, rounded at random; the rest, which may be negative, is kept. */
+static uint32_t take_weight(struct dnp_turn *turn, uint64_t now_ns)
+{
+	int64_t interval = (int64_t)wall.interval_ns, left = (int64_t)now_ns - turn->counted_ns;
+	int64_t weight;
+
+	if (left <= 0)
+		return 0;
+	weight = left / interval;
+	weight += (int64_t)random_below(wall.interval_ns) < left % interval;
+	if (weight > INT32_MAX)
+		weight = INT32_MAX;
+	turn->counted_ns += weight * interval;
+	return (uint32_t)weight;
+}
+
+/* A sample of as much of *weight as one can have; the rest stays. */
+static SIGSAFE struct dnp_sample sample_of(uint32_t *weight, uint8_t flags)
+{
+	uint32_t part = *weight < UINT16_MAX ? *weight : UINT16_MAX;
+
+	*weight -= part;
+	return (struct dnp_sample){
+		.time_ns = dnp_now_ns(),
+		.weight = (uint16_t)part,
+		.flags = flags,
+		.event = wall.event,
+	};
+}
+
+static SIGSAFE void repeat(struct dnp_feed *feed, uint32_t weight)
+{
+	while (weight) {
+		struct dnp_sample sample = sample_of(&weight, 0);
+
+		dnp_feed_repeat(feed, &sample);
+	}
+}
+
+/* Stores what was walked, or found out else, of a thread: `n` frames in its feed `outside`. */
+static int put(struct dnp_thread *thread, uint32_t weight, uint8_t flags, uint32_t n,
+	enum dnp_walk_stop stop, uint64_t walk_ns)
+{
+	struct dnp_sample sample = sample_of(&weight, flags);
+
+	if (!dnp_feed_put(&thread->outside, &sample, n, stop, walk_ns)) {
+		dnp_feed_lost(&thread->outside, wall.event, DNP_LOSS_RING, weight);
+		return 0;
+	}
+	repeat(&thread->outside, weight);
+	return 1;
+}
+
+static void put_one_frame(struct dnp_thread *thread, uint32_t weight, enum dnp_walk_kind kind,
+	enum dnp_walk_stop stop)
+{
+	thread->turn.cpu_ns = 0;
+	thread->outside.frames[0] = (dnp_frame_word)kind << DNP_FRAME_SHIFT;
+	put(thread, weight, 0, 1, stop, 0);
+}
+
+static void put_failed(struct dnp_thread *thread, uint32_t weight, enum failure why)
+{
+	atomic_fetch_add_explicit(&failed[why], 1, memory_order_relaxed);
+	put_one_frame(thread, weight, DNP_WALK_UNKNOWN, DNP_STOP_NOT_WALKED);
+}
+
+/* ---- A thread that runs samples itself */
+
+static uint64_t ask_of(const struct dnp_thread *thread, uint32_t weight)
+{
+	return (uint64_t)(uint32_t)thread->tid << 32 | weight;
+}
+
+/* The weight that it was given and has not used; its signal may still be under way. */
+static uint32_t take_back(struct dnp_thread *thread)
+{
+	uint64_t asked = atomic_load(&thread->turn.asked);
+
+	while (asked &&
+		!atomic_compare_exchange_weak(&thread->turn.asked, &asked, ask_of(thread, 0)))
+		;
+	return (uint32_t)asked;
+}
+
+/*
+ * The signal is for this thread, and the record still its own: both carry its id. The record's
+ * memory is there as long as the process is.
+ */
+static SIGSAFE int on_signal(const siginfo_t *info, void *context)
+{
+	struct dnp_thread *thread = info->si_value.sival_ptr;
+	uint32_t weight;
+
+	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))
+		return 0;
+	if ((int)(atomic_load(&thread->turn.asked) >> 32) != dnp_thread_id() ||
+		!dnp_self_enter(thread, wall.event))
+		return 1;
+	weight = atomic_load(&active) ? (uint32_t)atomic_exchange(&thread->turn.asked, 0) : 0;
+	if (weight) {
+		struct dnp_sample sample = sample_of(&weight, 0);
+
+		dnp_self_sample(thread, &sample, 0, context);
+		if (dnp_feed_has_last(&thread->own))
+			repeat(&thread->own, weight);
+	}
+	dnp_self_leave(thread);
+	return 1;
+}
+
+/* Its signal is under way already: gives it this weight, too. 0: no longer, it was taken. */
+static int add_to_asked(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight)
+{
+	struct dnp_turn *turn = &thread->turn;
+	uint64_t asked = atomic_load(&turn->asked);
+
+	if (asked && dnp_now_ns() - turn->asked_ns > TAKEN_NS && cpu_ns != turn->asked_cpu_ns) {
+		put_failed(thread, weight + take_back(thread), BLOCKED);
+		return 1;
+	}
+	while (asked)
+		if (atomic_compare_exchange_weak(&turn->asked, &asked, asked + weight))
+			return 1;
+	return 0;
+}
+
+static void ask(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight)
+{
+	struct dnp_turn *turn = &thread->turn;
+
+	if (add_to_asked(thread, cpu_ns, weight))
+		return;
+	turn->self = 1;
+	turn->asked_ns = dnp_now_ns();
+	turn->asked_cpu_ns = cpu_ns;
+	atomic_store(&turn->asked, ask_of(thread, weight));
+	if (dnp_signal_send(thread->tid, DNP_SIGNAL_WALL, thread)) {
+		atomic_store(&turn->asked, 0);
+		put_failed(thread, weight, NO_SIGNAL);
+	}
+}
+
+/* ---- A thread that sleeps is read */
+
+static int read_stack(struct dnp_thread *thread, struct dnp_target_stack *stack, uint64_t *walk_ns)
+{
+	struct dnp_turn *turn = &thread->turn;
+	uint64_t begin_ns = dnp_now_ns();
+	uintptr_t high = atomic_load_explicit(&turn->stack_high, memory_order_acquire);
+	int result;
+
+	*stack = (struct dnp_target_stack){
+		.frames = thread->outside.frames,
+		.max = dnp_threads_depth(),
+		.stack = {atomic_load_explicit(&turn->stack_low, memory_order_relaxed), high},
+	};
+	result = dnp_target_walk(thread->tid, NULL, DNP_TARGET_ASLEEP, stack);
+	if (!high && stack->stack.high) {
+		atomic_store_explicit(&turn->stack_low, stack->stack.low, memory_order_relaxed);
+		atomic_store_explicit(&turn->stack_high, stack->stack.high, memory_order_release);
+	}
+	*walk_ns = dnp_now_ns() - begin_ns;
+	return result;
+}
+
+static void put_stack(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight,
+	const struct dnp_target_stack *stack, uint64_t walk_ns)
+{
+	uint8_t flags = DNP_SAMPLE_WAITING;
+
+	if (atomic_load_explicit(&thread->collecting, memory_order_relaxed))
+		flags |= DNP_SAMPLE_COLLECTING;
+	thread->turn.self = 0;
+	thread->turn.cpu_ns =
+		put(thread, weight, flags, (uint32_t)stack->n, stack->stop, walk_ns) ? cpu_ns : 0;
+	if (stack->stop == DNP_STOP_UNKNOWN || stack->stop == DNP_STOP_NO_RULE)
+		dnp_watch_call(); /* code that is new may be known then */
+}
+
+/* It has run since it was last read, or was never read. */
+static void look_closer(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight)
+{
+	struct dnp_target_stack stack;
+	uint64_t walk_ns;
+	int result = -EAGAIN;
+
+	for (int i = 0; i < TRIES && result == -EAGAIN; i++) {
+		result = read_stack(thread, &stack, &walk_ns);
+		if (result == -EAGAIN && !stack.asleep) {
+			ask(thread, cpu_ns, weight);
+			return;
+		}
+		if (result == -EAGAIN)
+			cpu_ns = dnp_thread_cpu_ns(thread->tid);
+	}
+	if (result)
+		put_failed(thread, weight, result == -EAGAIN ? MOVED : NO_STACK);
+	else
+		put_stack(thread, cpu_ns, weight, &stack, walk_ns);
+}
+
+/* ---- Turns */
+
+/*
+ * The thread has gone: the rest of its life counts to what was seen of it last. Nobody but us puts
+ * anything into its own feed any more.
+ */
+static void end(struct dnp_thread *thread)
+{
+	uint64_t end_ns = atomic_load(&thread->end_ns);
+	uint32_t weight = take_weight(&thread->turn, end_ns ? end_ns : dnp_now_ns());
+	struct dnp_feed *last;
+
+	thread->turn.gone = 1;
+	weight += take_back(thread);
+	atomic_store(&thread->turn.asked, 0);
+	if (!weight)
+		return;
+	/* Pairs with the release at a handler's end. */
+	atomic_load_explicit(&thread->handling, memory_order_acquire);
+	last = thread->turn.self || !dnp_feed_has_last(&thread->outside) ? &thread->own
+									 : &thread->outside;
+	if (dnp_feed_has_last(last))
+		repeat(last, weight);
+	else
+		put_one_frame(thread, weight, DNP_WALK_NOT_YET, DNP_STOP_END);
+}
+
+static void look(struct dnp_thread *thread)
+{
+	struct dnp_turn *turn = &thread->turn;
+	uint64_t cpu_ns = dnp_thread_cpu_ns(thread->tid);
+	uint32_t weight;
+
+	if (!cpu_ns && !dnp_thread_exists(thread->tid)) {
+		end(thread);
+		return;
+	}
+	weight = take_weight(turn, dnp_now_ns());
+	if (!weight)
+		return;
+	if (turn->cpu_ns && turn->cpu_ns == cpu_ns)
+		repeat(&thread->outside, weight);
+	else
+		look_closer(thread, cpu_ns, weight);
+}
+
+static void set_place(uint32_t i, struct dnp_thread *thread)
+{
+	list[i] = thread;
+	thread->turn.place = i + 1;
+}
+
+static void take_newcomers(void)
+{
+	/* Pairs with the release of who put them there. */
+	struct dnp_thread *thread =
+		atomic_exchange_explicit(&newcomers, NULL, memory_order_acquire);
+
+	for (; thread; thread = thread->turn.next) {
+		thread->turn.counted_ns = (int64_t)thread->start_ns;
+		set_place(n_list++, thread);
+	}
+}
+
+static void remove_from_list(struct dnp_thread *thread)
+{
+	uint32_t hole = thread->turn.place - 1;
+
+	thread->turn.place = 0;
+	if (hole < at) {
+		at--;
+		set_place(hole, list[at]);
+		hole = at;
+	}
+	n_list--;
+	if (hole < n_list)
+		set_place(hole, list[n_list]);
+	thread->turn.place = 0; /* it may have been the one that moved */
+}
+
+/* Whose turn it is; NULL: there is no thread. */
+static struct dnp_thread *next_in_turn(void)
+{
+	struct dnp_thread *thread;
+	uint32_t chosen;
+
+	if (at >= n_list)
+		at = 0;
+	if (!n_list)
+		return NULL;
+	chosen = at + (uint32_t)random_below(n_list - at);
+	thread = list[chosen];
+	set_place(chosen, list[at]);
+	set_place(at++, thread);
+	return thread;
+}
+
+static void look_at(struct dnp_thread *thread)
+{
+	atomic_store(&walking_since, dnp_now_ns());
+	if (!thread->turn.gone)
+		look(thread);
+	atomic_store(&walking_since, UINT64_MAX);
+}
+
+/* ---- The sampler */
+
+static uint32_t count_threads(void)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&lock);
+	take_newcomers();
+	n = n_list;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+static void look_at_next(void)
+{
+	struct dnp_thread *thread;
+
+	pthread_mutex_lock(&lock);
+	thread = next_in_turn();
+	if (thread)
+		look_at(thread);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Sleeps so long or until stop wants the sampler's end. */
+static void rest(uint64_t ns)
+{
+	struct timespec patience = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
+
+	syscall(SYS_futex, &stopping, FUTEX_WAIT_PRIVATE, 0, &patience, NULL, 0);
+}
+
+/* When the sampler last woke up, its CPU time then, and what of that it has saved up; or owes. */
+struct pace {
+	uint64_t woke_ns, cpu_ns;
+	int64_t saved_ns;
+};
+
+static void reckon(struct pace *pace)
+{
+	uint64_t now_ns = dnp_now_ns(), cpu_ns = dnp_thread_cpu_ns(0);
+
+	pace->saved_ns += (int64_t)((now_ns - pace->woke_ns) / CPU_SHARE);
+	pace->saved_ns -= (int64_t)(cpu_ns - pace->cpu_ns);
+	if (pace->saved_ns > SAVED_NS)
+		pace->saved_ns = SAVED_NS;
+	pace->woke_ns = now_ns;
+	pace->cpu_ns = cpu_ns;
+}
+
+/* How long to rest when a look is due every slot_ns: at random, so as not to march in step. */
+static uint64_t rest_ns(const struct pace *pace, uint64_t slot_ns)
+{
+	uint64_t tick = wall.interval_ns < TICK_MAX_NS ? wall.interval_ns : TICK_MAX_NS;
+
+	if (tick < slot_ns)
+		tick = slot_ns;
+	tick = tick / 2 + random_below(tick + 1);
+	return tick + (pace->saved_ns < 0 ? (uint64_t)-pace->saved_ns * CPU_SHARE : 0);
+}
+
+/* Time between two looks at any thread. */
+static uint64_t slot(uint32_t n_threads)
+{
+	uint64_t even = wall.interval_ns / (n_threads ? n_threads : 1);
+
+	return even > SECOND_NS / LOOKS_PER_S ? even : SECOND_NS / LOOKS_PER_S;
+}
+
+/* What is due after `passed_ns`, rounded at random; looks that were missed are not made up for. */
+static uint32_t looks_due(uint64_t passed_ns, uint64_t slot_ns, uint32_t n_threads)
+{
+	uint64_t due = passed_ns / slot_ns + (random_below(slot_ns) < passed_ns % slot_ns);
+
+	if (due < 1)
+		due = 1;
+	return due < n_threads ? (uint32_t)due : n_threads;
+}
+
+static int is_answering(void)
+{
+	int answering = 0;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < n_list; i++)
+		answering |= atomic_load(&list[i]->turn.asked) != 0;
+	pthread_mutex_unlock(&lock);
+	return answering;
+}
+
+/* All threads once more, so that each counts until now. */
+static void look_last(void)
+{
+	uint64_t deadline = dnp_now_ns() + LAST_NS;
+
+	at = 0;
+	for (uint32_t n = count_threads(); n && dnp_now_ns() < deadline; n--)
+		look_at_next();
+	deadline = dnp_now_ns() + ANSWER_NS;
+	while (is_answering() && dnp_now_ns() < deadline)
+		dnp_sleep_until_ns(dnp_now_ns() + SECOND_NS / 1000);
+}
+
+static void *look_at_all(void *context)
+{
+	struct pace pace = {.woke_ns = dnp_now_ns()};
+
+	(void)context;
+	dnp_thread_set_name("dnprof-wall");
+	random_state = dnp_now_ns() | 1;
+	while (!atomic_load(&stopping)) {
+		uint32_t n = count_threads();
+		uint64_t slot_ns = slot(n), then_ns = pace.woke_ns;
+
+		rest(rest_ns(&pace, slot_ns));
+		reckon(&pace);
+		for (uint32_t due = looks_due(pace.woke_ns - then_ns, slot_ns, n); due; due--)
+			look_at_next();
+	}
+	look_last();
+	return NULL;
+}
+
+/* ---- The engine */
+
+static int wall_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
+{
+	struct dnp_thread_state state;
+	int result = dnp_thread_state(dnp_thread_id(), &state);
+
+	if (result)
+		return dnp_err(err, result,
+			"the system does not tell what threads do (/proc/self/task/TID/syscall): "
+			"%s; record without -e wall",
+			strerror(-result));
+	wall.event = (uint8_t)index;
+	wall.interval_ns = setting->options->interval_ns;
+	result = dnp_signal_share(on_signal, err);
+	if (result)
+		return result;
+	atomic_store(&active, 1);
+	atomic_store(&stopping, 0);
+	result = dnp_own_thread_start(&sampler, look_at_all, NULL);
+	if (result) {
+		atomic_store(&active, 0);
+		return dnp_err(err, result, "the profiler's thread cannot be started: %s",
+			strerror(-result));
+	}
+	return 0;
+}
+
+static const char *wall_source(void)
+{
+	return "turns of all threads";
+}
+
+static const char *wall_note(void)
+{
+	return "";
+}
+
+static void wall_thread_begin(struct dnp_thread *thread)
+{
+	struct dnp_thread *before = atomic_load_explicit(&newcomers, memory_order_relaxed);
+
+	if (!atomic_load(&active))
+		return;
+	do
+		thread->turn.next = before;
+	while (!atomic_compare_exchange_weak_explicit(
+		&newcomers, &before, thread, memory_order_release, memory_order_relaxed));
+}
+
+static void wall_managed_begin(uintptr_t id, struct dnp_thread *thread)
+{
+	(void)id;
+	if (thread->tid != dnp_thread_id() || !thread->stack.high)
+		return;
+	atomic_store_explicit(&thread->turn.stack_low, thread->stack.low, memory_order_relaxed);
+	atomic_store_explicit(&thread->turn.stack_high, thread->stack.high, memory_order_release);
+}
+
+static void wall_thread_end(struct dnp_thread *thread)
+{
+	pthread_mutex_lock(&lock);
+	take_newcomers();
+	if (thread->turn.place) {
+		if (!thread->turn.gone)
+			end(thread);
+		remove_from_list(thread);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t wall_walking_since(void)
+{
+	return atomic_load(&walking_since);
+}
+
+/* What it was given and did not use in time. */
+static void finish(struct dnp_thread *thread)
+{
+	uint32_t weight;
+
+	dnp_self_wait(thread);
+	weight = take_back(thread);
+	if (weight)
+		put_failed(thread, weight, BLOCKED);
+	thread->turn.place = 0;
+}
+
+static void wall_stop(void)
+{
+	atomic_store(&stopping, 1);
+	syscall(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	dnp_own_thread_join(&sampler);
+	atomic_store(&active, 0);
+	pthread_mutex_lock(&lock);
+	while (n_list)
+		finish(list[--n_list]);
+	at = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+static void wall_failures(unsigned index, dnp_failure_tell tell)
+{
+	for (unsigned i = 0; i < FAILURES; i++)
+		tell(index, failure_names[i],
+			atomic_load_explicit(&failed[i], memory_order_relaxed));
+}
+
+const struct dnp_engine dnp_engine_wall = {
+	.event = "wall",
+	.choice = DNP_ENGINE_SIGNAL,
+	.start = wall_start,
+	.source = wall_source,
+	.note = wall_note,
+	.thread_begin = wall_thread_begin,
+	.thread_end = wall_thread_end,
+	.managed_begin = wall_managed_begin,
+	.walking_since = wall_walking_since,
+	.stop = wall_stop,
+	.failures = wall_failures,
+};
