@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from harness import (NEWEST, NOT_SAMPLED, PLACES, TFMS, THREADS, is_sequence, plain, program, record, run, shares,
-                     steady)
+from harness import (NEWEST, NOT_SAMPLED, PLACES, TFMS, THREADS, is_sequence, plain, program, record,
+                     run, shares, steady)
 
 #: A library that was loaded this instant is not known yet; stacks that begin in it end there.
 LOADING = ("loader", "resolver")

@@ -14,8 +14,9 @@
 #define HUNDRED(do, n)                                                                             \
 	TEN(do, n##0)                                                                              \
 	TEN(do, n##1)                                                                              \
-	TEN(do, n##2) TEN(do, n##3) TEN(do, n##4) TEN(do, n##5) TEN(do, n##6) TEN(do, n##7)        \
-		TEN(do, n##8) TEN(do, n##9)
+	TEN(do, n##2)                                                                              \
+	TEN(do, n##3) TEN(do, n##4) TEN(do, n##5) TEN(do, n##6) TEN(do, n##7) TEN(do, n##8)        \
+		TEN(do, n##9)
 #define ALL(do) HUNDRED(do, 1) HUNDRED(do, 2) HUNDRED(do, 3) HUNDRED(do, 4) HUNDRED(do, 5)
 
 #define DEFINE(n)                                                                                  \
