@@ -8,16 +8,15 @@
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 
+/* clang-format off */
 #define TEN(do, n)                                                                                 \
-	do                                                                                         \
-	(n##0) do(n##1) do(n##2) do(n##3) do(n##4) do(n##5) do(n##6) do(n##7) do(n##8) do(n##9)
+	do(n##0) do(n##1) do(n##2) do(n##3) do(n##4) do(n##5) do(n##6) do(n##7) do(n##8) do(n##9)
 #define HUNDRED(do, n)                                                                             \
-	TEN(do, n##0)                                                                              \
-	TEN(do, n##1)                                                                              \
-	TEN(do, n##2)                                                                              \
-	TEN(do, n##3) TEN(do, n##4) TEN(do, n##5) TEN(do, n##6) TEN(do, n##7) TEN(do, n##8)        \
-		TEN(do, n##9)
-#define ALL(do) HUNDRED(do, 1) HUNDRED(do, 2) HUNDRED(do, 3) HUNDRED(do, 4) HUNDRED(do, 5)
+	TEN(do, n##0) TEN(do, n##1) TEN(do, n##2) TEN(do, n##3) TEN(do, n##4)                      \
+	TEN(do, n##5) TEN(do, n##6) TEN(do, n##7) TEN(do, n##8) TEN(do, n##9)
+#define ALL(do)                                                                                    \
+	HUNDRED(do, 1) HUNDRED(do, 2) HUNDRED(do, 3) HUNDRED(do, 4) HUNDRED(do, 5)
+/* clang-format on */
 
 #define DEFINE(n)                                                                                  \
 	EXPORT uint32_t truth_lazy_##n(uint32_t x);                                                \
