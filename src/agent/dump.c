@@ -214,23 +214,22 @@ int dnp_dump_write(int fd, bool (*go_on)(void *context), void *context)
 {
 	struct dump dump = {.how = DNP_TARGET_ASLEEP, .go_on = go_on, .context = context};
 	struct dnp_err ignored; /* then threads that run cannot be walked, which is told of each */
-	int failed = make_room(&dump);
+	int failed = dnp_writer_open(&dump.writer, fd, dnp_now_ns() ^ (uint64_t)getpid() << 32);
+	int closed;
 
+	if (failed)
+		return failed;
+	if (!dnp_stop_open(&ignored))
+		dump.how |= DNP_TARGET_STOP;
+	failed = make_room(&dump);
 	if (!failed)
-		failed = dnp_writer_open(&dump.writer, fd, dnp_now_ns() ^ (uint64_t)getpid() << 32);
-	if (!failed) {
-		if (!dnp_stop_open(&ignored))
-			dump.how |= DNP_TARGET_STOP;
 		write_all(&dump);
-		failed = dnp_writer_close(&dump.writer);
-	} else {
-		close(fd);
-	}
+	closed = dnp_writer_close(&dump.writer);
 	dnp_frames_free(dump.frames);
 	dnp_intern_done(&dump.intern);
 	free(dump.words);
 	free(dump.encoded);
 	if (!failed)
-		failed = dump.failed;
+		failed = dump.failed ? dump.failed : closed;
 	return failed ? failed : dump.threads;
 }

@@ -8,6 +8,7 @@
 
 #include "base/clean.h"
 #include "launch/agent_file.h"
+#include "launch/control.h"
 #include "launch/environment.h"
 #include "launch/process.h"
 #include "launch/record.h"
@@ -272,11 +273,26 @@ int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err)
 	return ret;
 }
 
+/* What processes that were killed could not remove themselves. */
+static void remove_sockets(const struct dnp_launch *launch)
+{
+	for (size_t i = 0; i < DNP_SESSION_SLOTS; i++) {
+		const struct dnp_session_slot *slot = &launch->session->slots[i];
+		struct dnp_process process;
+
+		if (dnp_session_slot_state(slot) != DNP_SLOT_FREE &&
+			(dnp_process_read(&process, slot->pid) ||
+				process.start_ticks != slot->start_ticks))
+			dnp_control_remove(slot->pid, slot->start_ticks);
+	}
+}
+
 static int finish(struct dnp_launch *launch, struct dnp_err *err)
 {
 	int ret;
 
 	end_outliving(launch);
+	remove_sockets(launch);
 	ret = gather(launch, err);
 	if (ret || is_empty(launch->recording))
 		return ret;

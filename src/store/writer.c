@@ -55,9 +55,12 @@ int dnp_writer_open(struct dnp_writer *writer, int fd, uint64_t recording)
 	void *chunk =
 		mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	off_t end;
+	int failed;
 
-	if (chunk == MAP_FAILED)
+	if (chunk == MAP_FAILED) {
+		close(fd);
 		return -ENOMEM;
+	}
 	end = lseek(fd, 0, SEEK_END);
 	*writer = (struct dnp_writer){
 		.fd = fd,
@@ -67,7 +70,10 @@ int dnp_writer_open(struct dnp_writer *writer, int fd, uint64_t recording)
 	};
 	writer->used = strlen(dnp_rec_schema);
 	memcpy(writer->chunk + sizeof(struct dnp_chunk_header), dnp_rec_schema, writer->used);
-	return write_chunk(writer, DNP_CHUNK_SCHEMA);
+	failed = write_chunk(writer, DNP_CHUNK_SCHEMA);
+	if (failed)
+		dnp_writer_close(writer);
+	return failed;
 }
 
 int dnp_writer_flush(struct dnp_writer *writer)

@@ -23,7 +23,7 @@ struct dnp_writer {
 	int failed;       /* -errno of the write that failed: nothing is written any more */
 };
 
-/* Takes fd over. Writes the schema chunk. 0 or -errno. */
+/* Takes fd over, also when it fails. Writes the schema chunk. 0 or -errno. */
 int dnp_writer_open(struct dnp_writer *writer, int fd, uint64_t recording);
 
 /* Writes what is gathered. 0 or the -errno of the first failure. */

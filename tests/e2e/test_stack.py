@@ -1,0 +1,539 @@
+# SPDX-License-Identifier: MIT
+"""dnprof stack: what all threads of a process do now, whatever state it is in; and its socket, which serves its
+own user and root, takes no harm from anybody, and leaves no trace."""
+import array
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import harness
+
+from harness import DNPROF, NEWEST, dnprof, is_sequence, plain, program, report, start, wait_for
+
+#: docs: format/control.h
+MAGIC, VERSION, STACK, DONE, ERROR = 0x43504e44, 1, 1, 2, 3
+HEAD = struct.Struct("<IHHII")
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
+
+
+def start_ticks(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
+def socket_path(pid, folder="/tmp"):
+    return Path(folder, f"dnprof-{pid}-{start_ticks(pid)}-socket")
+
+
+class Stacks:
+    """`dnprof stack --json` with the questions that tests ask."""
+
+    def __init__(self, text):
+        self.data = json.loads(text)
+        self.threads = self.data["threads"]
+
+    def named(self, name):
+        """The threads whose name matches all of this expression."""
+        return [t for t in self.threads if re.fullmatch(name, t["name"])]
+
+    def one(self, name):
+        threads = self.named(name)
+        assert len(threads) == 1, (name, [t["name"] for t in self.threads])
+        return threads[0]
+
+
+def names(thread):
+    """Names of a thread's frames, the outermost first."""
+    return [f["name"] for f in reversed(thread["frames"])]
+
+
+def has(thread, *methods):
+    return is_sequence(names(thread), *methods)
+
+
+def stack(pid, *options):
+    return Stacks(dnprof("stack", "--json", "--timeout", 60, *options, pid).expect().stdout)
+
+
+@contextlib.contextmanager
+def running(tmp_path, argv, *options, env=None):
+    """Runs a program under dnprof; gives (dnprof, pid of the program) once it can be asked."""
+    temporary = {"TMPDIR": str(tmp_path), **(env or {})}
+    with start([DNPROF, "run", "-q", *options, "-o", tmp_path / "out.dnp", "--", *argv], env=temporary) as run:
+        pid = run.child(Path(argv[0]).name)
+        wait_for(lambda: dnprof("stack", pid).status == 0, "an answer", 60)
+        yield run, pid
+
+
+def stacks_when(pid, ready, what):
+    """The stacks as soon as they are what the test is about."""
+    def look():
+        stacks = stack(pid)
+        return stacks if ready(stacks) else None
+    return wait_for(look, what, 60)
+
+
+def waits(thread, *methods):
+    return thread["state"] == "waiting" and has(thread, *methods)
+
+
+# ---- What it shows
+
+def test_deadlock(tmp_path, tfm):
+    def stuck(stacks):
+        threads = stacks.named("stuck-(left|right)")
+        return len(threads) == 2 and all(waits(t, "Truth.Deadlock.TakeSecond") for t in threads)
+
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as (_, pid):
+        stacks = stacks_when(pid, stuck, "a deadlock")
+        for thread in stacks.named("stuck-(left|right)"):
+            assert thread["call"] == "futex" and not thread["missing"]
+            assert thread["frames"][0]["kind"] == "native"
+            frame = next(f for f in thread["frames"] if plain(f["name"]) == "Truth.Deadlock.TakeSecond")
+            assert (frame["kind"], frame["module"]) == ("managed", "truth.dll")
+        assert stacks.data["pid"] == pid and stacks.data["runtime"].startswith(tfm[3:].split(".")[0])
+        text = dnprof("stack", "--native", "none", "--threads", pid).expect().out
+        assert re.search(r'Thread \d+ "stuck-left", waiting in futex\n(?:  .*\n)*?'
+                         r'  Truth\.Deadlock\.TakeSecond\(object\)  truth\.dll\n', text), text
+        assert not re.search(r"^  lib", text, re.M), text
+
+
+def test_runtime_suspended(tmp_path, tfm):
+    """A collection waits for a loop that cannot be stopped; all others stand still, or cannot even begin."""
+    def hanging(stacks):
+        return all(any(has(t, method) for t in stacks.named(name)) for name, method in
+                   [("deaf", "Truth.Endless.Deaf"), ("collector", "System.GC.Collect")])
+
+    with running(tmp_path, program(tfm, "endless", "--seconds", 600)) as (_, pid):
+        stacks = stacks_when(pid, hanging, "a collection that waits")
+        assert has(stacks.one("deaf"), "Truth.Endless.Deaf", re.compile("libtruth_.*!truth_burn"))
+        assert stacks.one("deaf")["state"] == "running"
+        time.sleep(1)
+        stacks = stack(pid)
+        assert all(not t["missing"] for t in stacks.named("deaf|collector")), stacks.threads
+        assert hanging(stacks)
+
+
+def test_sleepers(tmp_path, tfm):
+    """Two hundred threads asleep in ten ways; each that is cut short by EINTR ends the program with status 1."""
+    asleep = {"sleep": "Truth.Sleepers.Sleep", "wait": "Truth.Sleepers.Wait", "event": "Truth.Sleepers.Event",
+              "task": "Truth.Sleepers.Task", "accept": "Truth.Sleepers.Accept",
+              **dict.fromkeys(["nanosleep", "poll", "epoll", "select", "sem"], "Truth.Sleepers.Natively")}
+
+    def all_asleep(stacks):
+        return all(len([t for t in stacks.named(rf"{kind}-\d+") if has(t, method)]) == 20
+                   for kind, method in asleep.items())
+
+    with running(tmp_path, program(tfm, "sleepers", "--seconds", 5)) as (run, pid):
+        stacks = stacks_when(pid, all_asleep, "200 sleepers")
+        for kind in asleep:
+            threads = stacks.named(rf"{kind}-\d+")
+            # Some naps are over when they are looked at, and the next one has not begun.
+            assert sum(t["state"] == "waiting" for t in threads) > 10, kind
+            assert not any(t["missing"] for t in threads)
+        text = dnprof("stack", pid).expect().out
+        group = re.search(r"^×(\d+) threads, waiting in \w+: (.*(?:\n    .*)*)", text, re.M)
+        assert group and group[2].count('"') == 2 * int(group[1]), text
+        assert len(re.findall(r"^Thread \d+", dnprof("stack", "--threads", pid).expect().out, re.M)) >= 200
+        run.end(120).expect()
+
+
+def test_recording_goes_on(tmp_path, tfm):
+    with running(tmp_path, program(tfm, "cpu", "--seconds", 4)) as (run, pid):
+        while dnprof("stack", pid).status == 0:
+            pass
+        result = run.end(120).expect()
+    recorded = report(tmp_path / "out.dnp")
+    assert recorded.cpu["lost"] == 0
+    assert sum(result.truth["methods"].values()) > 0
+    for method in result.truth["methods"]:
+        assert recorded.total(method) > 0
+
+
+def test_names_of_threads_are_whole(tmp_path):
+    """The system keeps fifteen bytes of a thread's name, the runtime all of it."""
+    with running(tmp_path, program(NEWEST, "sleepers", "--seconds", 600)) as (_, pid):
+        stacks_when(pid, lambda s: len(s.named(r"nanosleep-\d+")) == 20, "names")
+
+
+def test_after_the_recording(tmp_path):
+    """The agent can be asked as long as the program runs."""
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 4), "-d", 0.2) as (run, pid):
+        wait_for(lambda: dnprof("report", tmp_path / "out.dnp").status == 0, "the recording's end")
+        assert has(stack(pid).one("stuck-left"), "Truth.Deadlock.TakeSecond")
+        run.end(120).expect()
+    assert not list(tmp_path.glob("dnprof-*"))
+
+
+def test_profiler_is_not_shown(tmp_path):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+        assert not [t for t in stack(pid).threads if "dnprof" in t["name"]]
+
+
+def test_native_frames_as_wanted(tmp_path):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+        stacks_when(pid, lambda s: any(waits(t, "Truth.Deadlock.TakeSecond") for t in s.named("stuck-left")),
+                    "a deadlock")
+        kinds = {which: [f["kind"] for f in stack(pid, "--native", which).one("stuck-left")["frames"]]
+                 for which in ("all", "leaf", "none")}
+        assert kinds["all"][0] == kinds["all"][-1] == "native"
+        assert kinds["leaf"][0] == "native" and kinds["leaf"][-1] == "managed"
+        assert set(kinds["none"]) == {"managed"}
+
+
+# ---- Its socket
+
+def test_socket_is_private_and_goes(tmp_path, tfm):
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 1)) as (run, pid):
+        status = socket_path(pid, tmp_path).lstat()
+        assert stat.S_ISSOCK(status.st_mode)
+        assert stat.S_IMODE(status.st_mode) == 0o600
+        run.end(120).expect()
+    assert not list(tmp_path.glob("dnprof-*"))
+
+
+def test_socket_of_a_killed_program_goes(tmp_path):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (run, pid):
+        os.kill(pid, signal.SIGKILL)
+        run.end(60)
+    assert not list(tmp_path.glob("dnprof-*"))
+
+
+def test_stale_socket_is_replaced(tmp_path):
+    """One of the same name, of a process that has died: here the program's own id, before it became what it is."""
+    script = tmp_path / "stale.py"
+    script.write_text("import os, socket, sys\n"
+                      "ticks = open('/proc/self/stat').read().rpartition(')')[2].split()[19]\n"
+                      "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+                      "s.bind(f\"{os.environ['TMPDIR']}/dnprof-{os.getpid()}-{ticks}-socket\")\n"
+                      "s.close()\n"
+                      "os.execv(sys.argv[1], sys.argv[1:])\n")
+    argv = program(NEWEST, "deadlock", "--seconds", 2)
+    with start([DNPROF, "run", "-q", "--children", "-o", tmp_path / "out.dnp", "--", "/usr/bin/python3", script, *argv],
+               env={"TMPDIR": str(tmp_path)}) as run:
+        wait_for(lambda: list(tmp_path.glob("dnprof-*-socket")), "a socket")
+        pid = int(next(tmp_path.glob("dnprof-*-socket")).name.split("-")[1])
+        wait_for(lambda: dnprof("stack", pid).status == 0, "an answer", 60)
+        run.end(120).expect()
+    assert not list(tmp_path.glob("dnprof-*-socket"))
+
+
+def test_long_folder(tmp_path):
+    """An address of a socket holds 107 bytes of path, TMPDIR may have more."""
+    folder = tmp_path / ("x" * 100) / ("y" * 100)
+    folder.mkdir(parents=True)
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 1), env={"TMPDIR": str(folder)}) as (run, pid):
+        assert socket_path(pid, folder).is_socket()
+        run.end(120).expect()
+    assert not list(folder.glob("dnprof-*"))
+
+
+@needs_root
+def test_other_users_are_refused(tmp_path):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+        as_nobody = harness.run([*NOBODY, DNPROF, "stack", pid])
+        if "Permission denied" in as_nobody.err:
+            pytest.skip("other users cannot execute this dnprof")
+        assert as_nobody.expect(1).complaints() == [
+            f"dnprof: cannot ask process {pid}: it belongs to another user; ask as the user that it runs as, "
+            "or as root"]
+
+
+@needs_root
+def test_peer_is_checked(tmp_path):
+    """Also where the file would let him in."""
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+        path = socket_path(pid, tmp_path)
+        path.chmod(0o666)
+        for folder in [tmp_path, *tmp_path.parents][:-1]:
+            if folder != Path("/tmp"):
+                folder.chmod(0o755)
+        code = ("import socket\n"
+                "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.settimeout(60)\n"
+                f"s.connect({str(path)!r})\n"
+                "print(s.recv(512)[16:].decode())\n")
+        answer = harness.run([*NOBODY, "/usr/bin/python3", "-c", code]).expect().out
+        assert answer.startswith("it belongs to another user")
+        stack(pid)
+
+
+@needs_root
+def test_root_may_ask(tmp_path):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    for place in [folder, *folder.parents][:-1]:
+        if place != Path("/tmp"):
+            place.chmod(0o777 if place == folder else 0o755)
+    argv = [*NOBODY, DNPROF, "run", "-q", "-o", folder / "out.dnp", "--", *program(NEWEST, "deadlock", "--seconds", 600)]
+    with start(argv, env={"TMPDIR": str(folder), "HOME": str(folder)}) as run:
+        wait_for(lambda: list(folder.glob("dnprof-*-socket")) or run.process.poll() is not None, "a socket")
+        if run.process.poll() is not None:
+            pytest.skip("other users cannot execute these programs")
+        pid = int(next(folder.glob("dnprof-*-socket")).name.split("-")[1])
+        assert os.stat(f"/proc/{pid}").st_uid == 65534
+        wait_for(lambda: dnprof("stack", pid).status == 0, "an answer", 60)
+
+
+def connect(pid, folder):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    path = str(socket_path(pid, folder))
+    connection.connect(path)  # waits, where many come at once
+    connection.settimeout(60)
+    return connection
+
+
+def request(kind=STACK, value=60000, text=b"", magic=MAGIC, version=VERSION, length=None):
+    return HEAD.pack(magic, version, kind, value, len(text) if length is None else length) + text
+
+
+def pass_file(connection, packet, *files):
+    connection.sendmsg([packet], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))])
+
+
+def refusal(connection):
+    magic, _, kind, value, n = HEAD.unpack_from(packet := connection.recv(1024))
+    assert (magic, kind) == (MAGIC, ERROR) and len(packet) == HEAD.size + n
+    return value, packet[HEAD.size:].decode()
+
+
+def passed(pid):
+    """Descriptors of the kinds that pass through the socket, or are made for it."""
+    return sorted(link for link in descriptors(pid) if re.match(r"socket:|pipe:|/memfd:(sealed|dnprof|dump)|/dev/full", link))
+
+
+def descriptors(pid):
+    found = []
+    for link in Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(link))
+    return found
+
+
+def test_garbage(tmp_path):
+    """Whatever comes, the next one is answered, and no descriptor stays."""
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid), \
+            open(tmp_path / "file", "wb") as plain_file, open("/dev/full", "wb") as device:
+        stack(pid)
+        before = len(passed(pid))
+        for packet in (b"x", bytes(600), os.urandom(512), request(kind=99), request(kind=DONE),
+                       request(length=1 << 31), request(magic=1), request(text=b"\n")):
+            with connect(pid, tmp_path) as connection:
+                connection.send(packet)
+                assert "not understood" in refusal(connection)[1]
+        with connect(pid, tmp_path) as connection:
+            connection.send(request(version=VERSION + 1))
+            value, text = refusal(connection)
+            assert value == 93 and "the agent in it is dnprof" in text  # EPROTONOSUPPORT
+        reader, writer = os.pipe()
+        # No descriptor, one to a file on a disk, to a device, to a pipe that nobody reads; too many.
+        for files in ([], [plain_file.fileno()], [device.fileno()], [writer], [writer] * 5, [writer] * 100):
+            with connect(pid, tmp_path) as connection:
+                pass_file(connection, request(), *files) if files else connection.send(request())
+                assert "no file in memory" in refusal(connection)[1]
+        sealed = os.memfd_create("sealed", os.MFD_ALLOW_SEALING)
+        fcntl.fcntl(sealed, 1033, 0x8)  # F_ADD_SEALS, F_SEAL_WRITE
+        with connect(pid, tmp_path) as connection:
+            pass_file(connection, request(), sealed)
+            assert refusal(connection)[0] == 1  # EPERM
+        os.close(sealed), os.close(reader), os.close(writer)
+        stack(pid)
+        wait_for(lambda: len(passed(pid)) <= before, "descriptors to be closed")
+        assert plain_file.tell() == 0
+
+
+def test_clients_that_die_or_are_silent(tmp_path):
+    with running(tmp_path, program(NEWEST, "sleepers", "--seconds", 600)) as (_, pid):
+        silent = [connect(pid, tmp_path) for _ in range(20)]
+        for _ in range(20):
+            with connect(pid, tmp_path) as connection:
+                memory = os.memfd_create("dump")
+                pass_file(connection, request(), memory)
+                os.close(memory)
+        stack(pid)
+        # Who says nothing does not stay connected for ever.
+        for connection in silent:
+            assert connection.recv(512) == b""
+            connection.close()
+
+
+def test_no_time_left(tmp_path):
+    with running(tmp_path, program(NEWEST, "sleepers", "--seconds", 600)) as (_, pid), \
+            connect(pid, tmp_path) as connection:
+        memory = os.memfd_create("dump")
+        pass_file(connection, request(value=0), memory)
+        os.close(memory)
+        assert refusal(connection)[0] == 125  # ECANCELED
+
+
+def test_many_at_once(tmp_path):
+    """Some are told that it took too long for them where the machine is slow, but not here."""
+    results = []
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+        wait_for(lambda: stack(pid).named("stuck-left"), "its threads")
+        threads = [threading.Thread(target=lambda: results.append(dnprof("stack", "--json", "--timeout", 60, pid)))
+                   for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for result in results:
+        assert Stacks(result.expect().stdout).one("stuck-left")
+    assert len(results) == 6
+
+
+# ---- Why it cannot
+
+def complaint(pid, *options):
+    lines = dnprof("stack", *options, pid).expect(1).complaints()
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_no_such_process():
+    assert "there is no such process" in complaint(2 ** 22 + 1)
+
+
+def test_usage():
+    for words in ([], ["1", "2"], ["x"], ["0"], ["-1"], ["--timeout", "x", "1"], ["--native", "x", "1"]):
+        dnprof("stack", *words).expect(2)
+
+
+def test_ended_process():
+    with subprocess.Popen(["true"]) as ended:
+        wait_for(lambda: Path(f"/proc/{ended.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z", "its end")
+        assert "it has ended" in complaint(ended.pid)
+
+
+def test_thread_is_no_process():
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        assert f"that is a thread of process {os.getpid()}" in complaint(thread.native_id)
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_not_dotnet():
+    with start(["sleep", "600"]) as sleep:
+        assert "no .NET runtime was seen in it" in complaint(sleep.process.pid)
+
+
+def test_no_agent(tmp_path):
+    argv = program(NEWEST, "deadlock", "--seconds", 600)
+    with start(argv, env={"TMPDIR": str(tmp_path)}) as alone:
+        pid = alone.process.pid
+        wait_for(lambda: "libcoreclr.so" in Path(f"/proc/{pid}/maps").read_text(), "the runtime")
+        assert "the agent is not in it" in complaint(pid)
+
+
+def test_socket_was_removed(tmp_path):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+        socket_path(pid, tmp_path).unlink()
+        assert "has no socket in its TMPDIR" in complaint(pid)
+
+
+def test_socket_of_another(tmp_path):
+    """Somebody sits where the process's own socket should be."""
+    with start(["sleep", "600"], env={"TMPDIR": str(tmp_path)}) as victim, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trap:
+        wait_for(lambda: harness.command_line(victim.process.pid).startswith("sleep"), "sleep")
+        trap.bind(str(socket_path(victim.process.pid, tmp_path)))
+        trap.listen()
+        assert "its socket was made by another process" in complaint(victim.process.pid)
+
+
+class Impostor:
+    """A process that is asked, and answers what a test wants."""
+
+    def __init__(self, tmp_path, answer):
+        code = ("import os, socket, sys\n"
+                "ticks = open('/proc/self/stat').read().rpartition(')')[2].split()[19]\n"
+                "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+                "s.bind(f\"{os.environ['TMPDIR']}/dnprof-{os.getpid()}-{ticks}-socket\")\n"
+                "s.listen()\n"
+                "print('ready', flush=True)\n"
+                "c, _ = s.accept()\n"
+                "c.recv(512)\n"
+                f"{answer}\n")
+        self.process = subprocess.Popen(["/usr/bin/python3", "-c", code], stdout=subprocess.PIPE,
+                                        env={**os.environ, "TMPDIR": str(tmp_path)})
+        self.process.stdout.readline()
+
+    def __enter__(self):
+        return self.process.pid
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.mark.parametrize("answer, words", [
+    (f"c.send({request(DONE, version=VERSION + 1)!r})", "the agent in it is of another version"),
+    ("c.send(b'garbage')", "the agent in it is of another version"),
+    (f"c.send({request(ERROR, 5, b'for a reason; do that')!r})", "for a reason; do that"),
+    (f"c.send({request(DONE, 0)!r})", "nothing was recorded"),
+    ("c.close(); import time; time.sleep(600)", "its agent ended the connection"),
+    ("pass", "it ended meanwhile"),
+    ("import time; time.sleep(600)", "no answer within 0.5 s"),
+])
+def test_what_may_be_answered(tmp_path, answer, words):
+    with Impostor(tmp_path, answer) as pid:
+        assert words in complaint(pid, "--timeout", 0.5 if "0.5" in words else 60)
+
+
+def test_stopped_and_killed(tmp_path):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert "it is stopped, by a signal or a debugger" in complaint(pid, "--timeout", 0.5)
+            with start([DNPROF, "stack", "--timeout", 60, pid]) as asking:
+                wait_for(lambda: "dnprof-stack" in " ".join(descriptors(asking.process.pid)), "the question")
+                os.kill(pid, signal.SIGKILL)
+                assert "it ended meanwhile" in asking.end().expect(1).err
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def truth_in(outer):
+    return next((pid for pid in harness.descendants(outer.process.pid)
+                 if re.match(r"\S+/truth ", harness.command_line(pid))), None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root and unshare")
+def test_container(tmp_path):
+    """Process ids, files and /tmp of its own: asked from outside."""
+    script = tmp_path / "inside"
+    script.write_text("#!/bin/sh\nset -e\nmount -t tmpfs none /tmp\ncd /\n"
+                      f"exec '{DNPROF}' run -q -o /tmp/out.dnp -- \"$@\"\n")
+    script.chmod(0o755)
+    argv = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", script,
+            *program(NEWEST, "deadlock", "--seconds", 600)]
+    if Path("/tmp") in DNPROF.parents:
+        pytest.skip("this dnprof lies in /tmp, which is hidden inside")
+    with start(argv) as outer:
+        wait_for(lambda: truth_in(outer) or outer.process.poll() is not None, "the program")
+        if outer.process.poll() is not None:
+            pytest.skip("no namespaces can be made here")
+        pid = truth_in(outer)
+        wait_for(lambda: dnprof("stack", pid).status == 0, "an answer", 60)
+        stacks = stack(pid)
+        assert stacks.data["pid"] != pid
+        assert any(f["name"].startswith("libc.so.6!") and "+0x" not in f["name"]
+                   for t in stacks.threads for f in t["frames"])
