@@ -41,36 +41,6 @@ SIGSAFE static uintptr_t lookup_address(struct place place)
 
 /* ---- Rules of native code */
 
-SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool *keep)
-{
-	const struct dnp_elf_module *module = dnp_module_find(lookup_address(place));
-
-	if (!module)
-		return false;
-	*rule = (struct dnp_rule){0};
-	*keep = dnp_native_rule(module, lookup_address(place), rule);
-	if (rule->cfa == DNP_CFA_PLT) {
-		bool pushed = (place.pc & 15) >= (uintptr_t)rule->off;
-
-		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = pushed ? 16 : 8};
-	} else if (rule->cfa == DNP_CFA_NONE && *keep && place.exact) {
-		/* A PLT without a description, most likely: the return address is on top. */
-		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 8};
-	}
-	rule->kind = DNP_WALK_NATIVE;
-	return true;
-}
-
-/* ---- Rules of managed code */
-
-struct managed {
-	uintptr_t begin, end;
-	uintptr_t unwind_info; /* 0: not known */
-	uint32_t unwind_bytes; /* that can be read there */
-	uint32_t prolog_bytes;
-	struct dnp_rule body;
-};
-
 SIGSAFE static const void *memory(uintptr_t address)
 {
 	return (const void *)address; /* NOLINT(performance-no-int-to-ptr) */
@@ -88,6 +58,59 @@ SIGSAFE static const uint8_t *code_bytes(
 	*n = dnp_mem_read_some(address, copy, *n);
 	return copy;
 }
+
+/*
+ * dotnet/runtime, OnHijackTripThread: a method whose return address was taken away, to stop the
+ * thread there, returns to it. It pushes a word for the address, into which the runtime puts it at
+ * once, but its description has the address where a caller would have put it: one word above.
+ */
+SIGSAFE static bool is_hijack_stub(struct place place, const struct dnp_elf_module *module)
+{
+	static const uint8_t pushes[] = {
+		0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54};
+	uint8_t copy[sizeof(pushes)];
+	size_t n = sizeof(copy);
+	const uint8_t *code;
+	uint64_t start;
+
+	if (!dnp_native_function(module, lookup_address(place), &start) ||
+		place.pc - (module->bias + start) < 1 || place.pc - (module->bias + start) > 128)
+		return false;
+	code = code_bytes(place, module->bias + start, copy, &n);
+	return n == sizeof(pushes) && !memcmp(code, pushes, n);
+}
+
+SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool *keep)
+{
+	const struct dnp_elf_module *module = dnp_module_find(lookup_address(place));
+
+	if (!module)
+		return false;
+	*rule = (struct dnp_rule){0};
+	*keep = dnp_native_rule(module, lookup_address(place), rule);
+	if (rule->cfa == DNP_CFA_PLT) {
+		bool pushed = (place.pc & 15) >= (uintptr_t)rule->off;
+
+		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = pushed ? 16 : 8};
+	} else if (rule->cfa == DNP_CFA_NONE && *keep && place.exact) {
+		/* A PLT without a description, most likely: the return address is on top. */
+		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 8};
+	} else if (rule->cfa == DNP_CFA_SP && rule->off > 8 && is_hijack_stub(place, module)) {
+		rule->off -= 8;
+	}
+	rule->kind = DNP_WALK_NATIVE;
+	return true;
+}
+
+/* ---- Rules of managed code */
+
+struct managed {
+	uintptr_t begin, end;
+	uintptr_t unwind_info; /* 0: not known */
+	uint32_t unwind_bytes; /* that can be read there */
+	uint32_t prolog_bytes;
+	struct dnp_rule body;
+};
 
 SIGSAFE static bool unwind_info_rule(
 	struct place place, const struct managed *m, uint32_t offset, struct dnp_rule *rule)

@@ -190,6 +190,75 @@ static void *in_a_thread(void *arg)
 	return NULL;
 }
 
+/*
+ * As CoreCLR's: a function returns here instead of to its caller. The words are rdi[0] rax, rdx,
+ * rcx, r12 to r15, rbx, rbp, and rdi[9], made for the address to return to.
+ */
+void hijack_stub(void);
+void hijack_worker(uintptr_t *words);
+asm(".text\n"
+    ".type hijack_stub, @function\n"
+    "hijack_stub:\n"
+    ".cfi_startproc\n"
+    "push %rax\n .cfi_adjust_cfa_offset 8\n"
+    "push %rbp\n .cfi_adjust_cfa_offset 8\n"
+    "push %rbx\n .cfi_adjust_cfa_offset 8\n"
+    "push %r15\n .cfi_adjust_cfa_offset 8\n"
+    "push %r14\n .cfi_adjust_cfa_offset 8\n"
+    "push %r13\n .cfi_adjust_cfa_offset 8\n"
+    "push %r12\n .cfi_adjust_cfa_offset 8\n"
+    "push %rcx\n .cfi_adjust_cfa_offset 8\n"
+    "push %rdx\n .cfi_adjust_cfa_offset 8\n"
+    "push %rax\n .cfi_adjust_cfa_offset 8\n"
+    "mov %rsp, %rdi\n"
+    "call hijack_worker\n"
+    "pop %rax\n .cfi_adjust_cfa_offset -8\n"
+    "pop %rdx\n .cfi_adjust_cfa_offset -8\n"
+    "pop %rcx\n .cfi_adjust_cfa_offset -8\n"
+    "pop %r12\n .cfi_adjust_cfa_offset -8\n"
+    "pop %r13\n .cfi_adjust_cfa_offset -8\n"
+    "pop %r14\n .cfi_adjust_cfa_offset -8\n"
+    "pop %r15\n .cfi_adjust_cfa_offset -8\n"
+    "pop %rbx\n .cfi_adjust_cfa_offset -8\n"
+    "pop %rbp\n .cfi_adjust_cfa_offset -8\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size hijack_stub, . - hijack_stub\n");
+
+static uintptr_t taken_away;
+
+__attribute__((used)) void hijack_worker(uintptr_t *words)
+{
+	words[9] = taken_away;
+	raise(SIGUSR1);
+	sink++;
+}
+
+/* Its return address is at rbp + 8. */
+__attribute__((noinline)) static void is_hijacked(void)
+{
+	uintptr_t *frame = __builtin_frame_address(0);
+
+	taken_away = frame[1];
+	frame[1] = (uintptr_t)hijack_stub;
+	asm volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void calls_what_is_hijacked(void)
+{
+	is_hijacked();
+	sink++;
+}
+
+TEST(walk_goes_on_from_where_a_return_address_was_taken_away)
+{
+	prepare();
+	calls_what_is_hijacked();
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_of(hijack_stub), 1);
+	CHECK_EQ(frames_of(calls_what_is_hijacked), 1);
+}
+
 TEST(walk_ends_where_the_thread_starts)
 {
 	size_t bytes = 5000;
