@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Our stacks are those that the runtime's own walk gives at the same instruction (docs/referee.md).
 
-Short: one second of CPU of each program; `tests/referee/run` is the long version.
+Short: one second of CPU of a program with an engine; `tests/referee/run` is the long version.
 """
 import sys
 
@@ -17,11 +17,15 @@ from verdicts import Difference, Frame, classify  # noqa: E402
 CHANCE = 1e-7
 
 
-@pytest.mark.parametrize("program", ["cpu", "native", "exceptions", "shortthreads", "deep", "async"])
-def test_same_frames(program):
+@pytest.mark.parametrize("engine, program", [
+    *(("signal", program) for program in ("cpu", "native", "exceptions", "shortthreads", "deep", "async")),
+    *(("snapshot", program) for program in ("cpu", "deep", "exceptions", "shortthreads")),
+    *(("sync", program) for program in ("mix", "exceptions")),
+])
+def test_same_frames(engine, program):
     if not verdicts.LIBRARY.exists():
         pytest.skip(f"{DNPROF} comes without the referee's library")
-    findings = verdicts.judge(program, NEWEST, samples=500, seconds=1, most_runs=3)
+    findings = verdicts.judge(program, NEWEST, engine, samples=500, seconds=1, most_runs=3)
     assert findings.compared >= 500
     dump = "\n".join(findings.dump(5))
     broken = list(findings.broken_promises(CHANCE))

@@ -176,16 +176,50 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void write_cost(struct dnp_json *json, const char *name, const struct referee_cost *cost)
+{
+	size_t n = cost->walks < REFEREE_WALKS_MAX ? cost->walks : REFEREE_WALKS_MAX;
+
+	qsort(cost->each, n, sizeof(cost->each[0]), by_size);
+	dnp_json_open(json, name, '{');
+	dnp_json_u64(json, "walks", cost->walks);
+	dnp_json_u64(json, "frames", cost->frames);
+	dnp_json_u64(json, "ns", cost->ns);
+	dnp_json_u64(json, "p50_ns", n ? cost->each[n / 2] : 0);
+	dnp_json_u64(json, "p99_ns", n ? cost->each[n / 100 * 99] : 0);
+	dnp_json_close(json, '}');
+}
+
 static void write_walks(struct dnp_json *json)
 {
-	size_t n = referee.samples < REFEREE_WALKS_MAX ? referee.samples : REFEREE_WALKS_MAX;
+	static const char *const names[WALKERS] = {
+		"signal", "asleep", "stopped", "sync", "snapshot", "dss"};
 
-	qsort(referee.walk_ns, n, sizeof(referee.walk_ns[0]), by_size);
-	dnp_json_u64(json, "walk_ns_p50", n ? referee.walk_ns[n / 2] : 0);
-	dnp_json_u64(json, "walk_ns_p99", n ? referee.walk_ns[n / 100 * 99] : 0);
+	dnp_json_open(json, "walkers", '{');
+	for (size_t i = 0; i < WALKERS; i++)
+		write_cost(json, names[i], &referee.costs[i]);
+	dnp_json_close(json, '}');
 	dnp_json_open(json, "stops", '{');
 	for (size_t i = 0; i < DNP_STOP_COUNT; i++)
 		dnp_json_u64(json, stop_names[i], referee.stops[i]);
+	dnp_json_close(json, '}');
+}
+
+static void write_failures(struct dnp_json *json)
+{
+	char text[64];
+
+	dnp_json_open(json, "failures", '{');
+	for (size_t i = 0; i < REFEREE_REASONS_MAX && referee.failures[i].n; i++) {
+		HRESULT result = referee.failures[i].result;
+		const char *name = dnp_hresult_name(result);
+
+		snprintf(text, sizeof(text), "%s",
+			result > -4096 && result < 0 ? strerrorname_np(-result)
+				: name               ? name
+						     : "?");
+		dnp_json_u64(json, text, referee.failures[i].n);
+	}
 	dnp_json_close(json, '}');
 }
 
@@ -218,6 +252,7 @@ void findings_write(void)
 	dnp_json_open(&json, NULL, '{');
 	write_counts(&json);
 	write_walks(&json);
+	write_failures(&json);
 	write_differences(&json);
 	write_frames(&json);
 	dnp_json_close(&json, '}');

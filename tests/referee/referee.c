@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "referee.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "agent/thread_names.h"
-#include "clr/codemap.h"
 #include "clr/hresult.h"
-#include "clr/r2r.h"
 #include "os/clock.h"
+#include "os/stop.h"
 #include "os/thread.h"
 #include "unwind/managed.h"
 
@@ -43,11 +43,6 @@ void __wrap_dnp_thread_names_started(ThreadID id, struct dnp_thread *thread)
 	if (thread->tid == dnp_thread_id())
 		known_thread = true;
 	__real_dnp_thread_names_started(id, thread);
-}
-
-static SIGSAFE void count(_Atomic uint64_t *counter)
-{
-	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
 /* ---- What a handler needs, as many as may run at once (a preempted thread keeps its own) */
@@ -158,143 +153,6 @@ static bool is_preemptive(struct scratch *scratch)
 		       CONTEXT_BYTES) != CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
 }
 
-/* ---- The comparison */
-
-static SIGSAFE bool is_managed(dnp_frame_word word)
-{
-	enum dnp_walk_kind kind = DNP_FRAME_KIND(word);
-
-	return kind == DNP_WALK_JIT || kind == DNP_WALK_R2R || kind == DNP_WALK_DYNAMIC;
-}
-
-static SIGSAFE uintptr_t lookup_address(dnp_frame_word word)
-{
-	return DNP_FRAME_ADDR(word) - (word & DNP_FRAME_EXACT ? 0 : 1);
-}
-
-#define NUMBERS_MAX (1U << 20)
-
-/* What the runtime called the method of each of our numbers, when it first did. */
-static _Atomic FunctionID function_of_number[NUMBERS_MAX];
-
-/* Our map must know the code by the method that the runtime says it is of. */
-static void check_name(dnp_frame_word word, FunctionID function)
-{
-	const struct dnp_code *code = dnp_codemap_find(referee.map, lookup_address(word));
-	FunctionID known = 0;
-
-	if (!code || !code->method || code->method >= NUMBERS_MAX)
-		return;
-	if (!atomic_compare_exchange_strong(&function_of_number[code->method], &known, function) &&
-		known != function)
-		count(&referee.misnamed);
-}
-
-static bool same_function(dnp_frame_word word, const struct snapshot_frame *frame)
-{
-	FunctionID function = 0;
-
-	if (DNP_FRAME_ADDR(word) == frame->ip)
-		return true;
-	return SUCCEEDED(dnp_com(dnp_agent.info.com, GetFunctionFromIP,
-		       (const uint8_t *)lookup_address(word), &function)) &&
-		function == frame->function;
-}
-
-bool referee_is_part(dnp_frame_word word)
-{
-	uintptr_t pc = lookup_address(word);
-	const struct dnp_code *code = dnp_codemap_find(referee.map, pc);
-	const struct dnp_r2r_image *image = code ? NULL : dnp_r2r_find(pc);
-	struct dnp_r2r_function function, method;
-
-	if (code)
-		return code->flags & DNP_CODE_FUNCLET && !(code->flags & DNP_CODE_CATCH);
-	return image && dnp_r2r_function_at(image, pc, &function) &&
-		dnp_r2r_part_of(image, &function, &method) == DNP_R2R_FINALLY;
-}
-
-struct comparison {
-	size_t own, theirs; /* managed frames; ours without dynamic code */
-	bool same, same_ips, dynamic, parts;
-};
-
-static struct comparison compare(
-	const dnp_frame_word *own, size_t n, const struct snapshot *snapshot)
-{
-	struct comparison c = {.same = true, .same_ips = true};
-	size_t i = 0, k = 0;
-
-	for (;; i++, k++) {
-		for (; i < n && (!is_managed(own[i]) || DNP_FRAME_KIND(own[i]) == DNP_WALK_DYNAMIC);
-			i++)
-			c.dynamic |= DNP_FRAME_KIND(own[i]) == DNP_WALK_DYNAMIC;
-		while (k < snapshot->n && !snapshot->frames[k].function)
-			k++;
-		c.own += i < n;
-		c.theirs += k < snapshot->n;
-		if (i >= n || k >= snapshot->n)
-			break;
-		c.parts |= referee_is_part(own[i]);
-		if (!same_function(own[i], &snapshot->frames[k]))
-			c.same = false;
-		else
-			check_name(own[i], snapshot->frames[k].function);
-		c.same_ips &= DNP_FRAME_ADDR(own[i]) == snapshot->frames[k].ip;
-	}
-	c.same &= i >= n && k >= snapshot->n && SUCCEEDED(snapshot->result);
-	return c;
-}
-
-static void keep(
-	const dnp_frame_word *own, size_t n, enum dnp_walk_stop stop, struct scratch *scratch)
-{
-	const struct snapshot *snapshot = &scratch->snapshot;
-	struct difference d = {.n_own = (uint32_t)n,
-		.n_snapshot = (uint32_t)snapshot->n,
-		.result = snapshot->result,
-		.stop = (uint8_t)stop,
-		.preemptive = is_preemptive(scratch)};
-	size_t own_bytes = n * sizeof(own[0]);
-	size_t their_bytes = snapshot->n * sizeof(snapshot->frames[0]);
-	size_t bytes = sizeof(d) + own_bytes + their_bytes;
-	size_t at = atomic_load(&referee.stored);
-	uint8_t *to;
-
-	do {
-		if (bytes > REFEREE_STORE_BYTES - at) {
-			count(&referee.lost);
-			return;
-		}
-	} while (!atomic_compare_exchange_weak(&referee.stored, &at, at + bytes));
-	to = referee.store + at;
-	memcpy(to, &d, sizeof(d));
-	memcpy(to + sizeof(d), own, own_bytes);
-	memcpy(to + sizeof(d) + own_bytes, snapshot->frames, their_bytes);
-}
-
-static void judge(
-	const dnp_frame_word *own, size_t n, enum dnp_walk_stop stop, struct scratch *scratch)
-{
-	struct comparison c = compare(own, n, &scratch->snapshot);
-
-	if (!c.own && !c.theirs) {
-		count(&referee.no_managed);
-		return;
-	}
-	count(&referee.compared);
-	if (!c.same || c.parts) {
-		count(&referee.different);
-		keep(own, n, stop, scratch);
-		return;
-	}
-	count(&referee.identical);
-	if (c.same_ips)
-		count(&referee.same_ips);
-	if (c.dynamic)
-		count(&referee.with_dynamic);
-}
-
 static void ask_the_runtime(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	const dnp_frame_word *own, size_t n, enum dnp_walk_stop stop)
 {
@@ -302,15 +160,15 @@ static void ask_the_runtime(const struct dnp_regs *regs, struct dnp_stacks stack
 	struct scratch *scratch;
 	size_t first = 0;
 
-	while (first < n && !is_managed(own[first]))
+	while (first < n && !referee_is_managed(own[first]))
 		first++;
 	if (first == n && !known_thread) {
-		count(&referee.no_managed);
+		referee_count(&referee.no_managed);
 		return;
 	}
 	scratch = take_scratch();
 	if (!scratch) {
-		count(&referee.busy);
+		referee_count(&referee.busy);
 		return;
 	}
 	if (first < n && first < REFEREE_DEPTH_MAX) {
@@ -320,23 +178,22 @@ static void ask_the_runtime(const struct dnp_regs *regs, struct dnp_stacks stack
 	} else {
 		take_snapshot(scratch, NULL);
 	}
-	judge(own, n, stop, scratch);
+	if (!referee_same(own, n, &scratch->snapshot))
+		referee_keep(own, n, stop, &scratch->snapshot, is_preemptive(scratch));
 	give_back(scratch);
 }
 
 size_t __wrap_dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop)
 {
-	uint64_t begin_ns = dnp_now_ns(), number;
+	uint64_t begin_ns = dnp_now_ns();
 	size_t n = __real_dnp_walk(regs, stacks, frames, max, stop);
-	uint64_t ns = dnp_now_ns() - begin_ns;
 
-	if (!referee.path)
+	if (!referee.path || referee.engine != REFEREE_SIGNAL)
 		return n;
-	number = atomic_fetch_add_explicit(&referee.samples, 1, memory_order_relaxed);
-	if (number < REFEREE_WALKS_MAX)
-		referee.walk_ns[number] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
-	count(&referee.stops[*stop]);
+	referee_took(WALKER_SIGNAL, n, dnp_now_ns() - begin_ns);
+	referee_count(&referee.samples);
+	referee_count(&referee.stops[*stop]);
 	ask_the_runtime(regs, stacks, frames, n, *stop);
 	return n;
 }
@@ -351,35 +208,72 @@ static void *memory(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The product does not ask for snapshots: they would cost the program something. */
-static HRESULT allow_snapshots(void)
+/* What the product does not ask for: it would cost the program something. */
+static HRESULT allow(uint32_t events)
 {
 	uint32_t low = 0, high = 0;
 	HRESULT hr = dnp_com(dnp_agent.info.com, GetEventMask2, &low, &high);
 
-	return FAILED(hr) ? hr
-			  : dnp_com(dnp_agent.info.com, SetEventMask2,
-				    low | COR_PRF_ENABLE_STACK_SNAPSHOT, high);
+	return FAILED(hr) ? hr : dnp_com(dnp_agent.info.com, SetEventMask2, low | events, high);
+}
+
+static const struct {
+	const char *name;
+	uint32_t events;
+} engines[] = {
+	[REFEREE_SIGNAL] = {"signal", COR_PRF_ENABLE_STACK_SNAPSHOT},
+	[REFEREE_SNAPSHOT] = {"snapshot", COR_PRF_ENABLE_STACK_SNAPSHOT},
+	[REFEREE_SYNC] = {"sync", COR_PRF_ENABLE_STACK_SNAPSHOT | REFEREE_SYNC_EVENTS},
+};
+
+static int choose_engine(struct dnp_err *err)
+{
+	const char *name = getenv(REFEREE_ENGINE_ENV);
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(engines); i++) {
+		if (!name || !strcmp(name, engines[i].name)) {
+			referee.engine = (enum referee_engine)i;
+			return 0;
+		}
+	}
+	return dnp_err(err, -EINVAL, "the referee knows no engine %s", name);
+}
+
+static int get_memory(struct dnp_err *err)
+{
+	referee.store = memory(REFEREE_STORE_BYTES);
+	for (size_t i = 0; i < WALKERS; i++) {
+		referee.costs[i].each = memory(REFEREE_WALKS_MAX * sizeof(uint32_t));
+		if (!referee.costs[i].each || !referee.store)
+			return dnp_err(err, -ENOMEM, "no memory for the referee");
+	}
+	return 0;
+}
+
+static int begin(const char *path, struct dnp_err *err)
+{
+	int failed = choose_engine(err);
+	HRESULT hr;
+
+	if (!failed)
+		failed = get_memory(err);
+	if (failed)
+		return failed;
+	hr = allow(engines[referee.engine].events);
+	if (FAILED(hr))
+		return dnp_err(
+			err, -EINVAL, "the runtime refuses snapshots: %s", dnp_hresult_name(hr));
+	referee.map = dnp_walk_codemap();
+	referee.path = path;
+	return referee.engine == REFEREE_SNAPSHOT ? dnp_stop_open(err) : 0;
 }
 
 int __wrap_dnp_recorder_start(struct dnp_err *err)
 {
 	const char *path = getenv(REFEREE_ENV);
-	HRESULT hr;
+	int failed = path ? begin(path, err) : 0;
 
-	if (path) {
-		hr = allow_snapshots();
-		if (FAILED(hr))
-			return dnp_err(err, -EINVAL, "the runtime refuses snapshots: %s",
-				dnp_hresult_name(hr));
-		referee.map = dnp_walk_codemap();
-		referee.walk_ns = memory(REFEREE_WALKS_MAX * sizeof(referee.walk_ns[0]));
-		referee.store = memory(REFEREE_STORE_BYTES);
-		if (!referee.walk_ns || !referee.store)
-			return dnp_err(err, -ENOMEM, "no memory for the referee");
-		referee.path = path;
-	}
-	return __real_dnp_recorder_start(err);
+	return failed ? failed : __real_dnp_recorder_start(err);
 }
 
 void __wrap_dnp_recorder_stop(enum dnp_end_reason reason)
