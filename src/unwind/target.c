@@ -191,7 +191,10 @@ SIGSAFE static bool bp_by_prolog(const struct dnp_walk *walk, uintptr_t function
 	return true;
 }
 
-/* Goes on with that RBP; true when the walk gets to its end. */
+/*
+ * Goes on with that RBP; true when the walk gets to where the thread has begun. A return address of
+ * 0 ends a walk, too, but lies about in many places.
+ */
 SIGSAFE static bool try_bp(
 	const struct dnp_walk *walk, uintptr_t bp, size_t from, struct dnp_target_stack *out)
 {
@@ -199,11 +202,14 @@ SIGSAFE static bool try_bp(
 
 	next.regs.bp = bp;
 	go_on(&next, out, from);
-	return out->stop == DNP_STOP_END || out->stop == DNP_STOP_DEPTH;
+	return (out->stop == DNP_STOP_END && next.regs.pc) || out->stop == DNP_STOP_DEPTH;
 }
+
+#define TRIES_MAX 100
 
 struct search {
 	uintptr_t function; /* that the frame is of */
+	unsigned tries;
 	uintptr_t best_bp;
 	size_t best_n;
 };
@@ -215,11 +221,12 @@ SIGSAFE static bool search_bp(const struct dnp_walk *walk, struct dnp_rule rule,
 
 	if (end - begin > SEARCH_BYTES)
 		end = begin + SEARCH_BYTES;
-	for (uintptr_t bp = begin; bp < end; bp += 8) {
+	for (uintptr_t bp = begin; bp < end && search->tries < TRIES_MAX; bp += 8) {
 		if (!returns_from(walk, rule, bp, &address) ||
 			fit_of(address, search->function) != fit)
 			continue;
-		if (try_bp(walk, bp, from, out))
+		search->tries++;
+		if (try_bp(walk, bp, from, out) || fit == CALLS_IT)
 			return true;
 		if (out->n > search->best_n) {
 			search->best_n = out->n;
@@ -236,6 +243,7 @@ SIGSAFE static void find_bp(struct dnp_walk *walk, struct dnp_target_stack *out)
 	struct search search = {.best_n = out->n};
 	size_t from = out->n - 1;
 	uintptr_t bp, address;
+	enum fit fit;
 	bool known;
 
 	if (rule.cfa != DNP_CFA_BP && rule.cfa != DNP_CFA_AT_BP)
@@ -243,16 +251,20 @@ SIGSAFE static void find_bp(struct dnp_walk *walk, struct dnp_target_stack *out)
 	known = function_at(walk->regs.pc - !walk->exact, &search.function);
 	if (known && rule.cfa == DNP_CFA_BP && bp_by_prolog(walk, search.function, &bp) &&
 		returns_from(walk, rule, bp, &address)) {
-		if (try_bp(walk, bp, from, out) || fit_of(address, search.function) == CALLS_IT)
+		fit = fit_of(address, search.function);
+		if (fit < UNLIKELY && (try_bp(walk, bp, from, out) || fit == CALLS_IT))
 			return;
-		search.best_bp = bp;
-		search.best_n = out->n;
 	}
-	for (enum fit fit = CALLS_IT; fit < FITS; fit++) {
+	for (fit = CALLS_IT; fit < FITS; fit++) {
 		if (search_bp(walk, rule, fit, from, &search, out))
 			return;
 	}
-	try_bp(walk, search.best_bp, from, out);
+	/* What got furthest, if anything did; it is not known to be right. */
+	if (search.best_bp)
+		try_bp(walk, search.best_bp, from, out);
+	else
+		out->n = from + 1;
+	out->stop = DNP_STOP_BAD_STACK;
 }
 
 /* ---- */

@@ -2,6 +2,7 @@
 /* Compiled twice, with and without frame pointers: SLEEPERS names the one function to call. */
 #include "sleepers.h"
 
+#include <alloca.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,8 +15,19 @@
 #include <time.h>
 #include <unistd.h>
 
-static void wait_for_ever(struct sleeper *s)
+/* Leaves frames of its own where the next function that is called will have its variables. */
+__attribute__((noinline)) static int leave_traces(int depth)
 {
+	volatile char variables[24];
+
+	variables[depth % 24] = (char)depth;
+	return (depth ? leave_traces(depth - 1) : 0) ^ variables[depth % 24];
+}
+
+/* Its frame is as large as it is told, which no prolog tells. */
+__attribute__((noinline)) static void wait_for_ever(struct sleeper *s)
+{
+	volatile char *space = alloca((size_t)s->space + 1);
 	struct timespec hour = {3600, 0};
 	struct pollfd pollfd = {.fd = s->fd, .events = POLLIN};
 	struct epoll_event event;
@@ -23,6 +35,7 @@ static void wait_for_ever(struct sleeper *s)
 	char buffer[64];
 	fd_set set;
 
+	space[0] = 1;
 	switch (s->kind) {
 	case SLEEP_NANOSLEEP: nanosleep(&hour, NULL); break;
 	case SLEEP_FUTEX:
@@ -59,7 +72,9 @@ __attribute__((noinline)) int SLEEPERS(struct sleeper *s, int depth)
 	variables[depth % 40] = (char)depth;
 	if (depth)
 		below = SLEEPERS(s, depth - 1);
-	else
+	else {
+		below = leave_traces(s->space / 48);
 		wait_for_ever(s);
+	}
 	return below ^ variables[depth % 40];
 }

@@ -25,6 +25,7 @@ enum sleep_kind {
 struct sleeper {
 	enum sleep_kind kind;
 	int depth;
+	int space; /* bytes of its last frame that hold what was there before */
 	int (*function)(struct sleeper *s, int depth);
 	int fd, epoll, other; /* never ready to read; `other` is its far end */
 	_Atomic uint32_t word;

@@ -75,6 +75,7 @@ static void begin(struct sleeper *s, enum sleep_kind kind, bool with_frames, int
 	memset(s, 0, sizeof(*s));
 	s->kind = kind;
 	s->depth = depth;
+	s->space = 100 * depth;
 	s->function = with_frames ? sleepers_with_frames : sleepers_without_frames;
 	open_files(s);
 	pthread_mutex_init(&s->mutex, NULL);
