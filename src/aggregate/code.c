@@ -51,6 +51,12 @@ static enum dnp_code native_code(const struct dnp_rec_module *module)
 	return starts(file, "libclrgc") ? DNP_CODE_GC : DNP_CODE_NATIVE;
 }
 
+/* Runs of native frames that nobody walked are one frame. */
+static enum dnp_code other_code(const struct dnp_rec_frame *frame)
+{
+	return equals(frame->name, DNP_CODE_NATIVE_RUN) ? DNP_CODE_NATIVE : DNP_CODE_OTHER;
+}
+
 enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_rec_module *module)
 {
 	if (frame->flags & DNP_FRAME_GC)
@@ -66,13 +72,13 @@ enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_re
 		return is_framework(module) ? DNP_CODE_FRAMEWORK : DNP_CODE_USER;
 	case DNP_FRAME_MANAGED:
 	case DNP_FRAME_R2R: return is_framework(module) ? DNP_CODE_FRAMEWORK : DNP_CODE_USER;
-	default: return DNP_CODE_OTHER;
+	default: return other_code(frame);
 	}
 }
 
 bool dnp_code_is_managed(const struct dnp_rec_frame *frame, enum dnp_code code)
 {
-	if (frame->kind == DNP_FRAME_OTHER)
+	if (code == DNP_CODE_OTHER && frame->kind == DNP_FRAME_OTHER)
 		return !equals(frame->name, "[stub]") && !equals(frame->name, "[unknown]");
 	return code == DNP_CODE_USER || code == DNP_CODE_FRAMEWORK;
 }

@@ -6,6 +6,9 @@
 #include "aggregate/profile.h"
 #include "base/sink.h"
 
+/* What a run of native frames is called that is one frame. */
+#define DNP_CODE_NATIVE_RUN "[native]"
+
 /* The file name of a path. Borrows from it. */
 struct dnp_str dnp_basename(struct dnp_str path);
 

@@ -223,7 +223,7 @@ static int place_native(struct join *join)
 	struct dnp_frame frame = {.code = DNP_CODE_NATIVE};
 	uint32_t index;
 
-	if (intern(join, dnp_str("[native]"), &frame.name) ||
+	if (intern(join, dnp_str(DNP_CODE_NATIVE_RUN), &frame.name) ||
 		dnp_profile_frame(join->profile, frame, &index))
 		return -ENOMEM;
 	join->native = dnp_profile_node(join->profile, 0, index);

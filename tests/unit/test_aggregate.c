@@ -229,7 +229,8 @@ TEST(native_frames_all_at_the_leaf_or_none)
 
 TEST(what_stands_for_managed_code_is_no_native_frame)
 {
-	static const char *const names[] = {"[unloaded]", "[thread start, not sampled]", "[stub]"};
+	static const char *const names[] = {
+		"[unloaded]", "[thread start, not sampled]", "[stub]", "[native]"};
 	struct dnp_filter filter = {.native = DNP_NATIVE_NONE};
 	struct fixture f = {.rec = recording_new(1)};
 
@@ -238,12 +239,12 @@ TEST(what_stands_for_managed_code_is_no_native_frame)
 		RECORD(&f.rec, frame, .index = i, .kind = DNP_FRAME_OTHER,
 			.name = dnp_str(names[i]));
 		recording_stack(&f.rec, i + 1, 0, &i, 1);
-		RECORD(&f.rec, sample, .node = i + 1, .weight = 3 - i);
+		RECORD(&f.rec, sample, .node = i + 1, .weight = 4 - i);
 	}
-	RECORD(&f.rec, sample, .node = 77, .weight = 4);
+	RECORD(&f.rec, sample, .node = 77, .weight = 5);
 	recording_flush(&f.rec);
 	load(&f, &filter, false);
-	check_stacks(&f, "[lost] 4\n[unloaded] 3\n[thread start, not sampled] 2\n[native] 1\n");
+	check_stacks(&f, "[lost] 5\n[unloaded] 4\n[thread start, not sampled] 3\n[native] 3\n");
 	done(&f);
 }
 
@@ -452,6 +453,8 @@ TEST(names_and_kinds)
 	check_named(NAMED(.kind = DNP_FRAME_R2R, .name = dnp_str("Q.X()")),
 		IN(.name = dnp_str("Q"), .path = dnp_str("/shared/Microsoft.NETCore.App/Q.dll")),
 		"Q.X()", DNP_CODE_FRAMEWORK);
+	check_named(NAMED(.kind = DNP_FRAME_OTHER, .name = dnp_str("[native]")), IN(0), "[native]",
+		DNP_CODE_NATIVE);
 	check_named(NAMED(.kind = DNP_FRAME_MANAGED), IN(0), "[unknown]", DNP_CODE_USER);
 }
 

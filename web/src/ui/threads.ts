@@ -84,9 +84,14 @@ export class Threads {
     const { processes } = this.page.recording.meta;
     const pool = this.pool(row);
     const { name, process } = pool ?? this.threads[row]!;
-    const many = pool && ` ×${count(pool.members.length)}`;
-    const own = (name || (pool ? '(no name)' : `thread ${this.threads[row]!.tid}`)) + (many ?? '');
+    const own = name || (pool ? '(no name)' : `thread ${this.threads[row]!.tid}`);
     return processes.length > 1 ? `${own} · ${processes[process]?.name ?? process}` : own;
+  }
+
+  /** How many threads a pool has. */
+  private size(row: number): string {
+    const pool = this.pool(row);
+    return pool ? `×${count(pool.members.length)}` : '';
   }
 
   private tid(row: number): number {
@@ -114,7 +119,8 @@ export class Threads {
         name: 'name', title: 'Name', width: 'minmax(60px, 1fr)', fold: true,
         compare: (a, b) => compareText(this.name(a), this.name(b)),
         text: (row) => this.name(row),
-        hint: (row) => (this.pool(row) ? this.name(row) : `${this.name(row)}, tid ${this.tid(row)}`),
+        aside: (row) => this.size(row),
+        hint: (row) => (this.pool(row) ? `${this.name(row)} ${this.size(row)}` : `${this.name(row)}, tid ${this.tid(row)}`),
       },
       {
         name: 'tid', title: 'TID', width: '52px', numeric: true, minor: true, when: runs,
