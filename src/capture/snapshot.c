@@ -34,12 +34,17 @@
 #include "os/clock.h"
 #include "os/mem.h"
 #include "os/thread.h"
+#include "os/thread_state.h"
 #include "unwind/dss.h"
+#include "unwind/target.h"
 
 #define RETRY_FIRST_NS UINT64_C(50000) /* pause after a suspension that was refused, doubled … */
 #define RETRY_MOST_NS  UINT64_C(1000000)  /* … up to this */
 #define RETRY_SPAN_NS  UINT64_C(20000000) /* and after so long it waits for the next round */
 #define STOP_PATIENCE  5                  /* seconds */
+
+/* Native frames at the leaf of a sleeping thread that are kept; of deeper ones none is. */
+#define LEAF_MAX 64
 
 enum event { CPU, WALL, N_EVENTS };
 
@@ -51,6 +56,8 @@ struct seen {
 	uint64_t walked_ns;        /* its clock when it was walked last, UINT64_MAX: never */
 	uint32_t weight[N_EVENTS]; /* of the samples that are due */
 	bool waiting;              /* it has not run since it was looked at last */
+	bool asleep;               /* it slept in native code when it was looked at, */
+	uint8_t n_leaf;            /* in these (see sampler.leaf); 0: not known */
 	enum dnp_walk_stop stop;   /* why that walk ended */
 	uint8_t flags;             /* of its samples */
 };
@@ -81,6 +88,7 @@ static struct {
 	struct seen *seen; /* of each place */
 	uint16_t *round;   /* places to sample in this round */
 	uint32_t n_round;
+	dnp_frame_word *leaf; /* native frames at the leaf, LEAF_MAX for each of the round */
 	struct reason reasons[REASONS_MAX];
 } sampler = {.since_ns = UINT64_MAX};
 
@@ -175,6 +183,40 @@ static bool look_at(struct seen *seen, const struct dnp_managed *managed, uint32
 	return seen->weight[CPU] || seen->weight[WALL];
 }
 
+SIGSAFE static bool has_moved(const struct seen *seen)
+{
+	return seen->walked_ns != seen->cpu_ns;
+}
+
+SIGSAFE static bool is_managed(dnp_frame_word word)
+{
+	enum dnp_walk_kind kind = DNP_FRAME_KIND(word);
+
+	return kind == DNP_WALK_JIT || kind == DNP_WALK_R2R || kind == DNP_WALK_DYNAMIC;
+}
+
+/*
+ * In what native code a thread sleeps, if it does. The runtime does not tell that of threads that
+ * it has suspended; here it has not yet, so that its own stop is not mistaken for the program's.
+ */
+static void look_at_leaf(
+	struct seen *seen, const struct dnp_managed *managed, dnp_frame_word *frames)
+{
+	struct dnp_target_stack stack = {
+		.frames = frames, .max = LEAF_MAX, .stack = managed->thread->stack};
+
+	seen->n_leaf = 0;
+	seen->asleep = !dnp_target_walk(managed->thread->tid, NULL, DNP_TARGET_ASLEEP, &stack) &&
+		dnp_thread_cpu_ns(managed->thread->tid) == seen->cpu_ns;
+	if (!seen->asleep)
+		return;
+	for (size_t i = 0; i < stack.n; i++)
+		if (is_managed(frames[i]) || (i + 1 == stack.n && stack.stop == DNP_STOP_END)) {
+			seen->n_leaf = (uint8_t)(is_managed(frames[i]) ? i : i + 1);
+			return;
+		}
+}
+
 static void look_at_all(uint32_t intervals)
 {
 	uint32_t n = dnp_managed_places();
@@ -182,10 +224,16 @@ static void look_at_all(uint32_t intervals)
 
 	sampler.n_round = 0;
 	for (uint32_t i = 0; i < n; i++) {
+		struct seen *seen = &sampler.seen[i];
+
 		if (!dnp_managed_enter(i, &managed))
 			continue;
-		if (look_at(&sampler.seen[i], &managed, intervals))
+		if (look_at(seen, &managed, intervals)) {
+			if (has_moved(seen))
+				look_at_leaf(seen, &managed,
+					sampler.leaf + (size_t)sampler.n_round * LEAF_MAX);
 			sampler.round[sampler.n_round++] = (uint16_t)i;
+		}
 		dnp_managed_leave();
 	}
 }
@@ -231,21 +279,39 @@ SIGSAFE static void not_walked(struct dnp_feed *feed, struct seen *seen, HRESULT
 }
 
 /*
- * One thread, while the runtime is suspended. A thread of the runtime's that runs none of its code
- * now (E_FAIL) is a run of native frames. Whether a thread is in native code at its leaf is only
- * known of one that sleeps: the runtime's own stop looks the same to the runtime.
+ * Whether a thread is in native code while the runtime is suspended, and the frames of that which
+ * are known, put where its stack is to begin. A thread that still sleeps as it did before is; one
+ * that runs is, since all others stand still. Of one that has fallen asleep since it is not known:
+ * that may be the runtime's stop.
  */
-SIGSAFE static void walk(struct seen *seen, const struct dnp_managed *managed)
+SIGSAFE static bool is_native(
+	const struct seen *seen, int tid, const dnp_frame_word *leaf, struct dnp_mixed *mixed)
+{
+	struct dnp_thread_state state;
+
+	if (!seen->asleep || dnp_thread_cpu_ns(tid) != seen->cpu_ns)
+		/* sigsafe: nothing here was interrupted, and it takes neither lock nor memory */
+		return !dnp_thread_state(tid, &state) && !state.asleep;
+	if (!sampler.native || !seen->n_leaf || seen->n_leaf > mixed->max)
+		return true;
+	memcpy(mixed->frames, leaf, seen->n_leaf * sizeof(leaf[0]));
+	mixed->frames += seen->n_leaf;
+	mixed->max -= seen->n_leaf;
+	return false;
+}
+
+/*
+ * One thread, while the runtime is suspended. A thread of the runtime's that runs none of its code
+ * now (E_FAIL) is a run of native frames.
+ */
+SIGSAFE static void walk(
+	struct seen *seen, const struct dnp_managed *managed, const dnp_frame_word *leaf)
 {
 	struct dnp_feed *feed = &managed->thread->outside;
 	uint64_t begin_ns = dnp_now_ns();
 	HRESULT hr = dnp_dss_walk(
 		sampler.info, managed->id, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, NULL, &sampler.dss);
-	bool none = hr == E_FAIL || (hr == S_OK && !sampler.dss.n);
-	struct dnp_dss_place place = {
-		.native = seen->waiting || none,
-		.stack = managed->thread->stack,
-	};
+	struct dnp_dss_place place = {.stack = managed->thread->stack};
 	struct dnp_mixed mixed = {
 		.frames = feed->frames,
 		.registers = sampler.registers,
@@ -256,23 +322,24 @@ SIGSAFE static void walk(struct seen *seen, const struct dnp_managed *managed)
 		not_walked(feed, seen, hr);
 		return;
 	}
-	if (none)
+	if (hr == E_FAIL)
 		sampler.dss.n = 0;
+	place.native = is_native(seen, managed->thread->tid, leaf, &mixed);
+	if (!sampler.dss.n && mixed.frames == feed->frames)
+		place.native = true;
 	dnp_dss_fill(
 		&sampler.dss, sampler.native ? DNP_NATIVE_ALL : DNP_NATIVE_NONE, &place, &mixed);
 	seen->walked_ns = seen->cpu_ns;
 	seen->flags = 0;
 	seen->stop = mixed.stop;
-	store(feed, seen, (uint32_t)mixed.n, dnp_now_ns() - begin_ns);
+	store(feed, seen, (uint32_t)(mixed.frames + mixed.n - feed->frames),
+		dnp_now_ns() - begin_ns);
 }
 
-SIGSAFE static bool has_moved(const struct seen *seen)
-{
-	return seen->walked_ns != seen->cpu_ns;
-}
+typedef void (*sample_fn)(
+	struct seen *seen, const struct dnp_managed *managed, const dnp_frame_word *leaf);
 
-SIGSAFE static void each_of_round(
-	bool moved, void (*sample)(struct seen *, const struct dnp_managed *))
+SIGSAFE static void each_of_round(bool moved, sample_fn sample)
 {
 	for (uint32_t i = 0; i < sampler.n_round; i++) {
 		uint32_t place = sampler.round[i];
@@ -282,24 +349,29 @@ SIGSAFE static void each_of_round(
 		if (has_moved(seen) != moved || !dnp_managed_enter(place, &managed))
 			continue;
 		if (managed.serial == seen->serial)
-			sample(seen, &managed); /* sigsafe: one of those in this file */
+			/* sigsafe: one of those in this file */
+			sample(seen, &managed, sampler.leaf + (size_t)i * LEAF_MAX);
 		dnp_managed_leave();
 	}
 }
 
-SIGSAFE static void repeat(struct seen *seen, const struct dnp_managed *managed)
+SIGSAFE static void repeat(
+	struct seen *seen, const struct dnp_managed *managed, const dnp_frame_word *leaf)
 {
 	struct dnp_feed *feed = &managed->thread->outside;
 
+	(void)leaf;
 	memcpy(feed->frames, feed->before, feed->n_before * sizeof(feed->frames[0]));
 	store(feed, seen, feed->n_before, 0);
 }
 
 /* Samples that are due, but nobody could or can ask where the thread was. */
-SIGSAFE static void not_seen(struct seen *seen, const struct dnp_managed *managed)
+SIGSAFE static void not_seen(
+	struct seen *seen, const struct dnp_managed *managed, const dnp_frame_word *leaf)
 {
 	struct dnp_feed *feed = &managed->thread->outside;
 
+	(void)leaf;
 	feed->frames[0] = (dnp_frame_word)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT | DNP_FRAME_EXACT;
 	seen->flags = 0;
 	seen->stop = DNP_STOP_END;
@@ -374,14 +446,12 @@ static bool anyone_moved(void)
 
 static void sample_all(void)
 {
-	atomic_store(&sampler.since_ns, dnp_now_ns());
 	each_of_round(false, repeat);
 	if (anyone_moved() && suspend()) {
 		if (!is_stopping())
 			each_of_round(true, walk);
 		resume();
 	}
-	atomic_store(&sampler.since_ns, UINT64_MAX);
 }
 
 /* ---- The thread */
@@ -414,13 +484,13 @@ static void *run(void *context)
 		}
 		intervals = 1 + (uint32_t)((now_ns - due_ns) / sampler.interval_ns);
 		due_ns += intervals * sampler.interval_ns;
+		atomic_store(&sampler.since_ns, dnp_now_ns());
 		look_at_all(intervals);
-		if (!sampler.n_round)
-			continue;
 		if (sampler.ready || get_ready())
 			sample_all();
 		else
 			each_of_round(true, not_seen);
+		atomic_store(&sampler.since_ns, UINT64_MAX);
 	}
 	atomic_store_explicit(&sampler.stopped, 1, memory_order_release);
 	syscall(SYS_futex, &sampler.stopped, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -434,17 +504,19 @@ static int get_memory(size_t depth)
 	size_t frames = depth * sizeof(sampler.dss.frames[0]);
 	size_t registers = depth * sizeof(sampler.registers[0]);
 	size_t seen = DNP_THREADS_MAX * sizeof(sampler.seen[0]);
+	size_t leaf = DNP_THREADS_MAX * LEAF_MAX * sizeof(sampler.leaf[0]);
 	size_t round = DNP_THREADS_MAX * sizeof(sampler.round[0]);
 	char *memory;
 
-	sampler.bytes = frames + registers + seen + round;
+	sampler.bytes = frames + registers + seen + leaf + round;
 	memory = dnp_mem_map(sampler.bytes);
 	if (!memory)
 		return -ENOMEM;
 	sampler.dss.frames = (struct dnp_dss_frame *)(void *)memory;
 	sampler.registers = (struct dnp_regs *)(void *)(memory + frames);
 	sampler.seen = (struct seen *)(void *)(memory + frames + registers);
-	sampler.round = (uint16_t *)(void *)(memory + frames + registers + seen);
+	sampler.leaf = (dnp_frame_word *)(void *)(memory + frames + registers + seen);
+	sampler.round = (uint16_t *)(void *)(memory + frames + registers + seen + leaf);
 	sampler.dss.max = depth;
 	return 0;
 }
@@ -552,7 +624,7 @@ static void see_last(uint32_t place, const struct dnp_managed *managed)
 		for (enum event event = 0; event < N_EVENTS; event++)
 			if (sampler.seen[place].weight[event])
 				count_failure(CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD, event);
-		not_seen(&sampler.seen[place], managed);
+		not_seen(&sampler.seen[place], managed, NULL);
 	}
 	pthread_mutex_unlock(&end_lock);
 }

@@ -134,10 +134,7 @@ static void all(void)
 	CHECK(!memcmp(words, own, n_own * sizeof(own[0])));
 	CHECK(!memcmp(registers, own_registers, n_own * sizeof(registers[0])));
 	for (size_t i = 0; i < mixed.n; i++)
-		CHECK_EQ(functions[i],
-			i == frame_of(compare)          ? 11
-				: i == frame_of(sort) ? 22
-						      : 0);
+		CHECK_EQ(functions[i], i == frame_of(compare) ? 11 : i == frame_of(sort) ? 22 : 0);
 }
 
 TEST(native_runs_are_filled)
@@ -253,8 +250,8 @@ static void wrong(void)
 		uintptr_t *fields[] = {&regs->pc, &regs->sp, &regs->bp, &regs->bx};
 
 		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-		*fields[random >> 62] = random >> 60 & 1 ? stack.low + (random >> 20) % 0x800000
-							 : random;
+		*fields[random >> 62] =
+			random >> 60 & 1 ? stack.low + (random >> 20) % 0x800000 : random;
 		dnp_dss_fill(&dss, DNP_NATIVE_ALL, &place, &mixed);
 		CHECK(mixed.n >= 2 && mixed.n <= FRAMES_MAX);
 		*regs = good;

@@ -23,9 +23,9 @@ static struct {
 	_Atomic unsigned early; /* suspensions before a walk was answered: must not be */
 	_Atomic int answered;   /* an unsuspended walk */
 	/* What it is to do. */
-	_Atomic unsigned refuse;        /* so many suspensions */
-	_Atomic unsigned unsafe;        /* so many unsuspended walks get no answer */
-	_Atomic HRESULT result;         /* of walks */
+	_Atomic unsigned refuse;                      /* so many suspensions */
+	_Atomic unsigned unsafe;                      /* so many unsuspended walks get no answer */
+	_Atomic HRESULT result;                       /* of walks */
 	_Atomic int hold_walk, hold_suspension, held; /* wait in there */
 } runtime;
 
