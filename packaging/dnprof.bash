@@ -18,13 +18,13 @@ _dnprof()
 	local -A options=(
 		[run]="-h --help -o --output -e --event -F --frequency -i --interval -d --duration --children --depth --engine --source --native -q --quiet -v --verbose"
 		[report]="-h --help --json -e --event -n --top -t --threads --tree --min --thread --state --native --include --exclude -o --output"
-		[stack]="-h --help --json --native -t --threads --timeout"
+		[stack]="-h --help --json --native -t --threads --thread --timeout"
 		[help]="-h --help"
 	)
 	local -A arguments=(
 		[run]=" -o=FILE --output=FILE -e=LIST --event=LIST -F=HZ --frequency=HZ -i=TIME --interval=TIME -d=SECONDS --duration=SECONDS --depth=N --engine=ENGINE --source=SOURCE --native=WHICH "
 		[report]=" -e=EVENT --event=EVENT -n=N --top=N --min=PERCENT --thread=THREADS --state=STATE --native=WHICH --include=PATTERNS --exclude=PATTERNS -o=FILE --output=FILE "
-		[stack]=" --native=WHICH --timeout=SECONDS "
+		[stack]=" --native=WHICH --thread=THREADS --timeout=SECONDS "
 		[help]=" "
 	)
 	# end bash
@@ -55,6 +55,10 @@ _dnprof()
 		COMPREPLY=($(compgen -W "${options[$command]}" -- "$current"))
 	elif [ "$command" = help ]; then
 		COMPREPLY=($(compgen -W "$commands" -- "$current"))
+	elif [ "$command" = stack ]; then
+		# Processes that can be asked: each has a socket dnprof-PID-STARTTIME-socket.
+		COMPREPLY=($(compgen -W "$(compgen -G "${TMPDIR:-/tmp}/dnprof-*-socket" |
+			sed 's/.*dnprof-\([0-9]*\)-.*/\1/')" -- "$current"))
 	else
 		COMPREPLY=($(compgen -f -- "$current"))
 	fi

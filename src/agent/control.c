@@ -280,14 +280,16 @@ struct asker {
 	int fd;
 	uint64_t until_ns;
 	bool (*meanwhile)(void);
+	bool ending; /* the program */
 };
 
 static bool still_wanted(void *context)
 {
-	const struct asker *asker = context;
+	struct asker *asker = context;
 	struct pollfd end = {.fd = asker->fd};
 
-	return asker->meanwhile() && dnp_now_ns() < asker->until_ns && poll(&end, 1, 0) == 0;
+	asker->ending = !asker->meanwhile();
+	return !asker->ending && dnp_now_ns() < asker->until_ns && poll(&end, 1, 0) == 0;
 }
 
 static void give_stacks(struct asker *asker, struct request *request)
@@ -306,6 +308,11 @@ static void give_stacks(struct asker *asker, struct request *request)
 	n = dnp_dump_write(fd, still_wanted, asker);
 	if (n >= 0)
 		answer(asker->fd, DNP_CONTROL_DONE, (uint32_t)n, "");
+	else if (n == -ECANCELED && asker->ending)
+		refuse(asker->fd, ESHUTDOWN, "the program is ending; run it again");
+	else if (n == -ECANCELED)
+		refuse(asker->fd, ECANCELED,
+			"it took longer than that; give it more time with --timeout");
 	else
 		refuse(asker->fd, -n, strerror(-n));
 }

@@ -6,52 +6,17 @@
 
 #include "base/clean.h"
 #include "cli/cli.h"
+#include "cli/words.h"
 #include "export/export.h"
 #include "read/symbolize.h"
 
 #define OPT(name) DNP_OPT(report, name)
 
-/* What stands between commas; those inside of brackets do not count. */
-struct words {
-	struct dnp_vec_of(const char *) list;
-	char *text; /* owned */
-};
-
-static int split_words(struct words *words, const char *text)
-{
-	int depth = 0;
-	char *from;
-
-	if (!text)
-		return 0;
-	words->text = strdup(text);
-	if (!words->text)
-		return -ENOMEM;
-	from = words->text;
-	for (char *at = from; *at; at++) {
-		depth += *at == '(' || *at == '<' || *at == '[';
-		depth -= *at == ')' || *at == '>' || *at == ']';
-		if (*at != ',' || depth > 0)
-			continue;
-		*at = '\0';
-		if (dnp_vec_push(&words->list, from))
-			return -ENOMEM;
-		from = at + 1;
-	}
-	return dnp_vec_push(&words->list, from);
-}
-
-static void words_done(struct words *words)
-{
-	dnp_vec_done(&words->list);
-	free(words->text);
-}
-
 struct report {
 	const struct dnp_values *values;
 	const struct dnp_exporter *exporter;
 	struct dnp_export_options options;
-	struct words threads, include, exclude;
+	struct dnp_words threads, include, exclude;
 	struct dnp_input input;
 	struct dnp_sink_memory names; /* chunks with the names of native functions */
 	struct dnp_profile profile;
@@ -169,9 +134,9 @@ static int make_profile(struct report *report, struct dnp_err *err)
 	struct dnp_filter filter;
 	int status;
 
-	if (split_words(&report->threads, report->values->text[OPT(thread)]) ||
-		split_words(&report->include, report->values->text[OPT(include)]) ||
-		split_words(&report->exclude, report->values->text[OPT(exclude)]))
+	if (dnp_words_split(&report->threads, report->values->text[OPT(thread)]) ||
+		dnp_words_split(&report->include, report->values->text[OPT(include)]) ||
+		dnp_words_split(&report->exclude, report->values->text[OPT(exclude)]))
 		return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
 	filter = (struct dnp_filter){
 		.threads = report->threads.list.p,
@@ -273,8 +238,8 @@ int dnp_cmd_report(const struct dnp_values *values, int argc, char **argv)
 	dnp_profile_done(&report.profile);
 	dnp_input_done(&report.input);
 	dnp_vec_done(&report.names.bytes);
-	words_done(&report.threads);
-	words_done(&report.include);
-	words_done(&report.exclude);
+	dnp_words_done(&report.threads);
+	dnp_words_done(&report.include);
+	dnp_words_done(&report.exclude);
 	return status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/clean.h"
 #include "cli/cli.h"
+#include "cli/words.h"
 #include "export/stacks.h"
 #include "launch/control.h"
 #include "read/symbolize.h"
@@ -18,7 +19,8 @@ struct stack {
 	const struct dnp_values *values;
 	pid_t pid;
 	uint64_t timeout_ns;
-	struct dnp_filter filter;
+	enum dnp_native native;
+	struct dnp_words only;
 	struct dnp_input input;
 	struct dnp_sink_memory names; /* chunks with the names of native functions */
 	struct dnp_profile profile;
@@ -41,7 +43,7 @@ static int parse_options(struct stack *stack, int argc, char **argv)
 	if (native < 0)
 		return DNP_EXIT_USAGE;
 	stack->pid = (pid_t)pid;
-	stack->filter.native = (enum dnp_native)native;
+	stack->native = (enum dnp_native)native;
 	if (!dnp_parse_seconds(values->text[OPT(timeout)], &stack->timeout_ns) ||
 		stack->timeout_ns > MAX_TIMEOUT_NS)
 		return dnp_usage("stack", "--timeout %s: not a time up to an hour",
@@ -75,10 +77,15 @@ static int fetch(struct stack *stack, struct dnp_err *err)
 
 static int read_in(struct stack *stack, struct dnp_err *err)
 {
-	int status = 0;
+	int status = dnp_words_split(&stack->only, stack->values->text[OPT(thread)]);
+	struct dnp_filter filter = {
+		.native = stack->native,
+		.threads = stack->only.list.p,
+		.thread_count = stack->only.list.n,
+	};
 
-	if (dnp_profile_init(&stack->profile, false, &stack->filter))
-		status = -ENOMEM;
+	if (!status)
+		status = dnp_profile_init(&stack->profile, false, &filter);
 	if (!status)
 		status = dnp_profile_add(&stack->profile, &stack->input, err);
 	if (!status) {
@@ -136,5 +143,6 @@ int dnp_cmd_stack(const struct dnp_values *values, int argc, char **argv)
 	dnp_profile_done(&stack.profile);
 	dnp_input_done(&stack.input);
 	dnp_vec_done(&stack.names.bytes);
+	dnp_words_done(&stack.only);
 	return status;
 }

@@ -127,7 +127,7 @@ static int no_agent(const struct target *target, struct dnp_err *err)
 	if (dnp_process_maps(target->pid, "libdnprof.so"))
 		return dnp_err(err, -ENOENT,
 			"cannot ask process %d: the agent in it has no socket in its TMPDIR; it "
-			"has been removed, or could not be made there",
+			"has been removed, could not be made there, or the program is ending",
 			(int)target->pid);
 	if (dnp_process_maps(target->pid, "libcoreclr.so"))
 		return dnp_err(err, -ENOENT,

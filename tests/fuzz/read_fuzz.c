@@ -10,6 +10,7 @@
 #include "aggregate/profile.h"
 #include "export/export.h"
 #include "export/html.h"
+#include "export/stacks.h"
 #include "format/chunk.h"
 #include "fuzz.h"
 
@@ -54,7 +55,21 @@ static void export_all(const struct dnp_profile *profile)
 	}
 	if (profile->events.n)
 		check(!dnp_html_write(
-			dnp_str("@DNPROF_META@@DNPROF_DATA@"), profile, 0, &sink, NULL));
+			dnp_str("@DNPROF_META@@DNPROF_DATA@"), profile, &options, &sink, NULL));
+}
+
+static void show_stacks(const struct dnp_profile *profile, const struct dnp_recording *recording)
+{
+	struct dnp_sink sink = {.write = discard};
+	struct dnp_moment moment;
+
+	check(!dnp_moment_init(&moment, profile, recording));
+	for (size_t i = 0; i < moment.threads.n; i++)
+		check(moment.threads.p[i].same <= i);
+	dnp_stacks_text(&moment, false, 60, &sink);
+	dnp_stacks_text(&moment, true, 0, &sink);
+	dnp_stacks_json(&moment, &sink);
+	dnp_moment_done(&moment);
 }
 
 static void read_file(const void *bytes, size_t n)
@@ -78,6 +93,7 @@ static void read_file(const void *bytes, size_t n)
 			dnp_profile_finish(&profile);
 			check_profile(&profile);
 			export_all(&profile);
+			show_stacks(&profile, &input.recordings.p[0]);
 			dnp_profile_done(&profile);
 		}
 	}
