@@ -248,11 +248,20 @@ static HRESULT gather_own_by_runtime(struct dnprof_walker *walker, enum dnprof_n
 	return hr;
 }
 
+/* Tells what was gathered with that result, if it was; returns the result of both. */
+static HRESULT tell(HRESULT gathering, const struct dnp_teller *teller,
+	const struct dnp_gathered *gathered, size_t first, size_t n)
+{
+	HRESULT telling = SUCCEEDED(gathering) ? dnp_tell(teller, gathered, first, n) : S_OK;
+
+	return FAILED(telling) ? telling : gathering;
+}
+
 static HRESULT walk_here(struct dnprof_walker *walker, const struct wish *wish,
 	const struct here *here, const struct dnp_teller *teller)
 {
 	struct dnp_gathered gathered;
-	HRESULT hr = dnp_gathered_open(&gathered, walker->depth_max), told;
+	HRESULT hr = dnp_gathered_open(&gathered, walker->depth_max);
 
 	if (FAILED(hr))
 		return hr;
@@ -262,10 +271,7 @@ static HRESULT walk_here(struct dnprof_walker *walker, const struct wish *wish,
 		hr = gather_own_whole(walker, wish, here, &gathered);
 	if (!wish->seeded)
 		drop_ours(&gathered, here->caller);
-	if (SUCCEEDED(hr)) {
-		told = dnp_tell(teller, &gathered, 0, gathered.n);
-		hr = FAILED(told) ? told : hr;
-	}
+	hr = tell(hr, teller, &gathered, 0, gathered.n);
 	dnp_gathered_close(&gathered);
 	return hr;
 }
@@ -376,7 +382,7 @@ static HRESULT walk_other(
 {
 	struct dnp_walker_thread thread;
 	struct dnp_gathered gathered;
-	HRESULT hr = dnp_gathered_open(&gathered, walker->depth_max), told;
+	HRESULT hr = dnp_gathered_open(&gathered, walker->depth_max);
 	unsigned ticket;
 
 	if (FAILED(hr))
@@ -394,10 +400,7 @@ static HRESULT walk_other(
 		hr = CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
 	}
 	pthread_mutex_unlock(&others);
-	if (SUCCEEDED(hr)) {
-		told = dnp_tell(teller, &gathered, 0, gathered.n);
-		hr = FAILED(told) ? told : hr;
-	}
+	hr = tell(hr, teller, &gathered, 0, gathered.n);
 	dnp_gathered_close(&gathered);
 	return hr;
 }
@@ -491,19 +494,29 @@ static void gather_part(struct dnprof_walker *walker, enum dnprof_native native,
 	part->n = all->gathered.n - part->first;
 }
 
+/*
+ * What the runtime sets up for a thread at its first walk (memory, locks) it must not need while
+ * others stand still: so that one is of a thread that is not suspended, and until the runtime has
+ * answered it nobody is. E_NOTIMPL is an answer, the usual one on Linux: it comes after that.
+ */
+static HRESULT walk_first(struct dnprof_walker *walker, struct all *all)
+{
+	HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+
+	for (size_t i = 0; i < all->n && FAILED(hr) && hr != E_NOTIMPL; i++)
+		hr = dnp_dss_walk(&walker->info, all->threads[i].id, COR_PRF_SNAPSHOT_DEFAULT, NULL,
+			&all->dss);
+	return hr == E_NOTIMPL ? S_OK : hr;
+}
+
 /* What has to be there is, before anything stands still. */
 static HRESULT gather_all(struct dnprof_walker *walker, enum dnprof_native native, struct all *all)
 {
 	uint64_t begin_ns;
 	unsigned ticket;
-	HRESULT hr;
+	HRESULT hr = walk_first(walker, all);
 
-	/*
-	 * A thread's first walk sets up what the runtime keeps for it, and must not do that while
-	 * others stand still, perhaps with the heap's lock: so the first one is of nobody else.
-	 */
-	hr = dnp_dss_walk(&walker->info, 0, COR_PRF_SNAPSHOT_DEFAULT, NULL, &all->dss);
-	if (FAILED(hr) && hr != E_FAIL)
+	if (FAILED(hr))
 		return hr;
 	hr = suspend(walker, &all->refused);
 	if (FAILED(hr))
@@ -523,14 +536,10 @@ static HRESULT tell_all(const struct all *all, struct dnp_teller *teller,
 {
 	for (size_t i = 0; i < all->n; i++) {
 		const struct part *part = &all->parts[i];
-		HRESULT hr = part->result;
+		HRESULT hr;
 
 		teller->thread = all->threads[i].id;
-		if (SUCCEEDED(hr)) {
-			HRESULT told = dnp_tell(teller, &all->gathered, part->first, part->n);
-
-			hr = FAILED(told) ? told : hr;
-		}
+		hr = tell(part->result, teller, &all->gathered, part->first, part->n);
 		snapshot->threads++;
 		snapshot->failed += FAILED(hr);
 		if (hr == CORPROF_E_STACKSNAPSHOT_ABORTED ||

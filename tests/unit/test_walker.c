@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules of libdnprof-walk that are about order and waiting, with a runtime made for it: what it
+ * is asked, and when. tests/walker has the walks themselves.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "os/thread.h"
+#include "test.h"
+#include "walker/walker.h"
+
+/* ---- A runtime of two threads: A has three managed frames and a native run, B none */
+
+enum { THREAD_A = 0x1000, THREAD_B = 0x2000 };
+
+static struct {
+	uint32_t events;
+	int refusals; /* suspensions still to be refused */
+	int suspensions;
+	bool suspended;
+	bool answered; /* a walk before anything was suspended */
+	bool unsafe;   /* no such walk is answered */
+	ThreadID self; /* of the calling thread, 0: it is none of the runtime's */
+} runtime;
+
+static HRESULT DNP_COM query(ICorProfilerInfo *self, const struct dnp_guid *iid, void **object)
+{
+	(void)iid;
+	*object = self;
+	return S_OK;
+}
+
+static uint32_t DNP_COM reference(ICorProfilerInfo *self)
+{
+	(void)self;
+	return 1;
+}
+
+static HRESULT DNP_COM current_thread(ICorProfilerInfo *self, ThreadID *thread)
+{
+	(void)self;
+	*thread = runtime.self;
+	return runtime.self ? S_OK : CORPROF_E_NOT_MANAGED_THREAD;
+}
+
+static HRESULT DNP_COM event_mask(ICorProfilerInfo *self, uint32_t *events)
+{
+	(void)self;
+	*events = runtime.events;
+	return S_OK;
+}
+
+static HRESULT DNP_COM suspend(ICorProfilerInfo *self)
+{
+	(void)self;
+	CHECK(runtime.answered);
+	CHECK(!runtime.suspended);
+	if (runtime.refusals-- > 0)
+		return CORPROF_E_SUSPENSION_IN_PROGRESS;
+	runtime.suspended = true;
+	runtime.suspensions++;
+	return S_OK;
+}
+
+static HRESULT DNP_COM resume(ICorProfilerInfo *self)
+{
+	(void)self;
+	CHECK(runtime.suspended);
+	runtime.suspended = false;
+	return S_OK;
+}
+
+static HRESULT DNP_COM snapshot(ICorProfilerInfo *self, ThreadID thread,
+	StackSnapshotCallback *callback, uint32_t flags, void *data, uint8_t *seed,
+	uint32_t seed_bytes)
+{
+	static const FunctionID frames[] = {0, 0x71, 0x72, 0x73};
+
+	(void)self;
+	(void)flags;
+	(void)seed_bytes;
+	CHECK(!seed);
+	if (!runtime.suspended && runtime.unsafe)
+		return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+	if (!runtime.suspended) {
+		runtime.answered = true;
+		return E_NOTIMPL;
+	}
+	if (thread != THREAD_A)
+		return E_FAIL;
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(frames); i++)
+		if (callback(frames[i], frames[i] ? 0x10000 + i : 0, 0, 0, NULL, data) != S_OK)
+			return CORPROF_E_STACKSNAPSHOT_ABORTED;
+	return S_OK;
+}
+
+static struct ICorProfilerInfoVtbl table = {
+	.QueryInterface = query,
+	.AddRef = reference,
+	.Release = reference,
+	.GetCurrentThreadID = current_thread,
+	.GetEventMask = event_mask,
+	.SuspendRuntime = suspend,
+	.ResumeRuntime = resume,
+	.DoStackSnapshot = snapshot,
+};
+static ICorProfilerInfo info = {.vtbl = &table};
+
+static dnprof_walker *open_walker(void)
+{
+	dnprof_walker *walker = NULL;
+
+	runtime.events = COR_PRF_ENABLE_STACK_SNAPSHOT;
+	CHECK_EQ(dnprof_walker_open(&info, NULL, &walker), DNPROF_S_OK);
+	/* Threads that are there: a walk of either would find them. */
+	dnprof_walker_thread_assigned(walker, THREAD_A, (uint32_t)dnp_thread_id());
+	dnprof_walker_thread_assigned(walker, THREAD_B, (uint32_t)dnp_thread_id());
+	return walker;
+}
+
+/* ---- What is told */
+
+struct told {
+	uint32_t frames, runs, threads, failed;
+	uint32_t abort_at;
+	uint64_t functions[8];
+};
+
+static int on_frame(const struct dnprof_frame *frame, void *context)
+{
+	struct told *told = context;
+
+	CHECK(!runtime.suspended);
+	CHECK_EQ(frame->thread, THREAD_A);
+	CHECK_EQ(frame->struct_size, sizeof(*frame));
+	if (frame->kind == DNPROF_FRAME_NATIVE_RUN)
+		told->runs++;
+	else if (told->frames < DNP_ARRAY_SIZE(told->functions))
+		told->functions[told->frames++] = frame->function;
+	return told->abort_at && told->frames == told->abort_at;
+}
+
+static int on_thread(uint64_t thread, int32_t result, void *context)
+{
+	struct told *told = context;
+
+	CHECK(!runtime.suspended);
+	CHECK_EQ(result, thread == THREAD_A ? DNPROF_S_OK : DNPROF_E_FAIL);
+	told->threads++;
+	told->failed += result < 0;
+	return 0;
+}
+
+static const struct dnprof_walk_options none = {
+	.struct_size = sizeof(none), .native = DNPROF_NATIVE_NONE};
+
+TEST(walker_tells_all_threads_after_the_runtime_goes_on)
+{
+	dnprof_walker *walker = open_walker();
+	struct dnprof_snapshot snapshot = {.struct_size = sizeof(snapshot)};
+	struct told told = {0};
+
+	runtime.refusals = 3;
+	CHECK_EQ(
+		dnprof_walk_all(walker, &none, on_frame, on_thread, &told, &snapshot), DNPROF_S_OK);
+	CHECK_EQ(told.frames, 3);
+	CHECK_EQ(told.runs, 1);
+	CHECK_EQ(told.functions[0], 0x71);
+	CHECK_EQ(told.functions[2], 0x73);
+	CHECK_EQ(told.threads, 2);
+	CHECK_EQ(snapshot.threads, 2);
+	CHECK_EQ(snapshot.failed, 1);
+	CHECK_EQ(snapshot.refused, 3);
+	CHECK_EQ(runtime.suspensions, 1);
+	CHECK(!runtime.suspended);
+	dnprof_walker_close(walker);
+}
+
+TEST(walker_suspends_nobody_before_its_first_walk_was_answered)
+{
+	dnprof_walker *walker = open_walker();
+	struct dnprof_snapshot snapshot = {.struct_size = sizeof(snapshot)};
+	struct told told = {0};
+
+	runtime.unsafe = true; /* suspend() checks, too */
+	CHECK_EQ(dnprof_walk_all(walker, &none, on_frame, on_thread, &told, &snapshot),
+		DNPROF_CORPROF_E_STACKSNAPSHOT_UNSAFE);
+	CHECK_EQ(runtime.suspensions, 0);
+	CHECK_EQ(told.threads, 0);
+	dnprof_walker_close(walker);
+}
+
+TEST(walker_gives_up_suspending_after_a_while)
+{
+	dnprof_walker *walker = open_walker();
+	struct dnprof_snapshot snapshot = {.struct_size = sizeof(snapshot)};
+	struct told told = {0};
+
+	runtime.refusals = 1000000;
+	CHECK_EQ(dnprof_walk_all(walker, &none, on_frame, on_thread, &told, &snapshot),
+		DNPROF_CORPROF_E_SUSPENSION_IN_PROGRESS);
+	CHECK(snapshot.refused > 1);
+	CHECK_EQ(snapshot.threads, 0);
+	CHECK_EQ(runtime.suspensions, 0);
+	dnprof_walker_close(walker);
+}
+
+TEST(walker_is_ended_by_the_callback)
+{
+	dnprof_walker *walker = open_walker();
+	struct dnprof_snapshot snapshot = {.struct_size = offsetof(struct dnprof_snapshot, failed)};
+	struct told told = {.abort_at = 2};
+
+	snapshot.refused = 77;
+	CHECK_EQ(dnprof_walk_all(walker, &none, on_frame, on_thread, &told, &snapshot),
+		DNPROF_CORPROF_E_STACKSNAPSHOT_ABORTED);
+	CHECK_EQ(told.frames, 2);
+	CHECK_EQ(snapshot.refused, 77); /* what an older host does not have is left alone */
+	dnprof_walker_close(walker);
+}
+
+TEST(walker_refuses_by_name)
+{
+	dnprof_walker *walker = open_walker(), *second = walker;
+	struct told told = {0};
+
+	CHECK_EQ(
+		dnprof_walker_open(&info, NULL, &second), DNPROF_CORPROF_E_PROFILER_ALREADY_ACTIVE);
+	CHECK(!second);
+	runtime.events = 0;
+	CHECK_EQ(dnprof_walk_all(walker, &none, on_frame, NULL, &told, NULL),
+		DNPROF_CORPROF_E_INCONSISTENT_WITH_FLAGS);
+	runtime.self = THREAD_B;
+	CHECK_EQ(dnprof_walk_all(walker, &none, on_frame, NULL, &told, NULL),
+		DNPROF_CORPROF_E_UNSUPPORTED_CALL_SEQUENCE);
+	CHECK_EQ(dnprof_walk_thread(walker, THREAD_A, &none, on_frame, &told),
+		DNPROF_CORPROF_E_UNSUPPORTED_CALL_SEQUENCE);
+	runtime.self = 0;
+	dnprof_walker_thread_destroyed(walker, THREAD_A);
+	CHECK_EQ(dnprof_walk_thread(walker, THREAD_A, &none, on_frame, &told),
+		DNPROF_CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
+	CHECK_EQ(told.frames, 0);
+	CHECK_STR(dnprof_result_name(DNPROF_CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX),
+		"CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX");
+	CHECK(!dnprof_result_name(0x7fff1234));
+	CHECK(*dnprof_result_text(0x7fff1234));
+	dnprof_walker_close(walker);
+}
+
+/* ---- Waiting */
+
+struct ending {
+	dnprof_walker *walker;
+	ThreadID thread;
+	_Atomic bool over;
+};
+
+static void *end_thread(void *context)
+{
+	struct ending *ending = context;
+
+	dnprof_walker_thread_destroyed(ending->walker, ending->thread);
+	atomic_store(&ending->over, true);
+	return NULL;
+}
+
+static void rest(void)
+{
+	nanosleep(&(struct timespec){0, 5000000}, NULL);
+}
+
+TEST(walker_thread_end_waits_for_its_own_walk_and_no_other)
+{
+	struct ending a = {open_walker(), THREAD_A, false}, b = {a.walker, THREAD_B, false};
+	struct dnp_walker_thread held, again;
+	pthread_t end_a, end_b;
+
+	CHECK(dnp_walker_thread_hold(THREAD_A, &held));
+	CHECK_EQ(held.tid, dnp_thread_id());
+	CHECK(pthread_create(&end_a, NULL, end_thread, &a) == 0);
+	CHECK(pthread_create(&end_b, NULL, end_thread, &b) == 0);
+	pthread_join(end_b, NULL);
+	CHECK(b.over);
+	rest();
+	CHECK(!a.over);
+	CHECK(!dnp_walker_thread_hold(THREAD_A, &again)); /* nobody begins a walk of it any more */
+	dnp_walker_thread_release(THREAD_A);
+	pthread_join(end_a, NULL);
+	CHECK(!dnp_walker_thread_hold(THREAD_A, &again));
+	dnprof_walker_close(a.walker);
+}
+
+static void *settle(void *context)
+{
+	_Atomic bool *over = context;
+
+	dnp_gather_settle();
+	atomic_store(over, true);
+	return NULL;
+}
+
+TEST(walker_forgets_code_when_those_who_gather_are_done)
+{
+	_Atomic bool over = false;
+	unsigned first = dnp_gather_begin(), later;
+	pthread_t thread;
+
+	CHECK(pthread_create(&thread, NULL, settle, &over) == 0);
+	/* Until it waits: those that begin from then on are counted elsewhere ... */
+	do {
+		later = dnp_gather_begin();
+		dnp_gather_end(later);
+	} while (later == first);
+	rest();
+	CHECK(!atomic_load(&over));
+	/* ... and do not keep it. */
+	later = dnp_gather_begin();
+	dnp_gather_end(first);
+	pthread_join(thread, NULL);
+	CHECK(over);
+	dnp_gather_end(later);
+}
