@@ -41,6 +41,8 @@ VARIES = {"work", "methods", "threads", "process_cpu_ns", "collections", "pause_
 FIRST_FILES = re.compile(r"(truth|shop|dotnet|libc\.so\.6|ld-linux-x86-64\.so\.2)!")
 #: CPU time that a thread used before anybody knew of it: shown, but nobody saw where it went.
 NOT_SAMPLED = "[thread start, not sampled]"
+#: A thread that the runtime itself walked (--engine snapshot) while it had no managed frame.
+NO_MANAGED = "[native]"
 
 
 # A call tree is as deep in JSON as the stacks are.
@@ -265,7 +267,7 @@ class Report:
     def incomplete(self):
         """Samples whose stack does not begin where a thread begins."""
         return sum(n for path, n in self.stacks()
-                   if not FIRST_FILES.match(path[0]) and path[0] != NOT_SAMPLED)
+                   if not FIRST_FILES.match(path[0]) and path[0] not in (NOT_SAMPLED, NO_MANAGED))
 
 
 def is_sequence(stack, *names):
