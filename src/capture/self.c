@@ -38,19 +38,33 @@ void dnp_self_wait(const struct dnp_thread *thread)
 		dnp_sleep_until_ns(dnp_now_ns() + 50000);
 }
 
-/*
- * The stacks to walk: the thread's own, or the one that it runs on now (a handler's, say) and then
- * its own. 0: not known.
- */
-static SIGSAFE int find_stacks(struct dnp_thread *thread, uintptr_t sp, struct dnp_stacks *stacks)
+static SIGSAFE int is_on(struct dnp_stack_range range, uintptr_t sp)
 {
-	if (!thread->stack.high)
-		dnp_thread_stack_find(sp, &thread->stack.low, &thread->stack.high);
-	*stacks = (struct dnp_stacks){.now = thread->stack};
-	if (sp < stacks->now.low || sp >= stacks->now.high) {
-		stacks->below = stacks->now;
-		if (dnp_thread_stack_find(sp, &stacks->now.low, &stacks->now.high))
-			return 0;
+	return sp >= range.low && sp < range.high;
+}
+
+/*
+ * The stacks to walk: the thread's own, or the one that it runs on now and then its own. That of a
+ * handler stands in the context; any other (a coroutine's, say) is looked up in the memory map.
+ * 0: not known.
+ */
+static SIGSAFE int find_stacks(
+	struct dnp_thread *thread, const ucontext_t *context, struct dnp_stacks *stacks)
+{
+	uintptr_t sp = dnp_regs_of(context).sp, low = (uintptr_t)context->uc_stack.ss_sp;
+	struct dnp_stack_range handler = {low, low + context->uc_stack.ss_size};
+
+	if (is_on(handler, sp)) {
+		*stacks = (struct dnp_stacks){.now = handler, .below = thread->stack};
+	} else {
+		if (!thread->stack.high)
+			dnp_thread_stack_find(sp, &thread->stack.low, &thread->stack.high);
+		*stacks = (struct dnp_stacks){.now = thread->stack};
+		if (!is_on(stacks->now, sp)) {
+			stacks->below = stacks->now;
+			if (dnp_thread_stack_find(sp, &stacks->now.low, &stacks->now.high))
+				return 0;
+		}
 	}
 	/*
 	 * What lies further down is no frame's, and perhaps not even there; but the red zone is,
@@ -88,7 +102,7 @@ SIGSAFE void dnp_self_sample(
 
 	if (!thread->name[0])
 		dnp_thread_own_name(thread->name);
-	if (!find_stacks(thread, regs.sp, &stacks)) {
+	if (!find_stacks(thread, context, &stacks)) {
 		dnp_feed_lost(&thread->own, sample->event, DNP_LOSS_STACK, sample->weight);
 		return;
 	}
