@@ -12,7 +12,7 @@ import termios
 
 import pytest
 
-from harness import DNPROF, ROOT, dnprof
+from harness import DNPROF, NEWEST, ROOT, dnprof, program, record
 
 MAKE_RECORDING = DNPROF.parent.parent / "tests/tools/make-recording"
 
@@ -122,6 +122,19 @@ def test_page_begins_as_asked(wall, tmp_path):
     assert pages[0][0] == {"event": "cpu", "native": "all", "state": "any"}
     assert pages[6][0] == {"event": "wall", "native": "none", "state": "waiting"}
     assert pages[0][1] == pages[6][1]
+
+
+def test_run_writes_as_asked(tmp_path):
+    """What `run` writes has the native frames that are wanted; the recording has all."""
+    out = tmp_path / "x.collapsed"
+    argv = program(NEWEST, "native", "--work", 5)
+    dnprof("run", "-q", "--native", "none", "-o", out, "--", *argv).expect(0)
+    stacks = [line.rsplit(" ", 1)[0].split(";") for line in out.read_text().splitlines()]
+    assert any("Truth.Native.Run(Truth.Options)" in stack for stack in stacks)
+    assert not [f for stack in stacks for f in stack if "!" in f or f.startswith("[k]")]
+    _, everything = record(tmp_path, argv, options=["--native", "none"])
+    assert any("!" in frame for stack, _ in everything.stacks() for frame in stack)
+    assert dnprof("run", "--native", "some", "-o", out, "--", *argv).expect(2).out == ""
 
 
 @pytest.mark.parametrize("name, begins", [
