@@ -97,8 +97,11 @@ static struct comparison compare(
 
 bool referee_same(const dnp_frame_word *own, size_t n, const struct snapshot *snapshot)
 {
-	struct comparison c = compare(own, n, snapshot);
+	struct comparison c;
 
+	if (referee.times)
+		return true;
+	c = compare(own, n, snapshot);
 	if (!c.own && !c.theirs) {
 		referee_count(&referee.no_managed);
 		return true;
@@ -160,8 +163,9 @@ void referee_took(enum referee_walker walker, size_t frames, uint64_t ns)
 	struct referee_cost *cost = &referee.costs[walker];
 	uint64_t number = atomic_fetch_add_explicit(&cost->walks, 1, memory_order_relaxed);
 
-	atomic_fetch_add_explicit(&cost->frames, frames, memory_order_relaxed);
-	atomic_fetch_add_explicit(&cost->ns, ns, memory_order_relaxed);
 	if (number < REFEREE_WALKS_MAX)
-		cost->each[number] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+		cost->each[number] = (struct referee_time){
+			.ns = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX,
+			.frames = (uint32_t)frames,
+		};
 }

@@ -169,24 +169,40 @@ static void write_frames(struct dnp_json *json)
 	dnp_json_close(json, ']');
 }
 
-static int by_size(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t x = ((const struct referee_time *)a)->ns, y = ((const struct referee_time *)b)->ns;
+
+	return (x > y) - (x < y);
+}
+
+static int by_time_of_frame(const void *a, const void *b)
+{
+	const struct referee_time *s = a, *t = b;
+	uint64_t x = (uint64_t)s->ns * t->frames, y = (uint64_t)t->ns * s->frames;
 
 	return (x > y) - (x < y);
 }
 
 static void write_cost(struct dnp_json *json, const char *name, const struct referee_cost *cost)
 {
-	size_t n = cost->walks < REFEREE_WALKS_MAX ? cost->walks : REFEREE_WALKS_MAX;
+	size_t n = cost->walks < REFEREE_WALKS_MAX ? cost->walks : REFEREE_WALKS_MAX, kept = 0;
+	uint64_t total = 0;
 
-	qsort(cost->each, n, sizeof(cost->each[0]), by_size);
+	for (size_t i = 0; i < n; i++) {
+		total += cost->each[i].frames;
+		if (cost->each[i].frames) /* else no time of a frame */
+			cost->each[kept++] = cost->each[i];
+	}
+	qsort(cost->each, kept, sizeof(cost->each[0]), by_time);
 	dnp_json_open(json, name, '{');
-	dnp_json_u64(json, "walks", cost->walks);
-	dnp_json_u64(json, "frames", cost->frames);
-	dnp_json_u64(json, "ns", cost->ns);
-	dnp_json_u64(json, "p50_ns", n ? cost->each[n / 2] : 0);
-	dnp_json_u64(json, "p99_ns", n ? cost->each[n / 100 * 99] : 0);
+	dnp_json_u64(json, "walks", kept);
+	dnp_json_u64(json, "frames", total);
+	dnp_json_u64(json, "p50_ns", kept ? cost->each[kept / 2].ns : 0);
+	dnp_json_u64(json, "p99_ns", kept ? cost->each[kept / 100 * 99].ns : 0);
+	qsort(cost->each, kept, sizeof(cost->each[0]), by_time_of_frame);
+	dnp_json_u64(json, "frame_ps",
+		kept ? UINT64_C(1000) * cost->each[kept / 2].ns / cost->each[kept / 2].frames : 0);
 	dnp_json_close(json, '}');
 }
 

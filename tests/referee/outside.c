@@ -9,6 +9,7 @@
 
 #include "clr/hresult.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "referee.h"
 #include "unwind/dss.h"
 #include "unwind/target.h"
@@ -68,24 +69,32 @@ static void take_theirs(const struct dnp_dss *dss)
 			(struct snapshot_frame){dss->frames[i].function, dss->frames[i].ip};
 }
 
-static void compare_with_ours(size_t place)
+static int take_ours(size_t place, struct dnp_target_stack *out)
 {
-	struct dnp_target_stack out = {
+	uint64_t begin_ns = dnp_now_ns();
+	int failed;
+
+	*out = (struct dnp_target_stack){
 		.frames = own,
 		.max = REFEREE_DEPTH_MAX,
 		.stack = threads[place].stack,
 	};
-	uint64_t begin_ns = dnp_now_ns();
-	int failed = dnp_target_walk(
-		threads[place].tid, NULL, DNP_TARGET_ASLEEP | DNP_TARGET_STOP, &out);
-
+	failed =
+		dnp_target_walk(threads[place].tid, NULL, DNP_TARGET_ASLEEP | DNP_TARGET_STOP, out);
 	if (failed) {
 		referee_failed(failed);
-		return;
+		return failed;
 	}
-	referee_took(out.asleep ? WALKER_ASLEEP : WALKER_STOPPED, out.n, dnp_now_ns() - begin_ns);
-	referee_count(&referee.stops[out.stop]);
-	if (!referee_same(own, out.n, &theirs))
+	referee_took(out->asleep ? WALKER_ASLEEP : WALKER_STOPPED, out->n, dnp_now_ns() - begin_ns);
+	referee_count(&referee.stops[out->stop]);
+	return 0;
+}
+
+static void compare_with_ours(size_t place)
+{
+	struct dnp_target_stack out;
+
+	if (!take_ours(place, &out) && !referee_same(own, out.n, &theirs))
 		referee_keep(own, out.n, out.stop, &theirs, true);
 }
 
@@ -111,4 +120,38 @@ HRESULT __wrap_dnp_dss_walk(const struct dnp_info *info, ThreadID thread, uint32
 		compare_with_ours((size_t)place);
 	}
 	return hr;
+}
+
+/* ---- Stopped, without a suspension */
+
+static struct dnp_own_thread stopper;
+static _Atomic int stopper_ends;
+
+static void *stop_and_walk(void *context)
+{
+	uint64_t interval_ns = *(uint64_t *)context, due_ns = dnp_now_ns();
+	struct dnp_target_stack out;
+
+	while (!stopper_ends) {
+		due_ns += interval_ns;
+		dnp_sleep_until_ns(due_ns);
+		for (size_t i = 0; i < n_threads; i++)
+			if (dnp_thread_exists(threads[i].tid))
+				take_ours(i, &out);
+	}
+	return NULL;
+}
+
+int referee_stopper_start(uint64_t interval_ns)
+{
+	static uint64_t interval;
+
+	interval = interval_ns;
+	return dnp_own_thread_start(&stopper, stop_and_walk, &interval);
+}
+
+void referee_stopper_end(void)
+{
+	stopper_ends = 1;
+	dnp_own_thread_join(&stopper);
 }

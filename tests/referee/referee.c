@@ -194,7 +194,8 @@ size_t __wrap_dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	referee_took(WALKER_SIGNAL, n, dnp_now_ns() - begin_ns);
 	referee_count(&referee.samples);
 	referee_count(&referee.stops[*stop]);
-	ask_the_runtime(regs, stacks, frames, n, *stop);
+	if (!referee.times)
+		ask_the_runtime(regs, stacks, frames, n, *stop);
 	return n;
 }
 
@@ -223,6 +224,7 @@ static const struct {
 } engines[] = {
 	[REFEREE_SIGNAL] = {"signal", COR_PRF_ENABLE_STACK_SNAPSHOT},
 	[REFEREE_SNAPSHOT] = {"snapshot", COR_PRF_ENABLE_STACK_SNAPSHOT},
+	[REFEREE_STOPPED] = {"stopped", 0},
 	[REFEREE_SYNC] = {"sync", COR_PRF_ENABLE_STACK_SNAPSHOT | REFEREE_SYNC_EVENTS},
 };
 
@@ -243,7 +245,7 @@ static int get_memory(struct dnp_err *err)
 {
 	referee.store = memory(REFEREE_STORE_BYTES);
 	for (size_t i = 0; i < WALKERS; i++) {
-		referee.costs[i].each = memory(REFEREE_WALKS_MAX * sizeof(uint32_t));
+		referee.costs[i].each = memory(REFEREE_WALKS_MAX * sizeof(*referee.costs[i].each));
 		if (!referee.costs[i].each || !referee.store)
 			return dnp_err(err, -ENOMEM, "no memory for the referee");
 	}
@@ -264,8 +266,13 @@ static int begin(const char *path, struct dnp_err *err)
 		return dnp_err(
 			err, -EINVAL, "the runtime refuses snapshots: %s", dnp_hresult_name(hr));
 	referee.map = dnp_walk_codemap();
+	referee.times = getenv(REFEREE_TIMES_ENV);
 	referee.path = path;
-	return referee.engine == REFEREE_SNAPSHOT ? dnp_stop_open(err) : 0;
+	if (referee.engine == REFEREE_SNAPSHOT || referee.engine == REFEREE_STOPPED)
+		failed = dnp_stop_open(err);
+	if (!failed && referee.engine == REFEREE_STOPPED)
+		failed = referee_stopper_start(dnp_agent.options.interval_ns);
+	return failed;
 }
 
 int __wrap_dnp_recorder_start(struct dnp_err *err)
@@ -278,6 +285,8 @@ int __wrap_dnp_recorder_start(struct dnp_err *err)
 
 void __wrap_dnp_recorder_stop(enum dnp_end_reason reason)
 {
+	if (referee.path && referee.engine == REFEREE_STOPPED)
+		referee_stopper_end();
 	__real_dnp_recorder_stop(reason);
 	if (referee.path)
 		findings_write();

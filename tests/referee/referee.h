@@ -25,7 +25,15 @@
 #define REFEREE_ENV        "DNPROF_REFEREE"
 #define REFEREE_ENGINE_ENV "DNPROF_REFEREE_ENGINE"
 
-enum referee_engine { REFEREE_SIGNAL, REFEREE_SNAPSHOT, REFEREE_SYNC };
+/* Its presence: nothing is compared, only how long walks take is written. */
+#define REFEREE_TIMES_ENV "DNPROF_REFEREE_TIMES"
+
+enum referee_engine {
+	REFEREE_SIGNAL,
+	REFEREE_SNAPSHOT,
+	REFEREE_SYNC,
+	REFEREE_STOPPED, /* for times only: nobody else walks a thread that is just stopped */
+};
 
 /* What the callbacks of inside.c need. */
 #define REFEREE_SYNC_EVENTS                                                                        \
@@ -82,8 +90,10 @@ static inline const struct difference *difference_next(const struct difference *
 }
 
 struct referee_cost {
-	_Atomic uint64_t walks, frames, ns;
-	uint32_t *each; /* ns, of the first WALKS_MAX */
+	_Atomic uint64_t walks;
+	struct referee_time {
+		uint32_t ns, frames;
+	} * each; /* of the first WALKS_MAX */
 };
 
 #define REFEREE_REASONS_MAX 32
@@ -96,6 +106,7 @@ struct referee_failure {
 struct referee {
 	const char *path; /* borrowed from the environment; NULL: off */
 	enum referee_engine engine;
+	bool times; /* only */
 	struct dnp_codemap *map;
 	_Atomic uint64_t samples; /* walks of ours */
 	_Atomic uint64_t stops[DNP_STOP_COUNT];
@@ -137,6 +148,10 @@ void referee_keep(const dnp_frame_word *own, size_t n, enum dnp_walk_stop stop,
 
 /* A thread could not be walked: by an HRESULT, or -errno of ours. */
 void referee_failed(HRESULT result);
+
+/* The engine `stopped`: a thread of ours stops and walks each managed one, again and again. */
+int referee_stopper_start(uint64_t interval_ns);
+void referee_stopper_end(void);
 
 /* A walk took so long. */
 void referee_took(enum referee_walker walker, size_t frames, uint64_t ns);

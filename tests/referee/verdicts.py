@@ -11,7 +11,6 @@ import dataclasses
 import json
 import math
 import re
-import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -35,6 +34,14 @@ PROGRAMS = tuple(PROMISES["signal"])
 
 #: What the agent is told, by engine, and how often it samples.
 ENGINES = {"signal": ("event=cpu;", 4000), "snapshot": ("event=cpu;engine=snapshot;", 1000), "sync": ("", 1000)}
+
+
+def environment(engine, folder, hz):
+    """What a program has to be given so that the referee is in it; the findings come into FOLDER."""
+    return {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": CLSID, "CORECLR_PROFILER_PATH": str(LIBRARY),
+            "DNPROF_OPTIONS": f"{ENGINES.get(engine, ('',))[0]}dir={folder};interval_ns={1_000_000_000 // hz};verbose=1",
+            "DNPROF_REFEREE": str(Path(folder) / "findings.json"), "DNPROF_REFEREE_ENGINE": engine}
+
 
 #: Where the runtime's walk cannot be asked in a handler at all, and why.
 UNFIT = {
@@ -271,10 +278,6 @@ class Findings:
     def whole(self):
         return 100 * self.stops["end"] / self.counts["samples"] if self.counts["samples"] else 0
 
-    def walk_ns(self, walker, key):
-        """The median over the runs of the runs' median (p50_ns) or 99th percentile (p99_ns)."""
-        return statistics.median(run[key] for run in self.walkers[walker]) if self.walkers[walker] else 0
-
     def broken_promises(self, chance=None):
         """What was found to be less than was promised.
 
@@ -312,22 +315,17 @@ def failures(recording):
                collections.Counter())
 
 
-def run_once(program, tfm, engine, hz, seconds, findings, timeout):
+def run_once(program, tfm, engine, hz, seconds, findings, timeout, env=None):
     """One run of a program; a run that hangs is ended and counted."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "findings.json"
-        options = f"{ENGINES[engine][0]}dir={folder};interval_ns={1_000_000_000 // hz};verbose=1"
-        env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": CLSID,
-               "CORECLR_PROFILER_PATH": str(LIBRARY), "DNPROF_OPTIONS": options,
-               "DNPROF_REFEREE": str(out), "DNPROF_REFEREE_ENGINE": engine}
         try:
-            harness.run(harness.program(tfm, program, "--seconds", seconds), env=env,
-                        timeout=timeout).expect()
+            harness.run(harness.program(tfm, program, "--seconds", seconds),
+                        env={**environment(engine, folder, hz), **(env or {})}, timeout=timeout).expect()
         except harness.Hung:
             findings.hung += 1
             return
-        findings.add(json.loads(out.read_text()))
-        if ENGINES[engine][0]:
+        findings.add(json.loads((Path(folder) / "findings.json").read_text()))
+        if engine in ENGINES and ENGINES[engine][0]:
             findings.failures.update(failures(*Path(folder).glob("*.dnp")))
 
 

@@ -92,6 +92,7 @@ static class Program
     ["native"] = Native.Run,
     ["osr"] = Osr.Run,
     ["ownstack"] = OnOwnStack.Run,
+    ["pauses"] = Pauses.Run,
     ["plt"] = InPlt.Run,
     ["prologs"] = InPrologs.Run,
     ["resolver"] = InResolver.Run,
