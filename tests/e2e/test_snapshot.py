@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""Threads walked by the runtime itself, which is suspended for it (--engine snapshot)."""
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from harness import (DNPROF, FIRST_FILES, NEWEST, NOT_SAMPLED, dnprof, plain, program, record, report, run,
+                     start, steady)
+
+HZ = 97
+SNAPSHOT = ("--engine", "snapshot")
+#: What is on its way to a handler, or unloaded, and threads that end and begin all the time.
+HARD = ("alloc", "exceptions", "shortthreads", "unload", "async", "native")
+
+
+def snap(tmp_path, argv, event="cpu", **more):
+    out = tmp_path / "out.dnp"
+    result, _ = record(tmp_path, argv, hz=more.pop("hz", HZ), options=(*SNAPSHOT, "-e", event), **more)
+    return result, {e: report(out, options=("-e", e)) for e in event.split(",")}
+
+
+def told(seen, event):
+    return seen.data["events"][event]
+
+
+def check_stacks(seen, event):
+    """All of them begin where threads begin."""
+    assert sum(n for _, n in seen.stacks()) == told(seen, event)["samples"]
+    for path, _ in seen.stacks():
+        assert FIRST_FILES.match(path[0]) or path[0] in ("[native]", NOT_SAMPLED), path
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_programs(tmp_path, tfm, name):
+    """No crash, no hang, nothing lost, and all CPU time of managed threads is there."""
+    argv = program(tfm, name, "--seconds", 0.5)
+    result, seen = snap(tmp_path, argv)
+    cpu = told(seen["cpu"], "cpu")
+    assert result.complaints() == []
+    assert seen["cpu"].data["complete"] and not seen["cpu"].data["problems"]
+    assert cpu["note"].startswith("safepoint-biased: ")
+    assert cpu["source"] == "runtime suspension"
+    assert cpu["lost"] == 0
+    # The runtime's own threads and those of native libraries are not seen.
+    seen_ns = cpu["samples"] * cpu["interval_ns"]
+    assert result.truth["process_cpu_ns"] * 0.3 < seen_ns < result.truth["process_cpu_ns"] * 1.3
+    assert any(plain(f).startswith("Truth.") for path, _ in seen["cpu"].stacks() for f in path)
+    assert set(cpu["failures"]) <= {
+        "CORPROF_E_SUSPENSION_IN_PROGRESS", "CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD",
+        "CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX", "CORPROF_E_STACKSNAPSHOT_UNSAFE", "E_NOTIMPL",
+        "bad stack", "no rule", "unknown code"}, cpu["failures"]
+
+
+def test_unharmed(tmp_path):
+    for name in ("exceptions", "unload"):
+        argv = program(NEWEST, name, "--seconds", 0.1)
+        alone = run(argv).expect()
+        snapped, _ = snap(tmp_path, argv, "cpu,wall")
+        assert steady(snapped.truth) == steady(alone.truth)
+        assert snapped.stderr == alone.stderr
+
+
+def test_biased(tmp_path, tfm):
+    """A loop over Math.Sin has no safe point: it is hardly seen, though it takes its share."""
+    result, seen = snap(tmp_path, program(tfm, "cpu", "--seconds", 2))
+    methods = result.truth["methods"]
+    share = methods["Truth.Cpu.Sines"] / sum(methods.values())
+    own = sum(n for path, n in seen["cpu"].stacks() if plain(path[-1]) == "Truth.Cpu.Sines")
+    inside = sum(n for path, n in seen["cpu"].stacks() if "Truth.Cpu.Run" in map(plain, path))
+    assert own / inside < share / 2
+    check_stacks(seen["cpu"], "cpu")
+
+
+def test_refusals_are_told(tmp_path):
+    """A runtime that collects garbage is suspended already; how often that was so is in the report."""
+    _, seen = snap(tmp_path, program(NEWEST, "alloc", "--seconds", 1), hz=499)
+    cpu = told(seen["cpu"], "cpu")
+    assert cpu["failures"]["CORPROF_E_SUSPENSION_IN_PROGRESS"] > 0
+    assert cpu["lost"] == 0
+
+
+def test_natives_stand_between(tmp_path, tfm):
+    """The library that managed code calls, and is called back by, is on the stacks."""
+    _, seen = snap(tmp_path, program(tfm, "native", "--seconds", 1), "cpu,wall", hz=997)
+    stacks = [path for path, _ in seen["wall"].stacks() + seen["cpu"].stacks()]
+
+    def between(pattern):
+        return any(any(re.search(pattern, f) for f in path) and plain(path[-1]).startswith("Truth.Native.")
+                   for path in stacks)
+    assert between(r"^libc\.so\.6!.*(qsort|msort)") or between(r"^libtruth_\w+\.so!"), stacks
+
+
+def test_wall(tmp_path, tfm):
+    """Threads that sleep are seen as often as those that work, in what they sleep in."""
+    _, seen = snap(tmp_path, program(tfm, "deadlock", "--seconds", 1), "wall")
+    threads = {t["name"]: t for t in seen["wall"].data["threads"]}
+    stuck = [threads["stuck-left"], threads["stuck-right"]]
+    assert all(t["waiting"] >= t["samples"] * 0.8 for t in stuck), stuck
+    assert stuck[0]["samples"] == pytest.approx(stuck[1]["samples"], rel=0.1)
+    asleep = [path for path, _ in seen["wall"].stacks()
+              if path[-1].startswith("libc.so.6!") and any(plain(f).startswith("Truth.") for f in path)]
+    assert asleep, "what a thread sleeps in stands at the leaf"
+    check_stacks(seen["wall"], "wall")
+
+
+def test_recording_ends_before_the_program(tmp_path):
+    """At any moment, also while the runtime is suspended: the program goes on."""
+    for i in range(5):
+        argv = program(NEWEST, "alloc", "--seconds", 0.5)
+        result = dnprof("run", "-q", *SNAPSHOT, "-F", 97, "-d", f"{200 + 37 * i}ms", "-o", tmp_path / "x.dnp",
+                        "--", *argv).expect()
+        assert result.truth["work"] > 0
+        assert report(tmp_path / "x.dnp").data["complete"]
+
+
+def test_threads_half_way_through_their_exit(tmp_path, tfm):
+    _, seen = snap(tmp_path, program(tfm, "atexit", "--seconds", 0.5), "cpu,wall")
+    assert told(seen["wall"], "wall")["samples"] > 0
+    assert told(seen["cpu"], "cpu")["lost"] == 0
+
+
+def test_a_thread_that_cannot_be_stopped(tmp_path, tfm):
+    """The runtime waits for it, with all its threads, and so do we; the program may notice."""
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", *SNAPSHOT, "-o", out, "--", *program(tfm, "endless", "--seconds", 0.5))
+    assert report(out).data["complete"]
+
+
+def test_program_is_killed(tmp_path):
+    """Whatever the sampler is doing: the process goes, and what was recorded is there."""
+    out = tmp_path / "out.dnp"
+    command = [DNPROF, "run", "-q", *SNAPSHOT, "-o", out, "--", *program(NEWEST, "cpu", "--seconds", 30)]
+    with start(command) as started:
+        pid = started.child("truth")
+        time.sleep(1)
+        os.kill(pid, signal.SIGKILL)
+        result = started.end()
+    assert result.status == 128 + signal.SIGKILL
+    assert "the program was killed" in dnprof("report", out).expect(3).err
+
+
+def test_fast_snapshots_are_warned_of(tmp_path):
+    out = tmp_path / "out.dnp"
+    argv = program(NEWEST, "cpu", "--seconds", 0.1)
+    quiet = dnprof("run", "-q", *SNAPSHOT, "-o", out, "--", *argv).expect()
+    assert quiet.complaints() == []
+    assert report(out).cpu["interval_ns"] == 1_000_000_000 // 97
+    loud = dnprof("run", "-q", *SNAPSHOT, "-F", 199, "-o", out, "--", *argv).expect()
+    assert any("--engine snapshot stops the whole program" in line for line in loud.complaints())
