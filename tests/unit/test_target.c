@@ -495,8 +495,10 @@ static void try_seeds(unsigned how, enum sleep_kind kind, long n)
 	struct dnp_target_stack stack = room();
 	long frames_seen = 0, refused = 0, late = 0;
 
-	if (wanted)
+	if (wanted) {
 		n = n * atol(wanted) / 100000;
+		alarm(0); /* as long as that takes */
+	}
 	munmap(gone, 4096);
 	for (int i = 0; i < 3; i++) {
 		begin(&sleepers[i], i ? SLEEP_POLL : kind, i % 2, 30);
