@@ -351,6 +351,9 @@ int dnp_target_walk(
 		result = walk_asleep(tid, &job);
 	if ((how & DNP_TARGET_STOP) && result && result != -ESRCH && result != -EFAULT)
 		result = walk_stopping(tid, &job);
+	/* What was on its way to sleep with the signal blocked does not come, but sleeps by now. */
+	if (result == -ETIMEDOUT && (how & DNP_TARGET_ASLEEP) && !walk_asleep(tid, &job))
+		result = 0;
 	end_turn();
 	if (result)
 		out->n = 0;

@@ -657,6 +657,48 @@ TEST(a_thread_that_ends_waits_for_its_own_walk_only)
 	pthread_join(blocked, NULL);
 }
 
+static _Atomic int unstoppable_tid, unstoppable_may_end;
+
+static void *run_unstoppable(void *arg)
+{
+	uint64_t end_ns = dnp_now_ns() + UINT64_C(10000000);
+	sigset_t all;
+
+	(void)arg;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	atomic_store(&unstoppable_tid, dnp_thread_id());
+	while (dnp_now_ns() < end_ns)
+		;
+	while (!atomic_load(&unstoppable_may_end))
+		usleep(200000);
+	return NULL;
+}
+
+TEST(a_thread_that_cannot_be_stopped_is_read_when_it_sleeps)
+{
+	int result = -ETIMEDOUT;
+
+	prepare();
+	for (int i = 0; i < 5 && result; i++) {
+		struct dnp_target_stack stack = room();
+		pthread_t thread;
+
+		stack.patience_ns = UINT64_C(300000000);
+		atomic_store(&unstoppable_may_end, 0);
+		atomic_store(&unstoppable_tid, 0);
+		CHECK_EQ(pthread_create(&thread, NULL, run_unstoppable, NULL), 0);
+		while (!atomic_load(&unstoppable_tid))
+			usleep(100);
+		result = dnp_target_walk(atomic_load(&unstoppable_tid), NULL,
+			DNP_TARGET_ASLEEP | DNP_TARGET_STOP, &stack);
+		atomic_store(&unstoppable_may_end, 1);
+		pthread_join(thread, NULL);
+		CHECK(result || stack.asleep);
+	}
+	CHECK_EQ(result, 0);
+}
+
 TEST(what_cannot_be_walked_is_told)
 {
 	struct dnp_target_stack stack = room();
