@@ -28,7 +28,8 @@ static _Atomic uintptr_t looked_at;
 static struct place *find(uintptr_t id)
 {
 	for (uint32_t i = 0; i < n_places; i++)
-		if (atomic_load_explicit(&places[i].id, memory_order_relaxed) == id)
+		/* Pairs with the store of 0 by who has left a place: all looks are over. */
+		if (atomic_load_explicit(&places[i].id, memory_order_acquire) == id)
 			return &places[i];
 	return NULL;
 }
