@@ -4,12 +4,15 @@ known to have, its errors those of the contract, and nothing that a host gives i
 """
 import json
 import os
+import re
 
 import pytest
 
 from harness import DNPROF, PROGRAMS, program, run
 
-PROFILER = DNPROF.parent.parent / "tests/walker/libwalker-profiler.so"
+FOLDER = DNPROF.parent.parent / "tests/walker"
+PROFILER = FOLDER / "libwalker-profiler.so"
+EXAMPLE = FOLDER / "libwalker-example.so"
 CLSID = "{1F0C2A5E-6B1D-4C58-9E0B-527D3A11C490}"
 SEEDS = int(os.environ.get("WALKER_SEEDS", 17_000))
 
@@ -31,15 +34,17 @@ class Walked:
         return [s for s in self.stacks if s["place"] in places]
 
 
+def run_under(library, argv, **env):
+    if not library.exists():
+        pytest.skip(f"{DNPROF} comes without the profilers of the tests")
+    env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": CLSID, "CORECLR_PROFILER_PATH": str(library), **env}
+    return run(argv, env=env, timeout=240).expect(0)
+
+
 def walk(tfm, name, do, tmp_path, seconds=0.7):
     """Runs a program under the profiler; its own checks of the program's results, and ours, must hold."""
-    if not PROFILER.exists():
-        pytest.skip(f"{DNPROF} comes without the profiler of the tests")
     out = tmp_path / "walked.json"
-    env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": CLSID, "CORECLR_PROFILER_PATH": str(PROFILER),
-           "WALKER_DO": do, "WALKER_OUT": str(out)}
-    result = run(program(tfm, name, "--seconds", seconds), env=env, timeout=240)
-    result.expect(0)
+    result = run_under(PROFILER, program(tfm, name, "--seconds", seconds), WALKER_DO=do, WALKER_OUT=str(out))
     assert result.truth
     assert out.exists(), f"the profiler was not there: {result}"
     walked = Walked(json.loads(out.read_text()))
@@ -184,7 +189,20 @@ def test_bad_seeds(tfm, tmp_path):
     assert all(results.get(name) for name in ("S_FALSE", "E_INVALIDARG", "CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX"))
 
 
+def test_example(tfm):
+    """The one of docs/walk.md: tools/check-docs holds the two together."""
+    result = run_under(EXAMPLE, program(tfm, "exceptions", "--work", 1))
+    # Two threads throw, so stacks may stand between each other's lines.
+    stacks = len(re.findall(r"^thrown:$", result.err, re.M))
+    assert stacks >= result.truth["thrown_per_unit"]
+    assert len(re.findall(r"^    ip 0x[0-9a-f]+, function 0x[0-9a-f]+$", result.err, re.M)) >= 3 * stacks
+    assert re.search(r"^    \d+ native frames$", result.err, re.M)
+    assert "no stack" not in result.err
+    assert re.search(r"^all threads: S_OK, [1-9]\d* of them, the runtime stood still for \d+ us$", result.err, re.M)
+
+
+#: The first wants no profiler in its environment, the second counts timer signals, see script/soak.
+@pytest.mark.parametrize("name", [p for p in PROGRAMS if p not in ("fork", "signals")])
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
 def test_every_program_keeps_its_results(tfm, name, tmp_path):
     walk(tfm, name, "nameless,callbacks,threads,snapshot", tmp_path)
