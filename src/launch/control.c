@@ -16,6 +16,7 @@
 #include "os/clock.h"
 
 #define SECOND_NS UINT64_C(1000000000)
+#define ENDING_NS UINT64_C(500000000)
 
 /* The process that is asked. */
 struct target {
@@ -221,16 +222,35 @@ static int send_request(int fd, const struct dnp_control_message *message, int p
 	return sendmsg(fd, &header, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+static bool has_ended(const struct target *target, struct dnp_process *now)
+{
+	return dnp_process_read(now, target->pid) || now->state == 'Z' ||
+		now->start_ticks != target->process.start_ticks;
+}
+
+/* A process that ends closes its sockets a moment before. */
+static bool has_ended_soon(const struct target *target, struct dnp_process *now)
+{
+	uint64_t deadline_ns = dnp_now_ns() + ENDING_NS;
+
+	while (!has_ended(target, now)) {
+		if (dnp_now_ns() >= deadline_ns)
+			return false;
+		dnp_sleep_until_ns(dnp_now_ns() + ENDING_NS / 50);
+	}
+	return true;
+}
+
 static int no_answer(const struct target *target, int error, struct dnp_err *err)
 {
+	bool timed_out = error == EAGAIN || error == EINTR;
 	struct dnp_process now;
 	int pid = (int)target->pid;
 
-	if (dnp_process_read(&now, target->pid) || now.state == 'Z' ||
-		now.start_ticks != target->process.start_ticks)
+	if (timed_out ? has_ended(target, &now) : has_ended_soon(target, &now))
 		return dnp_err(err, -ESRCH,
 			"cannot ask process %d: it ended meanwhile; run it again", pid);
-	if (error != EAGAIN && error != EINTR)
+	if (!timed_out)
 		return dnp_err(err, -ECONNRESET,
 			"cannot ask process %d: its agent ended the connection; try again", pid);
 	if (now.state == 'T' || now.state == 't')

@@ -3,10 +3,11 @@
 DNPROF and the sanitizer's library, which has to be loaded first, in SANITIZER_PRELOAD."""
 import os
 import re
+import time
 
 import pytest
 
-from harness import NEWEST, program, record
+from harness import DNPROF, NEWEST, dnprof, program, record, start
 
 PRELOAD = os.environ.get("SANITIZER_PRELOAD")
 FINDINGS = re.compile(r"(ERROR|WARNING): \w+Sanitizer|runtime error:")
@@ -30,3 +31,20 @@ def test_sanitized(tmp_path, name):
                             env={"LD_PRELOAD": PRELOAD})
     assert not FINDINGS.search(result.err), result
     assert report.samples > 0
+
+
+@pytest.mark.parametrize("name", ["sleepers", "shortthreads", "unload"])
+def test_sanitized_stacks(tmp_path, name):
+    """The same while somebody asks for the stacks of all threads again and again."""
+    asked = 0
+    with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, name, "--seconds", 2)],
+               env={"LD_PRELOAD": PRELOAD, "TMPDIR": str(tmp_path)}) as run:
+        while run.process.poll() is None:
+            for socket in tmp_path.glob("dnprof-*-socket"):
+                result = dnprof("stack", "--timeout", 60, socket.name.split("-")[1], env={"LD_PRELOAD": PRELOAD})
+                assert not FINDINGS.search(result.err), result
+                asked += result.status == 0
+            time.sleep(0.05)
+        result = run.end(300).expect()
+    assert not FINDINGS.search(result.err), result
+    assert asked > 0

@@ -155,7 +155,7 @@ def test_sleepers(tmp_path, tfm):
 def test_recording_goes_on(tmp_path, tfm):
     with running(tmp_path, program(tfm, "cpu", "--seconds", 4)) as (run, pid):
         while dnprof("stack", pid).status == 0:
-            pass
+            time.sleep(0.1)
         result = run.end(120).expect()
     recorded = report(tmp_path / "out.dnp")
     assert recorded.cpu["lost"] == 0
@@ -305,14 +305,12 @@ def pass_file(connection, packet, *files):
 
 
 def refusal(connection):
+    """What is answered; and that is the end of it."""
     magic, _, kind, value, n = HEAD.unpack_from(packet := connection.recv(1024))
     assert (magic, kind) == (MAGIC, ERROR) and len(packet) == HEAD.size + n
+    with contextlib.suppress(ConnectionResetError):  # where more was sent than was read
+        assert connection.recv(1) == b""
     return value, packet[HEAD.size:].decode()
-
-
-def passed(pid):
-    """Descriptors of the kinds that pass through the socket, or are made for it."""
-    return sorted(link for link in descriptors(pid) if re.match(r"socket:|pipe:|/memfd:(sealed|dnprof|dump)|/dev/full", link))
 
 
 def descriptors(pid):
@@ -328,7 +326,6 @@ def test_garbage(tmp_path):
     with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid), \
             open(tmp_path / "file", "wb") as plain_file, open("/dev/full", "wb") as device:
         stack(pid)
-        before = len(passed(pid))
         for packet in (b"x", bytes(600), os.urandom(512), request(kind=99), request(kind=DONE),
                        request(length=1 << 31), request(magic=1), request(text=b"\n")):
             with connect(pid, tmp_path) as connection:
@@ -339,19 +336,21 @@ def test_garbage(tmp_path):
             value, text = refusal(connection)
             assert value == 93 and "the agent in it is dnprof" in text  # EPROTONOSUPPORT
         reader, writer = os.pipe()
+        given = {os.readlink(f"/proc/self/fd/{fd}") for fd in (plain_file.fileno(), device.fileno(), writer)}
         # No descriptor, one to a file on a disk, to a device, to a pipe that nobody reads; too many.
         for files in ([], [plain_file.fileno()], [device.fileno()], [writer], [writer] * 5, [writer] * 100):
             with connect(pid, tmp_path) as connection:
                 pass_file(connection, request(), *files) if files else connection.send(request())
                 assert "no file in memory" in refusal(connection)[1]
         sealed = os.memfd_create("sealed", os.MFD_ALLOW_SEALING)
+        given.add(os.readlink(f"/proc/self/fd/{sealed}"))
         fcntl.fcntl(sealed, 1033, 0x8)  # F_ADD_SEALS, F_SEAL_WRITE
         with connect(pid, tmp_path) as connection:
             pass_file(connection, request(), sealed)
             assert refusal(connection)[0] == 1  # EPERM
         os.close(sealed), os.close(reader), os.close(writer)
         stack(pid)
-        wait_for(lambda: len(passed(pid)) <= before, "descriptors to be closed")
+        wait_for(lambda: not given & set(descriptors(pid)), "descriptors to be closed")
         assert plain_file.tell() == 0
 
 
@@ -489,12 +488,12 @@ class Impostor:
     (f"c.send({request(ERROR, 5, b'for a reason; do that')!r})", "for a reason; do that"),
     (f"c.send({request(DONE, 0)!r})", "nothing was recorded"),
     ("c.close(); import time; time.sleep(600)", "its agent ended the connection"),
-    ("pass", "it ended meanwhile"),
+    ("pass", r"it ended meanwhile|its agent ended the connection"),
     ("import time; time.sleep(600)", "no answer within 0.5 s"),
 ])
 def test_what_may_be_answered(tmp_path, answer, words):
     with Impostor(tmp_path, answer) as pid:
-        assert words in complaint(pid, "--timeout", 0.5 if "0.5" in words else 60)
+        assert re.search(words, complaint(pid, "--timeout", 0.5 if "0.5" in words else 60))
 
 
 def test_stopped_and_killed(tmp_path):
