@@ -27,8 +27,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/due.h"
 #include "capture/engine.h"
 #include "capture/managed.h"
+#include "capture/reasons.h"
 #include "clr/hresult.h"
 #include "clr/info.h"
 #include "os/clock.h"
@@ -36,46 +38,18 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "unwind/dss.h"
-#include "unwind/target.h"
 
 #define RETRY_FIRST_NS UINT64_C(50000) /* pause after a suspension that was refused, doubled … */
 #define RETRY_MOST_NS  UINT64_C(1000000)  /* … up to this */
 #define RETRY_SPAN_NS  UINT64_C(20000000) /* and after so long it waits for the next round */
 #define STOP_PATIENCE  5                  /* seconds */
 
-/* Native frames at the leaf of a sleeping thread that are kept; of deeper ones none is. */
-#define LEAF_MAX 64
-
-enum event { CPU, WALL, N_EVENTS };
-
-/* What the sampler knows of the thread in a place. */
-struct seen {
-	uint64_t serial;
-	uint64_t cpu_ns;           /* its clock when it was looked at last */
-	uint64_t owed_ns;          /* CPU time of which no sample has told yet */
-	uint64_t walked_ns;        /* its clock when it was walked last, UINT64_MAX: never */
-	uint32_t weight[N_EVENTS]; /* of the samples that are due */
-	bool waiting;              /* it has not run since it was looked at last */
-	bool asleep;               /* it slept in native code when it was looked at, */
-	uint8_t n_leaf;            /* in these (see sampler.leaf); 0: not known */
-	enum dnp_walk_stop stop;   /* why that walk ended */
-	uint8_t flags;             /* of its samples */
-};
-
-/* Results of calls that did not work, each once. */
-#define REASONS_MAX 24
-
-struct reason {
-	_Atomic HRESULT result;
-	_Atomic uint64_t count[N_EVENTS];
-};
-
 static struct {
 	const struct dnp_info *info;
 	uint64_t interval_ns;
-	bool native;              /* runs of native frames are filled */
-	_Atomic uint32_t events;  /* bits of enum event that are wanted */
-	unsigned index[N_EVENTS]; /* in samples */
+	bool native;                    /* runs of native frames are filled */
+	_Atomic uint32_t events;        /* bits of enum dnp_due_event that are wanted */
+	unsigned index[DNP_DUE_EVENTS]; /* in samples */
 	struct dnp_own_thread thread;
 	_Atomic uint32_t stop, stopped; /* futexes */
 	_Atomic uint64_t since_ns;      /* walks are going on; UINT64_MAX: none */
@@ -85,136 +59,35 @@ static struct {
 	struct dnp_dss dss;
 	struct dnp_regs *registers;
 	size_t bytes;
-	struct seen *seen; /* of each place */
-	uint16_t *round;   /* places to sample in this round */
+	struct dnp_due *due; /* of each place */
+	uint16_t *round;     /* places to sample in this round */
 	uint32_t n_round;
-	dnp_frame_word *leaf; /* native frames at the leaf, LEAF_MAX for each of the round */
-	struct reason reasons[REASONS_MAX];
+	/* Native frames at the leaf, DNP_DUE_LEAF_MAX for each of the round. */
+	dnp_frame_word *leaf;
+	struct dnp_reasons reasons[DNP_DUE_EVENTS];
 } sampler = {.since_ns = UINT64_MAX};
 
 /* Held while a thread that ends is accounted for, and while memory is freed. A leaf lock. */
 static pthread_mutex_t end_lock = PTHREAD_MUTEX_INITIALIZER;
 
-SIGSAFE static bool wants(enum event event)
+SIGSAFE static uint32_t events(void)
 {
-	return atomic_load_explicit(&sampler.events, memory_order_acquire) & 1U << event;
+	return atomic_load_explicit(&sampler.events, memory_order_acquire);
 }
 
-/* ---- What did not work */
-
-SIGSAFE static void count_failure(HRESULT hr, enum event event)
-{
-	for (size_t i = 0; i < REASONS_MAX; i++) {
-		struct reason *reason = &sampler.reasons[i];
-		HRESULT known = 0;
-
-		if (!atomic_compare_exchange_strong(&reason->result, &known, hr) && known != hr &&
-			i + 1 < REASONS_MAX)
-			continue;
-		atomic_fetch_add_explicit(&reason->count[event], 1, memory_order_release);
-		return;
-	}
-}
-
+/* A result that says something of all threads. */
 static void count_for_all(HRESULT hr)
 {
-	for (enum event event = 0; event < N_EVENTS; event++)
-		if (wants(event))
-			count_failure(hr, event);
-}
-
-static void tell_failures(unsigned index, enum event event, dnp_failure_tell tell)
-{
-	for (size_t i = 0; i < REASONS_MAX; i++) {
-		struct reason *reason = &sampler.reasons[i];
-		uint64_t n = atomic_load_explicit(&reason->count[event], memory_order_acquire);
-		const char *name = dnp_hresult_name(
-			atomic_load_explicit(&reason->result, memory_order_relaxed));
-
-		if (n)
-			tell(index, name ? name : "an unknown HRESULT", n);
-	}
+	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++)
+		if (events() & 1U << event)
+			dnp_reasons_count(&sampler.reasons[event], hr);
 }
 
 /* ---- Who is to be sampled */
 
-/* A number in [0, interval), different for each thread. */
-static uint64_t random_phase(uint64_t serial)
+static bool look(struct dnp_due *due, const struct dnp_managed *managed, uint32_t intervals)
 {
-	uint64_t x = serial * UINT64_C(0x9E3779B97F4A7C15);
-
-	x ^= x >> 29;
-	x *= UINT64_C(0xBF58476D1CE4E5B9);
-	x ^= x >> 32;
-	return x % sampler.interval_ns;
-}
-
-static void meet(struct seen *seen, const struct dnp_managed *managed)
-{
-	bool before = atomic_load(&managed->thread->flags) & DNP_THREAD_LATE;
-
-	*seen = (struct seen){
-		.serial = managed->serial,
-		.cpu_ns = before ? managed->thread->start_cpu_ns : 0,
-		.owed_ns = random_phase(managed->serial),
-		.walked_ns = UINT64_MAX,
-	};
-}
-
-/*
- * Reads a thread's clock; whether samples of it are due. `intervals` have passed since last time.
- */
-static bool look_at(struct seen *seen, const struct dnp_managed *managed, uint32_t intervals)
-{
-	uint64_t cpu_ns = dnp_thread_cpu_ns(managed->thread->tid);
-
-	if (seen->serial != managed->serial)
-		meet(seen, managed);
-	if (cpu_ns < seen->cpu_ns)
-		return false; /* it has gone */
-	seen->waiting = cpu_ns == seen->cpu_ns;
-	seen->owed_ns += cpu_ns - seen->cpu_ns;
-	seen->cpu_ns = cpu_ns;
-	if (wants(CPU))
-		seen->weight[CPU] += (uint32_t)(seen->owed_ns / sampler.interval_ns);
-	seen->owed_ns %= sampler.interval_ns;
-	if (wants(WALL))
-		seen->weight[WALL] += intervals;
-	return seen->weight[CPU] || seen->weight[WALL];
-}
-
-SIGSAFE static bool has_moved(const struct seen *seen)
-{
-	return seen->walked_ns != seen->cpu_ns;
-}
-
-SIGSAFE static bool is_managed(dnp_frame_word word)
-{
-	enum dnp_walk_kind kind = DNP_FRAME_KIND(word);
-
-	return kind == DNP_WALK_JIT || kind == DNP_WALK_R2R || kind == DNP_WALK_DYNAMIC;
-}
-
-/*
- * In what native code a thread sleeps, if it does. The runtime does not tell that of threads that
- * it has suspended; here it has not yet, so that its own stop is not mistaken for the program's.
- */
-static void look_at_leaf(
-	struct seen *seen, const struct dnp_managed *managed, dnp_frame_word *frames)
-{
-	struct dnp_target_stack stack = {
-		.frames = frames, .max = LEAF_MAX, .stack = managed->thread->stack};
-
-	seen->n_leaf = 0;
-	seen->asleep = !dnp_target_walk(managed->thread->tid, NULL, DNP_TARGET_ASLEEP, &stack) &&
-		dnp_thread_cpu_ns(managed->thread->tid) == seen->cpu_ns;
-	if (!seen->asleep)
-		return;
-	for (size_t i = 0; i < stack.n; i++)
-		if (is_managed(frames[i]) || (i + 1 == stack.n && stack.stop == DNP_STOP_END)) {
-			seen->n_leaf = (uint8_t)(is_managed(frames[i]) ? i : i + 1);
-			return;
-		}
+	return dnp_due_look(due, managed, events(), sampler.interval_ns, intervals);
 }
 
 static void look_at_all(uint32_t intervals)
@@ -224,14 +97,14 @@ static void look_at_all(uint32_t intervals)
 
 	sampler.n_round = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		struct seen *seen = &sampler.seen[i];
+		struct dnp_due *due = &sampler.due[i];
 
 		if (!dnp_managed_enter(i, &managed))
 			continue;
-		if (look_at(seen, &managed, intervals)) {
-			if (has_moved(seen))
-				look_at_leaf(seen, &managed,
-					sampler.leaf + (size_t)sampler.n_round * LEAF_MAX);
+		if (look(due, &managed, intervals)) {
+			if (dnp_due_has_moved(due))
+				dnp_due_look_at_leaf(due, &managed,
+					sampler.leaf + (size_t)sampler.n_round * DNP_DUE_LEAF_MAX);
 			sampler.round[sampler.n_round++] = (uint16_t)i;
 		}
 		dnp_managed_leave();
@@ -241,41 +114,41 @@ static void look_at_all(uint32_t intervals)
 /* ---- Samples */
 
 /* Frames of the sampled thread stand in its outside feed. `walk_ns` 0: they are the last ones. */
-SIGSAFE static void store(struct dnp_feed *feed, struct seen *seen, uint32_t n, uint64_t walk_ns)
+SIGSAFE static void store(struct dnp_feed *feed, struct dnp_due *due, uint32_t n, uint64_t walk_ns)
 {
-	for (enum event event = 0; event < N_EVENTS; event++) {
-		uint32_t weight = seen->weight[event];
+	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++) {
+		uint32_t weight = due->weight[event];
 		struct dnp_sample sample = {
 			.time_ns = dnp_now_ns(),
 			.weight = (uint16_t)(weight < UINT16_MAX ? weight : UINT16_MAX),
-			.flags = seen->flags,
+			.flags = due->flags,
 			.event = (uint8_t)sampler.index[event],
 		};
 
 		if (!weight)
 			continue;
-		if (event == WALL && seen->waiting)
+		if (event == DNP_DUE_WALL && due->waiting)
 			sample.flags |= DNP_SAMPLE_WAITING;
-		seen->weight[event] = 0;
-		if (dnp_feed_put(feed, &sample, n, seen->stop, walk_ns))
+		due->weight[event] = 0;
+		if (dnp_feed_put(feed, &sample, n, due->stop, walk_ns))
 			memcpy(feed->frames, feed->before, n * sizeof(feed->frames[0]));
 		else
-			seen->walked_ns = UINT64_MAX; /* nobody keeps it */
+			due->walked_ns = UINT64_MAX; /* nobody keeps it */
 		walk_ns = 0;
 	}
 }
 
 /* A stack that the runtime could not walk: the time was spent, but it is not known where. */
-SIGSAFE static void not_walked(struct dnp_feed *feed, struct seen *seen, HRESULT hr)
+SIGSAFE static void not_walked(struct dnp_feed *feed, struct dnp_due *due, HRESULT hr)
 {
-	for (enum event event = 0; event < N_EVENTS; event++)
-		if (seen->weight[event])
-			count_failure(hr, event);
+	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++)
+		if (due->weight[event])
+			dnp_reasons_count(&sampler.reasons[event], hr);
 	feed->frames[0] = DNP_FRAME_HOLE;
-	seen->flags = DNP_SAMPLE_INCOMPLETE;
-	seen->stop = DNP_STOP_END;
-	seen->walked_ns = UINT64_MAX;
-	store(feed, seen, 1, 0);
+	due->flags = DNP_SAMPLE_INCOMPLETE;
+	due->stop = DNP_STOP_END;
+	due->walked_ns = UINT64_MAX;
+	store(feed, due, 1, 0);
 }
 
 /*
@@ -285,18 +158,18 @@ SIGSAFE static void not_walked(struct dnp_feed *feed, struct seen *seen, HRESULT
  * that may be the runtime's stop.
  */
 SIGSAFE static bool is_native(
-	const struct seen *seen, int tid, const dnp_frame_word *leaf, struct dnp_mixed *mixed)
+	const struct dnp_due *due, int tid, const dnp_frame_word *leaf, struct dnp_mixed *mixed)
 {
 	struct dnp_thread_state state;
 
-	if (!seen->asleep || dnp_thread_cpu_ns(tid) != seen->cpu_ns)
+	if (!due->asleep || dnp_thread_cpu_ns(tid) != due->cpu_ns)
 		/* sigsafe: nothing here was interrupted, and it takes neither lock nor memory */
 		return !dnp_thread_state(tid, &state) && !state.asleep;
-	if (!sampler.native || !seen->n_leaf || seen->n_leaf > mixed->max)
+	if (!sampler.native || !due->n_leaf || due->n_leaf > mixed->max)
 		return true;
-	memcpy(mixed->frames, leaf, seen->n_leaf * sizeof(leaf[0]));
-	mixed->frames += seen->n_leaf;
-	mixed->max -= seen->n_leaf;
+	memcpy(mixed->frames, leaf, due->n_leaf * sizeof(leaf[0]));
+	mixed->frames += due->n_leaf;
+	mixed->max -= due->n_leaf;
 	return false;
 }
 
@@ -305,7 +178,7 @@ SIGSAFE static bool is_native(
  * now (E_FAIL) is a run of native frames.
  */
 SIGSAFE static void walk(
-	struct seen *seen, const struct dnp_managed *managed, const dnp_frame_word *leaf)
+	struct dnp_due *due, const struct dnp_managed *managed, const dnp_frame_word *leaf)
 {
 	struct dnp_feed *feed = &managed->thread->outside;
 	uint64_t begin_ns = dnp_now_ns();
@@ -319,63 +192,63 @@ SIGSAFE static void walk(
 	};
 
 	if (FAILED(hr) && hr != E_FAIL && !sampler.dss.full) {
-		not_walked(feed, seen, hr);
+		not_walked(feed, due, hr);
 		return;
 	}
 	if (hr == E_FAIL)
 		sampler.dss.n = 0;
-	place.native = is_native(seen, managed->thread->tid, leaf, &mixed);
+	place.native = is_native(due, managed->thread->tid, leaf, &mixed);
 	if (!sampler.dss.n && mixed.frames == feed->frames)
 		place.native = true;
 	dnp_dss_fill(
 		&sampler.dss, sampler.native ? DNP_NATIVE_ALL : DNP_NATIVE_NONE, &place, &mixed);
-	seen->walked_ns = seen->cpu_ns;
-	seen->flags = 0;
-	seen->stop = mixed.stop;
-	store(feed, seen, (uint32_t)(mixed.frames + mixed.n - feed->frames),
+	due->walked_ns = due->cpu_ns;
+	due->flags = 0;
+	due->stop = mixed.stop;
+	store(feed, due, (uint32_t)(mixed.frames + mixed.n - feed->frames),
 		dnp_now_ns() - begin_ns);
 }
 
 typedef void (*sample_fn)(
-	struct seen *seen, const struct dnp_managed *managed, const dnp_frame_word *leaf);
+	struct dnp_due *due, const struct dnp_managed *managed, const dnp_frame_word *leaf);
 
 SIGSAFE static void each_of_round(bool moved, sample_fn sample)
 {
 	for (uint32_t i = 0; i < sampler.n_round; i++) {
 		uint32_t place = sampler.round[i];
-		struct seen *seen = &sampler.seen[place];
+		struct dnp_due *due = &sampler.due[place];
 		struct dnp_managed managed;
 
-		if (has_moved(seen) != moved || !dnp_managed_enter(place, &managed))
+		if (dnp_due_has_moved(due) != moved || !dnp_managed_enter(place, &managed))
 			continue;
-		if (managed.serial == seen->serial)
+		if (managed.serial == due->serial)
 			/* sigsafe: one of those in this file */
-			sample(seen, &managed, sampler.leaf + (size_t)i * LEAF_MAX);
+			sample(due, &managed, sampler.leaf + (size_t)i * DNP_DUE_LEAF_MAX);
 		dnp_managed_leave();
 	}
 }
 
 SIGSAFE static void repeat(
-	struct seen *seen, const struct dnp_managed *managed, const dnp_frame_word *leaf)
+	struct dnp_due *due, const struct dnp_managed *managed, const dnp_frame_word *leaf)
 {
 	struct dnp_feed *feed = &managed->thread->outside;
 
 	(void)leaf;
 	memcpy(feed->frames, feed->before, feed->n_before * sizeof(feed->frames[0]));
-	store(feed, seen, feed->n_before, 0);
+	store(feed, due, feed->n_before, 0);
 }
 
 /* Samples that are due, but nobody could or can ask where the thread was. */
 SIGSAFE static void not_seen(
-	struct seen *seen, const struct dnp_managed *managed, const dnp_frame_word *leaf)
+	struct dnp_due *due, const struct dnp_managed *managed, const dnp_frame_word *leaf)
 {
 	struct dnp_feed *feed = &managed->thread->outside;
 
 	(void)leaf;
 	feed->frames[0] = (dnp_frame_word)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT | DNP_FRAME_EXACT;
-	seen->flags = 0;
-	seen->stop = DNP_STOP_END;
-	store(feed, seen, 1, 0);
+	due->flags = 0;
+	due->stop = DNP_STOP_END;
+	store(feed, due, 1, 0);
 }
 
 /* ---- Suspension */
@@ -439,7 +312,7 @@ static void resume(void)
 static bool anyone_moved(void)
 {
 	for (uint32_t i = 0; i < sampler.n_round; i++)
-		if (has_moved(&sampler.seen[sampler.round[i]]))
+		if (dnp_due_has_moved(&sampler.due[sampler.round[i]]))
 			return true;
 	return false;
 }
@@ -503,20 +376,20 @@ static int get_memory(size_t depth)
 {
 	size_t frames = depth * sizeof(sampler.dss.frames[0]);
 	size_t registers = depth * sizeof(sampler.registers[0]);
-	size_t seen = DNP_THREADS_MAX * sizeof(sampler.seen[0]);
-	size_t leaf = DNP_THREADS_MAX * LEAF_MAX * sizeof(sampler.leaf[0]);
+	size_t due = DNP_THREADS_MAX * sizeof(sampler.due[0]);
+	size_t leaf = DNP_THREADS_MAX * DNP_DUE_LEAF_MAX * sizeof(sampler.leaf[0]);
 	size_t round = DNP_THREADS_MAX * sizeof(sampler.round[0]);
 	char *memory;
 
-	sampler.bytes = frames + registers + seen + leaf + round;
+	sampler.bytes = frames + registers + due + leaf + round;
 	memory = dnp_mem_map(sampler.bytes);
 	if (!memory)
 		return -ENOMEM;
 	sampler.dss.frames = (struct dnp_dss_frame *)(void *)memory;
 	sampler.registers = (struct dnp_regs *)(void *)(memory + frames);
-	sampler.seen = (struct seen *)(void *)(memory + frames + registers);
-	sampler.leaf = (dnp_frame_word *)(void *)(memory + frames + registers + seen);
-	sampler.round = (uint16_t *)(void *)(memory + frames + registers + seen + leaf);
+	sampler.due = (struct dnp_due *)(void *)(memory + frames + registers);
+	sampler.leaf = (dnp_frame_word *)(void *)(memory + frames + registers + due);
+	sampler.round = (uint16_t *)(void *)(memory + frames + registers + due + leaf);
 	sampler.dss.max = depth;
 	return 0;
 }
@@ -540,7 +413,7 @@ static int start_sampler(const struct dnp_engine_setting *setting, struct dnp_er
 	return 0;
 }
 
-static int start(enum event event, const struct dnp_engine_setting *setting, unsigned index,
+static int start(enum dnp_due_event event, const struct dnp_engine_setting *setting, unsigned index,
 	struct dnp_err *err)
 {
 	int failed = sampler.thread.running ? 0 : start_sampler(setting, err);
@@ -554,12 +427,12 @@ static int start(enum event event, const struct dnp_engine_setting *setting, uns
 
 static int cpu_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
 {
-	return start(CPU, setting, index, err);
+	return start(DNP_DUE_CPU, setting, index, err);
 }
 
 static int wall_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
 {
-	return start(WALL, setting, index, err);
+	return start(DNP_DUE_WALL, setting, index, err);
 }
 
 static const char *snapshot_source(void)
@@ -605,12 +478,12 @@ static void snapshot_stop(void)
 
 static void cpu_failures(unsigned index, dnp_failure_tell tell)
 {
-	tell_failures(index, CPU, tell);
+	dnp_reasons_tell(&sampler.reasons[DNP_DUE_CPU], index, tell);
 }
 
 static void wall_failures(unsigned index, dnp_failure_tell tell)
 {
-	tell_failures(index, WALL, tell);
+	dnp_reasons_tell(&sampler.reasons[DNP_DUE_WALL], index, tell);
 }
 
 /*
@@ -620,11 +493,12 @@ static void wall_failures(unsigned index, dnp_failure_tell tell)
 static void see_last(uint32_t place, const struct dnp_managed *managed)
 {
 	pthread_mutex_lock(&end_lock);
-	if (!is_stopping() && look_at(&sampler.seen[place], managed, 0)) {
-		for (enum event event = 0; event < N_EVENTS; event++)
-			if (sampler.seen[place].weight[event])
-				count_failure(CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD, event);
-		not_seen(&sampler.seen[place], managed, NULL);
+	if (!is_stopping() && look(&sampler.due[place], managed, 0)) {
+		for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++)
+			if (sampler.due[place].weight[event])
+				dnp_reasons_count(&sampler.reasons[event],
+					CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
+		not_seen(&sampler.due[place], managed, NULL);
 	}
 	pthread_mutex_unlock(&end_lock);
 }

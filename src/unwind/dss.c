@@ -75,13 +75,6 @@ HRESULT dnp_dss_walk(const struct dnp_info *info, ThreadID thread, uint32_t flag
 
 #define RED_ZONE 128 /* bytes below the stack pointer that are a frame's, too */
 
-SIGSAFE static bool is_managed(dnp_frame_word word)
-{
-	enum dnp_walk_kind kind = DNP_FRAME_KIND(word);
-
-	return kind == DNP_WALK_JIT || kind == DNP_WALK_R2R || kind == DNP_WALK_DYNAMIC;
-}
-
 SIGSAFE static void stop_at(struct dnp_mixed *mixed, enum dnp_walk_stop why)
 {
 	if (mixed->stop == DNP_STOP_END)
@@ -136,7 +129,7 @@ SIGSAFE static void fill(struct dnp_mixed *mixed, const struct run *run)
 			whole = true;
 			break;
 		}
-		if (!is_managed(frames[i]))
+		if (!dnp_frame_is_managed(frames[i]))
 			put(mixed, frames[i], 0, &registers[i]);
 	}
 	if (whole)

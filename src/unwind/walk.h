@@ -42,6 +42,14 @@ enum dnp_walk_kind {
 	(UINT64_C(1) << 63) /* the address is an instruction, not a return address */
 #define DNP_FRAME_ADDR(word) ((uintptr_t)((word) & ((UINT64_C(1) << DNP_FRAME_SHIFT) - 1)))
 
+/* Whether the frame is of managed code. */
+SIGSAFE static inline bool dnp_frame_is_managed(dnp_frame_word word)
+{
+	enum dnp_walk_kind kind = DNP_FRAME_KIND(word);
+
+	return kind == DNP_WALK_JIT || kind == DNP_WALK_R2R || kind == DNP_WALK_DYNAMIC;
+}
+
 enum dnp_walk_stop {
 	DNP_STOP_END = 0,   /* reached the thread's start */
 	DNP_STOP_DEPTH,     /* the caller's array is full */

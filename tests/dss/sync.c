@@ -142,13 +142,6 @@ static bool same_functions(const struct dnp_dss *dss, const struct dnp_mixed *mi
 	return k == mixed->n;
 }
 
-static bool is_managed(dnp_frame_word word)
-{
-	enum dnp_walk_kind kind = DNP_FRAME_KIND(word);
-
-	return kind == DNP_WALK_JIT || kind == DNP_WALK_R2R || kind == DNP_WALK_DYNAMIC;
-}
-
 /*
  * Frames of ours that are not in the filled stack must be managed: what the runtime hides. With its
  * handling of exceptions it hides the native frames in it as well, and lets the handler follow the
@@ -162,9 +155,10 @@ static bool same_as_own(const struct dnp_mixed *mixed, const dnp_frame_word *own
 
 	for (size_t i = 0; i < n; i++) {
 		if (k < mixed->n && registers[i].sp == mixed->registers[k].sp &&
-			(mixed->functions[k] ? is_managed(own[i]) : own[i] == mixed->frames[k]))
+			(mixed->functions[k] ? dnp_frame_is_managed(own[i])
+					     : own[i] == mixed->frames[k]))
 			k++;
-		else if (!is_managed(own[i]) &&
+		else if (!dnp_frame_is_managed(own[i]) &&
 			!(k && k < mixed->n && mixed->functions[k - 1] && mixed->functions[k]))
 			return false;
 	}

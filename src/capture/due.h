@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a sampler that looks at threads from outside knows of each, and what samples are due: by the
+ * CPU time that it has used, and by the time that has passed. For the sampler's own thread.
+ */
+#ifndef DNP_CAPTURE_DUE_H
+#define DNP_CAPTURE_DUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/managed.h"
+#include "unwind/walk.h"
+
+enum dnp_due_event { DNP_DUE_CPU, DNP_DUE_WALL, DNP_DUE_EVENTS };
+
+/* Native frames at the leaf of a sleeping thread that are kept; of deeper ones none is. */
+#define DNP_DUE_LEAF_MAX 64
+
+/* Zeroed before the first look. */
+struct dnp_due {
+	uint64_t serial;                 /* of the thread that this is about */
+	uint64_t cpu_ns;                 /* its clock when it was looked at last */
+	uint64_t owed_ns;                /* CPU time of which no sample has told yet */
+	uint32_t weight[DNP_DUE_EVENTS]; /* of the samples that are due */
+	bool waiting;                    /* it has not run since it was looked at before that */
+	bool asleep;                     /* it slept in native code then, */
+	uint8_t n_leaf;                  /* in so many frames; 0: not known */
+
+	/* The sampler's. */
+	uint64_t walked_ns;      /* its clock when it was walked last, UINT64_MAX: never */
+	enum dnp_walk_stop stop; /* why that walk ended */
+	uint8_t flags;           /* of its samples */
+};
+
+/*
+ * Reads a thread's clock; whether samples of it are due. `events`: bits of enum dnp_due_event;
+ * `intervals` have passed since the last time.
+ */
+bool dnp_due_look(struct dnp_due *due, const struct dnp_managed *managed, uint32_t events,
+	uint64_t interval_ns, uint32_t intervals);
+
+/*
+ * In what native code a thread sleeps, if it does. Before the runtime is suspended: it does not
+ * tell that of threads, and its own stop must not be mistaken for the program's.
+ */
+void dnp_due_look_at_leaf(struct dnp_due *due, const struct dnp_managed *managed,
+	dnp_frame_word frames[DNP_DUE_LEAF_MAX]);
+
+/* Whether it has run since it was walked last. */
+SIGSAFE static inline bool dnp_due_has_moved(const struct dnp_due *due)
+{
+	return due->walked_ns != due->cpu_ns;
+}
+
+#endif
