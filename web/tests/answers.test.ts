@@ -163,6 +163,18 @@ test('threads that run and that wait, in every answer', () => {
   }
 });
 
+test('a sample of threads in turns stands for the time since the turn before', () => {
+  const stack = ['A.a()'];
+  const samples = [
+    { time: 300, thread: 0, weight: 9, stack, waiting: false }, { time: 850, thread: 1, weight: 2, stack, waiting: true },
+  ];
+  const interval_ns = 100_000; // 100 units of the recording's time
+  const { values } = new Answers(record(samples, { interval_ns })).histogram(state(), 10);
+  const bins = Array.from({ length: 10 }, (_, b) => values.subarray(b * KINDS.length, (b + 1) * KINDS.length).reduce((x, y) => x + y, 0));
+  const expected = [3, 3, 3, 0, 0, 0, 0.5, 1, 0.5, 0];
+  bins.forEach((b, i) => assert.ok(Math.abs(b - expected[i]!) < 1e-9, `${bins}`));
+});
+
 test('a state means nothing where the event does not know it', () => {
   const samples = randomSamples(33);
   const answers = new Answers(record(samples));

@@ -37,11 +37,11 @@ export function load(sample: SampleRecording, change: (name: string, data: Uint8
   return Recording.from(meta, Sections.of(buffer.buffer, infos));
 }
 
-export function record(samples: readonly Sample[]): Recording {
+export function record(samples: readonly Sample[], info: Record<string, unknown> = {}): Recording {
   const builder = new Builder();
   for (const s of samples) builder.sample(s.time, s.thread, builder.stack(s.stack), s.weight, s.waiting ? 1 : 0);
   const threads = Array.from({ length: THREADS }, (_, t) => ({ process: 0, tid: 100 + t, name: `t${t}` }));
-  return load(builder.finish({ threads, duration_ns: DURATION * 1000 }));
+  return load(builder.finish({ threads, duration_ns: DURATION * 1000 }, info));
 }
 
 /** Stacks over few names, so that recursion, direct and not, is everywhere. */

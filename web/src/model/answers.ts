@@ -109,6 +109,39 @@ class Wanted {
   }
 }
 
+/**
+ * In which bins of time a sample is. Where samples of all threads are taken in turns, one stands for the
+ * time of its thread since its last turn.
+ */
+class When {
+  first = 0;
+  last = 0;
+  private from = 0;
+  private to = 0;
+  private all = 0;
+  /** Time that a weight of 1 stands for; 0: samples are of a moment. */
+  private readonly span: number;
+
+  constructor(private readonly rows: EventRows, private readonly scale: number, unit_ns: number) {
+    this.span = rows.waiting ? rows.info.interval_ns / unit_ns : 0;
+  }
+
+  look(i: number): void {
+    this.to = this.rows.time[i]!;
+    this.all = this.rows.weight[i]!;
+    this.from = Math.max(0, this.to - this.all * this.span);
+    this.first = Math.floor(this.from * this.scale);
+    this.last = Math.floor(this.to * this.scale);
+  }
+
+  /** What of the sample's weight is in one of these bins. */
+  weight(bin: number): number {
+    if (this.first === this.last) return this.all;
+    const part = Math.min(this.to, (bin + 1) / this.scale) - Math.max(this.from, bin / this.scale);
+    return (this.all * part) / (this.to - this.from);
+  }
+}
+
 export class Answers {
   private readonly keptMatches = new Kept<Matches | null>();
   private readonly keptUnder = new Kept<Under | null>();
@@ -285,21 +318,27 @@ export class Answers {
   private countHistogram(s: Selection, bins: number): Histogram {
     const { frameKind } = this.recording;
     const { trie, place } = this.shown(s);
-    const { time, node, weight } = this.rows(s);
+    const { node } = this.rows(s);
     const values = new Float64Array(bins * KINDS.length);
     const heights = new Float64Array(bins);
     const wanted = this.wantedNow(s);
-    const scale = bins / this.duration(s);
-    let highest = 0;
-    for (let i = 0; i < time.length; i++) {
+    const when = this.when(s, bins);
+    for (let i = 0; i < node.length; i++) {
       const n = place === null ? node[i]! : place[node[i]!]!;
       if (!wanted.thread(i) || !wanted.stack(n)) continue;
-      const bin = Math.floor(time[i]! * scale);
-      values[bin * KINDS.length + frameKind[trie.frame[n]!]!]! += weight[i]!;
-      heights[bin]! += weight[i]!;
-      if (heights[bin]! > highest) highest = heights[bin]!;
+      const kind = frameKind[trie.frame[n]!]!;
+      when.look(i);
+      for (let bin = when.first; bin <= when.last; bin++) {
+        const weight = when.weight(bin);
+        values[bin * KINDS.length + kind]! += weight;
+        heights[bin]! += weight;
+      }
     }
-    return { bins, values, highest };
+    return { bins, values, highest: heights.reduce((a, b) => Math.max(a, b), 0) };
+  }
+
+  private when(s: Selection, bins: number): When {
+    return new When(this.rows(s), bins / this.duration(s), this.recording.meta.time_unit_ns);
   }
 
   /** Of the samples in each bin of the histogram those whose stack has a match; null without a search. */
@@ -313,13 +352,15 @@ export class Answers {
 
   private countMatched(s: Selection, bins: number, under: Uint8Array): Float64Array {
     const { place } = this.shown(s);
-    const { time, node, weight } = this.rows(s);
+    const { node } = this.rows(s);
     const heights = new Float64Array(bins);
     const wanted = this.wanted(s, under);
-    const scale = bins / this.duration(s);
-    for (let i = 0; i < time.length; i++)
-      if (wanted.thread(i) && wanted.stack(place === null ? node[i]! : place[node[i]!]!))
-        heights[Math.floor(time[i]! * scale)]! += weight[i]!;
+    const when = this.when(s, bins);
+    for (let i = 0; i < node.length; i++) {
+      if (!wanted.thread(i) || !wanted.stack(place === null ? node[i]! : place[node[i]!]!)) continue;
+      when.look(i);
+      for (let bin = when.first; bin <= when.last; bin++) heights[bin]! += when.weight(bin);
+    }
     return heights;
   }
 }

@@ -11,8 +11,6 @@ const AXIS = 18;
 const LEAST_BINS = 60;
 const MOST_BINS = 600;
 const SAMPLES_PER_BIN = 60;
-/** All threads are sampled in rounds: one more or less in a bin shall not be seen. */
-const ROUNDS_PER_BIN = 8;
 /** Pixels the pointer must move before a press is a drag and not a click. */
 const DRAG = 4;
 const EDGE = 6;
@@ -109,10 +107,8 @@ export class Overview {
   }
 
   private bins(): number {
-    const { time, info, waiting } = this.page.answers.rows(this.state);
-    const rounds = waiting && info.interval_ns > 0 ? this.page.recording.meta.duration_ns / info.interval_ns : Infinity;
-    const most = Math.min(MOST_BINS, rounds / ROUNDS_PER_BIN);
-    return Math.round(Math.max(LEAST_BINS, Math.min(most, time.length / SAMPLES_PER_BIN)));
+    const rows = this.page.answers.rows(this.state).time.length;
+    return Math.max(LEAST_BINS, Math.min(MOST_BINS, Math.round(rows / SAMPLES_PER_BIN)));
   }
 
   private paint(): void {
@@ -156,7 +152,8 @@ export class Overview {
     const bin_ns = (this.length * this.page.recording.meta.time_unit_ns) / bins;
     const what = waiting ? 'threads' : info.name === 'cpu' ? 'CPUs' : null;
     if (what === null || info.interval_ns <= 0) return '';
-    return `highest: ${((highest * info.interval_ns) / bin_ns).toFixed(1)} ${what}`;
+    const busy = (highest * info.interval_ns) / bin_ns;
+    return `highest: ${busy.toFixed(busy < 100 ? 1 : 0)} ${what}`;
   }
 
   private paintAxis(context: CanvasRenderingContext2D, text: string, line: string): void {
