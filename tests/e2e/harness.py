@@ -235,6 +235,11 @@ class Report:
     def samples(self):
         return self.cpu["samples"]
 
+    @property
+    def shown(self):
+        """What was recorded of the event that the tree shows."""
+        return self.data["events"][self.data["event"]]
+
     def total(self, name):
         """Samples with this managed method anywhere on the stack; its overloads and instances together."""
         return sum(count for path, count in self.stacks() if name in map(plain, path))

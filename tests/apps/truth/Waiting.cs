@@ -68,10 +68,10 @@ static class Endless
       }),
       ("collector", () => {
         running.Wait();
-        while (!Volatile.Read(ref done)) {
+        do {
           GC.Collect();
           Thread.Sleep(1);
-        }
+        } while (!Volatile.Read(ref done));
       }),
       ("loop", () => {
         running.Wait();
