@@ -17,8 +17,9 @@
 #include "unwind/regs.h"
 #include "unwind/stack_copy.h"
 
-#define PATIENCE_NS UINT64_C(100000000)
-#define RED_ZONE    128 /* bytes below the stack pointer that are the frame's still */
+#define PATIENCE_NS       UINT64_C(100000000)
+#define FIRST_PATIENCE_NS UINT64_C(500000)
+#define RED_ZONE          128 /* bytes below the stack pointer that are the frame's still */
 
 /* ---- Turns */
 
@@ -321,9 +322,8 @@ STOPPED static void walk_stopped(const void *context, void *arg)
 	job->result = walk_from(&leaf, false, job);
 }
 
-static int walk_stopping(int tid, struct job *job)
+static int walk_stopping(int tid, struct job *job, uint64_t patience_ns)
 {
-	uint64_t patience_ns = job->out->patience_ns ? job->out->patience_ns : PATIENCE_NS;
 	int result = dnp_stop_while(tid, patience_ns, walk_stopped, job);
 
 	if (result)
@@ -333,11 +333,49 @@ static int walk_stopping(int tid, struct job *job)
 	return job->result;
 }
 
+/*
+ * One that the runtime is just suspending runs on with the signal blocked until it sleeps: it is
+ * waited for a bit, looked at, waited for a bit longer, and so on.
+ */
+static int walk_either(int tid, struct job *job)
+{
+	uint64_t left_ns = job->out->patience_ns ? job->out->patience_ns : PATIENCE_NS;
+	uint64_t step_ns = FIRST_PATIENCE_NS;
+	int result;
+
+	for (;;) {
+		result = walk_asleep(tid, job);
+		if (!result || result == -ESRCH || result == -EFAULT)
+			return result;
+		if (!left_ns)
+			return -ETIMEDOUT;
+		if (step_ns > left_ns)
+			step_ns = left_ns;
+		result = walk_stopping(tid, job, step_ns);
+		if (result != -ETIMEDOUT)
+			return result;
+		left_ns -= step_ns;
+		step_ns *= 2;
+	}
+}
+
+static int walk_how(int tid, unsigned how, struct job *job)
+{
+	uint64_t patience_ns = job->out->patience_ns ? job->out->patience_ns : PATIENCE_NS;
+
+	switch (how & (DNP_TARGET_ASLEEP | DNP_TARGET_STOP)) {
+	case DNP_TARGET_ASLEEP: return walk_asleep(tid, job);
+	case DNP_TARGET_STOP: return walk_stopping(tid, job, patience_ns);
+	case DNP_TARGET_ASLEEP | DNP_TARGET_STOP: return walk_either(tid, job);
+	default: return -EAGAIN;
+	}
+}
+
 int dnp_target_walk(
 	int tid, const struct dnp_regs *seed, unsigned how, struct dnp_target_stack *out)
 {
 	struct job job = {.seed = seed, .out = out};
-	int result = -EAGAIN;
+	int result;
 
 	out->n = 0;
 	out->stop = DNP_STOP_DEPTH;
@@ -347,13 +385,7 @@ int dnp_target_walk(
 	if (tid == dnp_thread_id())
 		return -EDEADLK;
 	take_turn(tid);
-	if (how & DNP_TARGET_ASLEEP)
-		result = walk_asleep(tid, &job);
-	if ((how & DNP_TARGET_STOP) && result && result != -ESRCH && result != -EFAULT)
-		result = walk_stopping(tid, &job);
-	/* What was on its way to sleep with the signal blocked does not come, but sleeps by now. */
-	if (result == -ETIMEDOUT && (how & DNP_TARGET_ASLEEP) && !walk_asleep(tid, &job))
-		result = 0;
+	result = walk_how(tid, how, &job);
 	end_turn();
 	if (result)
 		out->n = 0;
