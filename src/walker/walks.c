@@ -106,7 +106,7 @@ static void close_dss(struct dnp_dss *dss)
 }
 
 /* Puts a walk of the runtime's, holes filled, behind what is gathered so far. While gathering. */
-static HRESULT fill_dss(const struct dnp_dss *dss, enum dnprof_native native,
+STOPPED static HRESULT fill_dss(const struct dnp_dss *dss, enum dnprof_native native,
 	const struct dnp_dss_place *place, struct dnp_gathered *gathered)
 {
 	static const enum dnp_native_mode modes[] = {
@@ -482,8 +482,7 @@ static HRESULT suspend(struct dnprof_walker *walker, uint32_t *refused)
 	return hr;
 }
 
-/* While the runtime is suspended. */
-static void gather_part(struct dnprof_walker *walker, enum dnprof_native native,
+STOPPED static void gather_part(struct dnprof_walker *walker, enum dnprof_native native,
 	const struct dnp_walker_thread *thread, struct all *all, struct part *part)
 {
 	struct dnp_dss_place place = {.stack = thread->stack};
@@ -492,6 +491,17 @@ static void gather_part(struct dnprof_walker *walker, enum dnprof_native native,
 	dnp_dss_walk(&walker->info, thread->id, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, NULL, &all->dss);
 	part->result = fill_dss(&all->dss, native, &place, &all->gathered);
 	part->n = all->gathered.n - part->first;
+}
+
+/* While the runtime is suspended. */
+STOPPED static void gather_parts(
+	struct dnprof_walker *walker, enum dnprof_native native, struct all *all)
+{
+	unsigned ticket = dnp_gather_begin();
+
+	for (size_t i = 0; i < all->n; i++)
+		gather_part(walker, native, &all->threads[i], all, &all->parts[i]);
+	dnp_gather_end(ticket);
 }
 
 /*
@@ -513,7 +523,6 @@ static HRESULT walk_first(struct dnprof_walker *walker, struct all *all)
 static HRESULT gather_all(struct dnprof_walker *walker, enum dnprof_native native, struct all *all)
 {
 	uint64_t begin_ns;
-	unsigned ticket;
 	HRESULT hr = walk_first(walker, all);
 
 	if (FAILED(hr))
@@ -522,10 +531,7 @@ static HRESULT gather_all(struct dnprof_walker *walker, enum dnprof_native nativ
 	if (FAILED(hr))
 		return hr;
 	begin_ns = dnp_now_ns();
-	ticket = dnp_gather_begin();
-	for (size_t i = 0; i < all->n; i++)
-		gather_part(walker, native, &all->threads[i], all, &all->parts[i]);
-	dnp_gather_end(ticket);
+	gather_parts(walker, native, all);
 	hr = dnp_com(walker->info.com, ResumeRuntime);
 	all->suspended_ns = dnp_now_ns() - begin_ns;
 	return hr;

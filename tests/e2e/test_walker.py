@@ -33,6 +33,9 @@ class Walked:
     def of(self, *places):
         return [s for s in self.stacks if s["place"] in places]
 
+    def whole(self, *places):
+        return [s for s in self.of(*places) if s["result"] == "S_OK"]
+
 
 def run_under(library, argv, **env):
     if not library.exists():
@@ -87,13 +90,14 @@ def test_in_callbacks_both_walks_tell_the_same(tfm, name, places, tmp_path):
     walked = walk(tfm, name, "callbacks", tmp_path)
     for place in places:
         # Before the runtime has started and on threads without managed code there is nothing to compare.
-        both = [s for s in walked.of(place) if s["result"] == "S_OK" and s["runtime_result"] == "S_OK"]
+        both = [s for s in walked.whole(place) if s["runtime_result"] == "S_OK"]
         assert both, f"no walk in {place}"
         only = [s for s in walked.of(place) if s["runtime_result"] == "S_OK" and s not in both]
-        assert total(only) <= 2 + 0.002 * total(both), only[:3]
+        # Libraries that have just been loaded are not known until the profiler's thread has looked.
+        assert total(only) <= 10 + 0.02 * total(both), only[:3]
         # Our walk has what lies on the stack; the runtime leaves out who threw what a handler has caught.
         missing = [s for s in both if not holds(s, runtime(s))]
-        assert total(missing) <= 0.002 * total(both), missing[:3]
+        assert total(missing) <= 2 + 0.002 * total(both), missing[:3]
         if name != "exceptions":
             different = [s for s in both if shown(s) != runtime(s)]
             assert total(different) <= 0.002 * total(both) + 4, different[:3]
@@ -101,13 +105,13 @@ def test_in_callbacks_both_walks_tell_the_same(tfm, name, places, tmp_path):
 
 def test_stacks_in_callbacks_are_known(tfm, tmp_path):
     walked = walk(tfm, "exceptions", "callbacks", tmp_path)
-    far = [s for s in walked.of("exception") if any(f[0].startswith("Truth.Exceptions.FarDown(") for f in s["own"])]
+    far = [s for s in walked.whole("exception") if any(f[0].startswith("Truth.Exceptions.FarDown(") for f in s["own"])]
     assert far, "nobody threw from far below"
     for stack in far:
         first, second = behind(stack["own"], "Truth.Exceptions.Throw(", 2)
         assert first == ("Truth.Exceptions.FarDown(int, ref int)", 31), stack
         assert second == ("Truth.Exceptions.Far(int)", 1), stack
-    native = [s for s in walked.of("exception") if any(f[0].startswith("Truth.Exceptions.Compare") for f in s["own"])]
+    native = [s for s in walked.whole("exception") if any(f[0].startswith("Truth.Exceptions.Compare") for f in s["own"])]
     assert native, "nobody threw through native code"
     for stack in native:
         first, second = behind(stack["own"], "Truth.Exceptions.Compare", 2)
@@ -116,10 +120,9 @@ def test_stacks_in_callbacks_are_known(tfm, tmp_path):
 
 def judge_deep(stacks):
     """Wherever the bottom is on the stack, the recursion above it is exactly as deep as it is."""
-    bottom = [s for s in stacks if s["result"] == "S_OK" and any(f[0] == "Truth.Deep.Bottom()" for f in s["own"])]
+    bottom = [s for s in stacks if any(f[0] == "Truth.Deep.Bottom()" for f in s["own"])]
     assert total(bottom) >= 3, [s["own"][:3] for s in stacks[:5]]
     for stack in bottom:
-        # The first call of all may be under way in code that is replaced on the stack, or inlined.
         assert behind(stack["own"], "Truth.Deep.Bottom()", 3) == [
             ("Truth.Deep.Down(int)", 600), ("Truth.Deep.Run(Truth.Options)", 1),
             ("Truth.Program.Main(string[])", 1)], stack["own"]
@@ -127,7 +130,7 @@ def judge_deep(stacks):
 
 def test_other_threads(tfm, tmp_path):
     walked = walk(tfm, "deep", "threads", tmp_path, seconds=1)
-    judge_deep(walked.of("other"))
+    judge_deep(walked.whole("other"))
     assert set(walked.other) <= {"frames", "S_OK", "S_FALSE", "E_FAIL", "CORPROF_E_STACKSNAPSHOT_UNSAFE",
                                  "CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD"}
     assert walked.other.get("S_FALSE", 0) <= 0.02 * walked.other["S_OK"] + 2
@@ -135,7 +138,7 @@ def test_other_threads(tfm, tmp_path):
 
 def test_sleepers_and_workers(tfm, tmp_path):
     walked = walk(tfm, "idle", "threads", tmp_path, seconds=1)
-    sleeping = [s for s in walked.of("other")
+    sleeping = [s for s in walked.whole("other")
                 if any(f[0].startswith("System.Threading.ManualResetEventSlim.Wait(") for f in s["own"])]
     assert total(sleeping) >= 20
     for stack in sleeping:
@@ -145,7 +148,7 @@ def test_sleepers_and_workers(tfm, tmp_path):
 
 def test_all_threads_at_once(tfm, tmp_path):
     walked = walk(tfm, "deep", "snapshot", tmp_path, seconds=1)
-    judge_deep(walked.of("all"))
+    judge_deep(walked.whole("all"))
     assert walked.snapshots["n"] >= 3
     assert walked.snapshots["threads"] >= walked.snapshots["n"]
     assert set(walked.threads) <= {"frames", "S_OK", "S_FALSE", "E_FAIL", "E_NOTIMPL"}, walked.threads
@@ -154,13 +157,13 @@ def test_all_threads_at_once(tfm, tmp_path):
 def test_all_threads_while_it_collects(tfm, tmp_path):
     walked = walk(tfm, "alloc", "snapshot,threads", tmp_path, seconds=1)
     assert walked.snapshots["n"] >= 1
-    chains = [s for s in walked.of("all", "other") if any(f[0].startswith("Truth.Alloc.Chain(") for f in s["own"])]
+    chains = [s for s in walked.whole("all", "other") if any(f[0].startswith("Truth.Alloc.Chain(") for f in s["own"])]
     assert all(behind(s["own"], "Truth.Alloc.Chain(")[0][0].startswith("Truth.Alloc.Round(") for s in chains)
 
 
 def test_what_came_before_the_walker(tfm, tmp_path):
     """The host forwards nothing at first, and catches up then."""
-    judge_deep(walk(tfm, "deep", "late,threads", tmp_path, seconds=1).of("other"))
+    judge_deep(walk(tfm, "deep", "late,threads", tmp_path, seconds=1).whole("other"))
 
 
 def test_without_the_flag(tfm, tmp_path):
@@ -176,7 +179,7 @@ def test_code_that_goes_away(tfm, do, tmp_path):
 
 def test_threads_that_come_and_go(tfm, tmp_path):
     walked = walk(tfm, "shortthreads", "callbacks,threads,snapshot", tmp_path)
-    assert walked.checked
+    assert total(walked.of("thread")) >= 20
 
 
 def test_bad_seeds(tfm, tmp_path):
