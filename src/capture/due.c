@@ -60,7 +60,8 @@ void dnp_due_look_at_leaf(struct dnp_due *due, const struct dnp_managed *managed
 	if (!due->asleep)
 		return;
 	for (size_t i = 0; i < stack.n; i++)
-		if (dnp_frame_is_managed(frames[i]) || (i + 1 == stack.n && stack.stop == DNP_STOP_END)) {
+		if (dnp_frame_is_managed(frames[i]) ||
+			(i + 1 == stack.n && stack.stop == DNP_STOP_END)) {
 			due->n_leaf = (uint8_t)(dnp_frame_is_managed(frames[i]) ? i : i + 1);
 			return;
 		}

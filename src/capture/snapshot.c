@@ -44,6 +44,12 @@
 #define RETRY_SPAN_NS  UINT64_C(20000000) /* and after so long it waits for the next round */
 #define STOP_PATIENCE  5                  /* seconds */
 
+/* One thread in a round. */
+struct turn {
+	uint16_t place;
+	bool moved; /* it is walked; else its last stack still holds */
+};
+
 static struct {
 	const struct dnp_info *info;
 	uint64_t interval_ns;
@@ -60,7 +66,7 @@ static struct {
 	struct dnp_regs *registers;
 	size_t bytes;
 	struct dnp_due *due; /* of each place */
-	uint16_t *round;     /* places to sample in this round */
+	struct turn *round;  /* who is to be sampled in this round */
 	uint32_t n_round;
 	/* Native frames at the leaf, DNP_DUE_LEAF_MAX for each of the round. */
 	dnp_frame_word *leaf;
@@ -102,10 +108,13 @@ static void look_at_all(uint32_t intervals)
 		if (!dnp_managed_enter(i, &managed))
 			continue;
 		if (look(due, &managed, intervals)) {
-			if (dnp_due_has_moved(due))
+			struct turn *turn = &sampler.round[sampler.n_round];
+
+			*turn = (struct turn){(uint16_t)i, dnp_due_has_moved(due)};
+			if (turn->moved)
 				dnp_due_look_at_leaf(due, &managed,
 					sampler.leaf + (size_t)sampler.n_round * DNP_DUE_LEAF_MAX);
-			sampler.round[sampler.n_round++] = (uint16_t)i;
+			sampler.n_round++;
 		}
 		dnp_managed_leave();
 	}
@@ -215,11 +224,11 @@ typedef void (*sample_fn)(
 SIGSAFE static void each_of_round(bool moved, sample_fn sample)
 {
 	for (uint32_t i = 0; i < sampler.n_round; i++) {
-		uint32_t place = sampler.round[i];
-		struct dnp_due *due = &sampler.due[place];
+		const struct turn *turn = &sampler.round[i];
+		struct dnp_due *due = &sampler.due[turn->place];
 		struct dnp_managed managed;
 
-		if (dnp_due_has_moved(due) != moved || !dnp_managed_enter(place, &managed))
+		if (turn->moved != moved || !dnp_managed_enter(turn->place, &managed))
 			continue;
 		if (managed.serial == due->serial)
 			/* sigsafe: one of those in this file */
@@ -261,7 +270,7 @@ static bool get_ready(void)
 	for (uint32_t i = 0; i < sampler.n_round && !sampler.ready; i++) {
 		HRESULT hr;
 
-		if (!dnp_managed_enter(sampler.round[i], &managed))
+		if (!dnp_managed_enter(sampler.round[i].place, &managed))
 			continue;
 		hr = dnp_dss_walk(
 			sampler.info, managed.id, COR_PRF_SNAPSHOT_DEFAULT, NULL, &sampler.dss);
@@ -312,7 +321,7 @@ static void resume(void)
 static bool anyone_moved(void)
 {
 	for (uint32_t i = 0; i < sampler.n_round; i++)
-		if (dnp_due_has_moved(&sampler.due[sampler.round[i]]))
+		if (sampler.round[i].moved)
 			return true;
 	return false;
 }
@@ -389,7 +398,7 @@ static int get_memory(size_t depth)
 	sampler.registers = (struct dnp_regs *)(void *)(memory + frames);
 	sampler.due = (struct dnp_due *)(void *)(memory + frames + registers);
 	sampler.leaf = (dnp_frame_word *)(void *)(memory + frames + registers + due);
-	sampler.round = (uint16_t *)(void *)(memory + frames + registers + due + leaf);
+	sampler.round = (struct turn *)(void *)(memory + frames + registers + due + leaf);
 	sampler.dss.max = depth;
 	return 0;
 }

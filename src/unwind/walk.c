@@ -306,6 +306,15 @@ SIGSAFE static bool on_stack(const struct dnp_walk *w, uintptr_t address, size_t
 	return address >= range->low && address <= range->high && bytes <= range->high - address;
 }
 
+/* The stack may be another thread's that stands still: the thread sanitizer cannot know that. */
+SIGSAFE __attribute__((no_sanitize("thread"))) static uintptr_t word_at(uintptr_t address)
+{
+	uintptr_t value;
+
+	memcpy(&value, memory(address), sizeof(value));
+	return value;
+}
+
 /*
  * `own` is known at compile time wherever walks are fast: these stacks are the thread's own, there
  * is no copy to ask for.
@@ -319,7 +328,7 @@ SIGSAFE static INLINE bool load(
 		return false;
 	if (!own && w->stacks.copy)
 		return dnp_stack_copy_read(w->stacks.copy, address, value, sizeof(*value));
-	memcpy(value, memory(address), sizeof(*value));
+	*value = word_at(address);
 	return true;
 }
 

@@ -48,3 +48,12 @@ def test_sanitized_stacks(tmp_path, name):
         result = run.end(300).expect()
     assert not FINDINGS.search(result.err), result
     assert asked > 0
+
+
+@pytest.mark.parametrize("name", ["threads8", "shortthreads", "unload"])
+def test_snapshots_sanitized(tmp_path, name):
+    """Threads that end while others look at them."""
+    result, report = record(tmp_path, program(NEWEST, name, "--seconds", 1), hz=97, timeout=300,
+                            options=("--engine", "snapshot", "-e", "cpu,wall"), env={"LD_PRELOAD": PRELOAD})
+    assert not FINDINGS.search(result.err), result
+    assert report.samples > 0
