@@ -71,7 +71,6 @@ static HRESULT DNP_COM on_thread_destroyed(ICorProfilerCallback *self, ThreadID 
 		thread->end_cpu_ns = dnp_thread_cpu_ns(0);
 		thread->end_ns = dnp_now_ns();
 	}
-	dnp_target_wait(dnp_thread_id());
 	return S_OK;
 }
 

@@ -33,6 +33,7 @@ int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err);
 /* Whose a signal is that one thread of ours sends another; `value` goes with it. */
 enum dnp_signal_kind {
 	DNP_SIGNAL_WALL = 0x646e7001,
+	DNP_SIGNAL_STOP = 0x646e7002, /* os/stop.h */
 };
 
 /*

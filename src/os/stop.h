@@ -31,7 +31,8 @@ typedef void (*dnp_stop_look)(const void *context, void *arg);
  * thread stands still. 0; -ESRCH: there is no such thread (any more); -ETIMEDOUT: it did not come
  * within patience_ns (it blocks the signal, or is in the kernel for so long); -EAGAIN: no signal
  * could be sent now, or the thread went on before `look` was through, so that what that read may be
- * of a moving thread; -EDEADLK: it is the caller.
+ * of a moving thread; -ENOTSUP: the signal's handler is not ours any more (CoreCLR 8 that aborts);
+ * -EDEADLK: it is the caller.
  *
  * A thread that comes too late goes on at once. One that slept in a system call sleeps it anew from
  * the start if the call can be made again, else that fails with EINTR: look before you stop

@@ -134,7 +134,8 @@ TEST(stacks_of_some_threads)
 		.threads = wanted, .thread_count = 1, .native = DNP_NATIVE_NONE};
 
 	CHECK_STR(strchr(show(false, false, &filter), '\n'),
-		"\n  pid 7, .NET 10.0.12, 2 threads: 0 running, 2 waiting; 2023-11-14 22:13:20 UTC\n"
+		"\n  pid 7, .NET 10.0.12, 2 threads: 0 running, 2 waiting; 2023-11-14 22:13:20 "
+		"UTC\n"
 		"\n"
 		"×2 threads, waiting in futex: 101 \"worker 1\", 103 \"worker 2\"\n"
 		"  App.Worker.Run()  app.dll\n");
@@ -146,10 +147,13 @@ TEST(stacks_json)
 
 	CHECK(!strncmp(json, "{\"version\":1,\"command\":[\"/bin/app\",\"x\"],\"pid\":7,", 48));
 	CHECK(strstr(json,
-		      "{\"tid\":102,\"name\":\"busy\\u001b[2J\",\"state\":\"running\",\"call\":\"\","
-		      "\"missing\":\"code without a rule\",\"frames\":[{\"name\":\"App.Worker.Run()\","
+		      "{\"tid\":102,\"name\":\"busy\\u001b[2J\",\"state\":\"running\",\"call\":"
+		      "\"\","
+		      "\"missing\":\"code without a "
+		      "rule\",\"frames\":[{\"name\":\"App.Worker.Run()\","
 		      "\"module\":\"app.dll\",\"kind\":\"managed\"}]}") != NULL);
-	CHECK(strstr(json, "\"state\":\"unknown\",\"call\":\"\",\"missing\":"
-			   "\"it could not be stopped\",\"frames\":[]}") != NULL);
+	CHECK(strstr(json,
+		      "\"state\":\"unknown\",\"call\":\"\",\"missing\":"
+		      "\"it could not be stopped\",\"frames\":[]}") != NULL);
 	CHECK(strstr(json, "\"call\":\"system call 999\"") != NULL);
 }

@@ -14,9 +14,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,7 +91,7 @@ static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 {
 	uint32_t word;
 
-	if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &stop)
+	if (!dnp_signal_is_sent(info, DNP_SIGNAL_STOP))
 		return 0;
 	word = atomic_load_explicit(&stop.word, memory_order_acquire);
 	if ((word & PHASE_MASK) != WANTED ||
@@ -109,19 +107,6 @@ static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 int dnp_stop_open(struct dnp_err *err)
 {
 	return dnp_signal_share(on_signal, err);
-}
-
-static int send_signal(int tid)
-{
-	siginfo_t info;
-
-	memset(&info, 0, sizeof(info));
-	info.si_code = SI_QUEUE;
-	info.si_pid = getpid();
-	info.si_uid = getuid();
-	info.si_value.sival_ptr = &stop;
-	return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, dnp_signal_number(), &info) ? -errno
-											 : 0;
 }
 
 /* 0: it is parked. */
@@ -157,7 +142,7 @@ int dnp_stop_while(int tid, uint64_t patience_ns, dnp_stop_look look, void *arg)
 	word = in_phase(word + (1U << PHASE_BITS), WANTED);
 	atomic_store_explicit(&stop.tid, tid, memory_order_relaxed);
 	atomic_store_explicit(&stop.word, word, memory_order_release);
-	result = send_signal(tid);
+	result = dnp_signal_send(tid, DNP_SIGNAL_STOP, &stop);
 	if (result) {
 		change(word, WANTED, IDLE);
 		return result;
