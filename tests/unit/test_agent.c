@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent's callbacks wait for, with a walk that goes on meanwhile. */
+#include "test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "activation.h"
+#include "agent/agent.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "unwind/target.h"
+
+#define FRAMES_MAX 64
+#define WALK_NS    UINT64_C(3000000000) /* more than anything else takes in here */
+#define MANAGED    ((ThreadID)0x1000)
+#define MODULE     ((ModuleID)0x2000)
+
+static _Atomic int tid;
+static _Atomic bool may_end, walked_after_end, walked_after_unload;
+
+static bool walk_goes_on(void)
+{
+	return dnp_target_since() != UINT64_MAX;
+}
+
+/* Cannot be stopped, so that a walk of it lasts; the runtime says that it ends meanwhile. */
+static void *run_thread(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	atomic_store(&tid, dnp_thread_id());
+	while (!atomic_load(&may_end))
+		usleep(100);
+	dnp_com(dnp_agent_callback(), ThreadDestroyed, MANAGED);
+	atomic_store(&walked_after_end, walk_goes_on());
+	return arg;
+}
+
+static void *run_walk(void *arg)
+{
+	static dnp_frame_word frames[FRAMES_MAX];
+	struct dnp_target_stack stack = {
+		.frames = frames, .max = FRAMES_MAX, .patience_ns = WALK_NS};
+
+	dnp_target_walk(atomic_load(&tid), NULL, DNP_TARGET_STOP, &stack);
+	return arg;
+}
+
+static void *run_unload(void *arg)
+{
+	dnp_com(dnp_agent_callback(), ModuleUnloadStarted, MODULE);
+	atomic_store(&walked_after_unload, walk_goes_on());
+	return arg;
+}
+
+TEST(agent_holds_up_who_ends_for_its_own_walk_and_who_unloads_for_any)
+{
+	pthread_t thread, walker, unloader;
+
+	act_as_the_runtime();
+	CHECK_EQ(pthread_create(&thread, NULL, run_thread, NULL), 0);
+	while (!atomic_load(&tid))
+		usleep(100);
+	CHECK_EQ(pthread_create(&walker, NULL, run_walk, NULL), 0);
+	while (!walk_goes_on())
+		usleep(100);
+
+	dnp_com(dnp_agent_callback(), ThreadDestroyed, MANAGED); /* this thread, that is */
+	CHECK(walk_goes_on());
+
+	CHECK_EQ(pthread_create(&unloader, NULL, run_unload, NULL), 0);
+	atomic_store(&may_end, true);
+	pthread_join(thread, NULL);
+	pthread_join(unloader, NULL);
+	CHECK(!walked_after_end);
+	CHECK(!walked_after_unload);
+	pthread_join(walker, NULL);
+}
