@@ -155,14 +155,19 @@ static uint64_t samples(void)
 	return atomic_load(&worker->outside.counts[0].samples);
 }
 
-static uint64_t told;
+static struct {
+	uint64_t refused, unmanaged;
+	int reasons;
+} told;
 
 static void tell(unsigned event, const char *reason, uint64_t count)
 {
-	if (event == 0 && !strcmp(reason, "CORPROF_E_SUSPENSION_IN_PROGRESS"))
-		told += count;
-	if (event == 0 && !strcmp(reason, "CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX"))
-		told += count;
+	CHECK_EQ(event, 0);
+	told.reasons++;
+	if (!strcmp(reason, "CORPROF_E_SUSPENSION_IN_PROGRESS"))
+		told.refused += count;
+	if (!strcmp(reason, "CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX"))
+		told.unmanaged += count;
 }
 
 TEST(snapshot_suspends_nobody_before_its_first_walk_is_answered)
@@ -188,19 +193,35 @@ TEST(snapshot_is_asked_for_again_when_it_was_refused)
 	engine->stop();
 	CHECK_EQ(runtime.refusals, 50);
 	engine->failures(0, tell);
-	CHECK_EQ(told, 50);
+	CHECK_EQ(told.refused, 50);
+	CHECK_EQ(told.reasons, 1);
 	CHECK_EQ(runtime.suspensions, runtime.resumptions);
+}
+
+/* If it gave up for the round each time, these would last longer than anybody waits. */
+TEST(snapshot_is_asked_for_again_in_the_same_round)
+{
+	prepare("cpu");
+	options.interval_ns = PATIENCE_NS / 200;
+	runtime.refuse = 210;
+	start();
+	WAIT(runtime.walks);
+	engine->stop();
+	CHECK_EQ(runtime.refusals, 210);
 }
 
 TEST(snapshot_counts_walks_that_fail_by_name_and_loses_nothing)
 {
 	prepare("cpu");
+	runtime.refuse = 3;
 	runtime.result = CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
 	start();
 	WAIT(runtime.walks > 5);
 	engine->stop();
 	engine->failures(0, tell);
-	CHECK_EQ(told, runtime.walks);
+	CHECK_EQ(told.unmanaged, runtime.walks);
+	CHECK_EQ(told.refused, 3);
+	CHECK_EQ(told.reasons, 2);
 	CHECK_EQ(samples(), runtime.walks);
 	for (int i = 0; i < DNP_LOSS_COUNT; i++)
 		CHECK_EQ(worker->outside.counts[0].lost[i], 0);
