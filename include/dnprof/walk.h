@@ -247,7 +247,7 @@ struct dnprof_walk_options {
  *
  * S_OK, S_FALSE; STACKSNAPSHOT_ABORTED; STACKSNAPSHOT_UNMANAGED_CTX; STACKSNAPSHOT_UNSAFE: by the
  * runtime, before it has started or in an exception's second pass; INCONSISTENT_WITH_FLAGS;
- * E_FAIL; E_INVALIDARG; E_OUTOFMEMORY. Some 0.05 to 0.2 µs a frame besides the callbacks.
+ * E_FAIL; E_INVALIDARG; E_OUTOFMEMORY.
  */
 DNPROF_API int32_t dnprof_walk_self(dnprof_walker *walker,
 	const struct dnprof_walk_options *options, dnprof_frame_callback *frame, void *context);

@@ -104,6 +104,13 @@ HRESULT dnp_gathered_open(struct dnp_gathered *gathered, size_t max)
 	return S_OK;
 }
 
+void dnp_gathered_free(struct dnp_gathered *gathered)
+{
+	if (gathered->frames)
+		dnp_mem_unmap(gathered->frames, gathered->bytes);
+	gathered->frames = NULL;
+}
+
 void dnp_gathered_close(struct dnp_gathered *gathered)
 {
 	pthread_mutex_lock(&keeping);
@@ -112,14 +119,11 @@ void dnp_gathered_close(struct dnp_gathered *gathered)
 		gathered->frames = NULL;
 	}
 	pthread_mutex_unlock(&keeping);
-	if (gathered->frames)
-		dnp_mem_unmap(gathered->frames, gathered->bytes);
-	gathered->frames = NULL;
+	dnp_gathered_free(gathered);
 }
 
 void dnp_gathered_done(void)
 {
-	while (n_kept--)
-		dnp_mem_unmap(kept[n_kept].frames, kept[n_kept].bytes);
-	n_kept = 0;
+	while (n_kept)
+		dnp_gathered_free(&kept[--n_kept]);
 }

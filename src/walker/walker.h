@@ -84,6 +84,8 @@ struct dnp_gathered {
 /* Room for `max` frames, no memory of the program's heap; pages are used as they are touched. */
 HRESULT dnp_gathered_open(struct dnp_gathered *gathered, size_t max);
 void dnp_gathered_close(struct dnp_gathered *gathered);
+/* The same, for one of a size that hardly comes again. */
+void dnp_gathered_free(struct dnp_gathered *gathered);
 /* What was kept for later walks; none is going on. */
 void dnp_gathered_done(void);
 

@@ -461,7 +461,7 @@ static void close_all(struct all *all)
 {
 	free(all->threads);
 	free(all->parts);
-	dnp_gathered_close(&all->gathered);
+	dnp_gathered_free(&all->gathered);
 	if (all->dss.frames)
 		close_dss(&all->dss);
 }
