@@ -16,7 +16,7 @@
 #include "os/clock.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define ENDING_NS UINT64_C(500000000)
+#define ENDING_NS UINT64_C(2000000000)
 
 /* The process that is asked. */
 struct target {
