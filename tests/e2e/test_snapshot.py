@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import (DNPROF, FIRST_FILES, NEWEST, NOT_SAMPLED, dnprof, plain, program, record, report, run,
+from harness import (DNPROF, FIRST_FILES, NEWEST, NOT_SAMPLED, dnprof, is_sequence, plain, program, record, report, run,
                      start, steady)
 
 HZ = 97
@@ -85,12 +85,10 @@ def test_refusals_are_told(tmp_path):
 def test_natives_stand_between(tmp_path, tfm):
     """The library that managed code calls, and is called back by, is on the stacks."""
     _, seen = snap(tmp_path, program(tfm, "native", "--seconds", 1), "cpu,wall", hz=997)
-    stacks = [path for path, _ in seen["wall"].stacks() + seen["cpu"].stacks()]
-
-    def between(pattern):
-        return any(any(re.search(pattern, f) for f in path) and plain(path[-1]).startswith("Truth.Native.")
-                   for path in stacks)
-    assert between(r"^libc\.so\.6!.*(qsort|msort)") or between(r"^libtruth_\w+\.so!"), stacks
+    library = re.compile(r"^(libc\.so\.6!.*(qsort|msort)|libtruth_\w+\.so!)")
+    managed = re.compile(r"^Truth\.")
+    assert any(is_sequence(path, managed, library, managed)
+               for path, _ in seen["wall"].stacks() + seen["cpu"].stacks())
 
 
 def test_wall(tmp_path, tfm):
