@@ -5,10 +5,11 @@ known to have, its errors those of the contract, and nothing that a host gives i
 import json
 import os
 import re
+import shutil
 
 import pytest
 
-from harness import DNPROF, PROGRAMS, program, run
+from harness import DNPROF, PROGRAMS, ROOT, program, run
 
 FOLDER = DNPROF.parent.parent / "tests/walker"
 PROFILER = FOLDER / "libwalker-profiler.so"
@@ -190,6 +191,17 @@ def test_bad_seeds(tfm, tmp_path):
                             "CORPROF_E_STACKSNAPSHOT_UNSAFE", "CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD"}, results
     # Some are good enough for frames, and some are refused for each reason.
     assert all(results.get(name) for name in ("S_FALSE", "E_INVALIDARG", "CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX"))
+
+
+@pytest.mark.parametrize("compiler", [["gcc", "-std=c99"], ["g++", "-std=c++11"]], ids=["c99", "c++11"])
+def test_header_is_for_everybody(compiler, tmp_path):
+    if not shutil.which(compiler[0]):
+        pytest.skip(f"no {compiler[0]} here")
+    source = tmp_path / ("a.c" if compiler[0] == "gcc" else "a.cpp")
+    source.write_text("#include <dnprof/walk.h>\nint32_t f(dnprof_walker *w, dnprof_frame_callback *c)\n"
+                      "{\n\treturn dnprof_walk_self(w, 0, c, 0);\n}\n")
+    run([*compiler, "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include", "-fsyntax-only",
+         source]).expect(0)
 
 
 def test_example(tfm):
