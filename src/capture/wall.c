@@ -30,15 +30,17 @@
 #include "os/watch.h"
 #include "unwind/target.h"
 
-#define SECOND_NS   UINT64_C(1000000000)
-#define LOOKS_PER_S 5000    /* at all threads together */
-#define CPU_SHARE   100     /* the sampler uses one part in so many of a processor's time */
-#define SAVED_NS    2000000 /* of CPU time that it may have saved up */
-#define TICK_MAX_NS UINT64_C(2000000) /* sleeps no longer than that while looks are due */
-#define TRIES       4                 /* to read a stack that moves meanwhile */
-#define TAKEN_NS    SECOND_NS         /* a thread that runs takes its signal sooner, or blocks it */
-#define LAST_NS     (SECOND_NS / 5)   /* for a last look at all threads */
-#define ANSWER_NS   (SECOND_NS / 20)  /* for their last answers */
+#define SECOND_NS     UINT64_C(1000000000)
+#define LOOKS_PER_S   5000 /* at all threads together */
+#define CPU_SHARE     100  /* the sampler uses one part in so many of a processor's time */
+#define PACE_LOOKS    512  /* that its time for a look is an average of */
+#define LATE_NS       (SECOND_NS / 20) /* looks that are so late are not made up for */
+#define FIRST_LOOK_NS 5000
+#define TICK_MAX_NS   UINT64_C(5000000) /* sleeps no longer than that while looks are due */
+#define TRIES         4                 /* to read a stack that moves meanwhile */
+#define TAKEN_NS      SECOND_NS       /* a thread that runs takes its signal sooner, or blocks it */
+#define LAST_NS       (SECOND_NS / 5) /* for a last look at all threads */
+#define ANSWER_NS     (SECOND_NS / 20) /* for their last answers */
 
 /* Why a thread that is there could not be sampled. */
 enum failure { MOVED, NO_STACK, BLOCKED, NO_SIGNAL, FAILURES };
@@ -70,20 +72,23 @@ static _Atomic(struct dnp_thread *) newcomers;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_thread *list[DNP_THREADS_MAX];
 static uint32_t n_list, at; /* before `at`: those that have had their turn in this round */
+static uint64_t random_state;
 
 /* The sampler's; the recorder's before it starts and after it has ended. */
 static struct dnp_own_thread sampler;
-static uint64_t random_state;
 static _Atomic uint64_t walking_since = UINT64_MAX;
 static _Atomic uint64_t failed[FAILURES];
 
-/* xorshift64*, Vigna 2016: a number below `limit`. */
-static uint64_t random_below(uint64_t limit)
+/* xorshift64*, Vigna 2016: a number below `limit`. The state is never 0. */
+static uint64_t random_below(uint64_t *state, uint64_t limit)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (random_state * UINT64_C(0x2545f4914f6cdd1d) >> 11) % limit;
+	uint64_t x = *state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*state = x;
+	return (x * UINT64_C(0x2545f4914f6cdd1d) >> 11) % limit;
 }
 
 /* ---- Weights */
@@ -97,7 +102,7 @@ static uint32_t take_weight(struct dnp_turn *turn, uint64_t now_ns)
 	if (left <= 0)
 		return 0;
 	weight = left / interval;
-	weight += (int64_t)random_below(wall.interval_ns) < left % interval;
+	weight += (int64_t)random_below(&random_state, wall.interval_ns) < left % interval;
 	if (weight > INT32_MAX)
 		weight = INT32_MAX;
 	turn->counted_ns += weight * interval;
@@ -317,7 +322,7 @@ static void end(struct dnp_thread *thread)
 		put_one_frame(thread, weight, DNP_WALK_NOT_YET, DNP_STOP_END);
 }
 
-static void look(struct dnp_thread *thread)
+static void look(struct dnp_thread *thread, uint64_t due_ns)
 {
 	struct dnp_turn *turn = &thread->turn;
 	uint64_t cpu_ns = dnp_thread_cpu_ns(thread->tid);
@@ -327,7 +332,7 @@ static void look(struct dnp_thread *thread)
 		end(thread);
 		return;
 	}
-	weight = take_weight(turn, dnp_now_ns());
+	weight = take_weight(turn, due_ns);
 	if (!weight)
 		return;
 	if (turn->cpu_ns && turn->cpu_ns == cpu_ns)
@@ -380,18 +385,18 @@ static struct dnp_thread *next_in_turn(void)
 		at = 0;
 	if (!n_list)
 		return NULL;
-	chosen = at + (uint32_t)random_below(n_list - at);
+	chosen = at + (uint32_t)random_below(&random_state, n_list - at);
 	thread = list[chosen];
 	set_place(chosen, list[at]);
 	set_place(at++, thread);
 	return thread;
 }
 
-static void look_at(struct dnp_thread *thread)
+static void look_at(struct dnp_thread *thread, uint64_t due_ns)
 {
 	atomic_store(&walking_since, dnp_now_ns());
 	if (!thread->turn.gone)
-		look(thread);
+		look(thread, due_ns);
 	atomic_store(&walking_since, UINT64_MAX);
 }
 
@@ -408,66 +413,73 @@ static uint32_t count_threads(void)
 	return n;
 }
 
-static void look_at_next(void)
+static void look_at_next(uint64_t due_ns)
 {
 	struct dnp_thread *thread;
 
 	pthread_mutex_lock(&lock);
 	thread = next_in_turn();
 	if (thread)
-		look_at(thread);
+		look_at(thread, due_ns);
 	pthread_mutex_unlock(&lock);
 }
 
-/* Sleeps so long or until stop wants the sampler's end. */
-static void rest(uint64_t ns)
+/* Sleeps until then or until stop wants the sampler's end. */
+static void rest_until(uint64_t due_ns)
 {
+	uint64_t now = dnp_now_ns(), ns = due_ns > now ? due_ns - now : 0;
 	struct timespec patience = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
 
-	syscall(SYS_futex, &stopping, FUTEX_WAIT_PRIVATE, 0, &patience, NULL, 0);
+	if (ns)
+		syscall(SYS_futex, &stopping, FUTEX_WAIT_PRIVATE, 0, &patience, NULL, 0);
 }
 
-/* When the sampler last woke up, its CPU time then, and what of that it has saved up; or owes. */
+/*
+ * How much CPU time a look takes, on average over the last ones. Over many: were there a longer
+ * pause after each costly look, then what follows costly ones would have more weight than its due.
+ */
 struct pace {
-	uint64_t woke_ns, cpu_ns;
-	int64_t saved_ns;
+	uint64_t cpu_ns;  /* the sampler's, so far */
+	uint64_t look_ns; /* of which a look takes so much */
+	uint64_t random;
 };
 
-static void reckon(struct pace *pace)
+static void reckon(struct pace *pace, uint32_t looks)
 {
-	uint64_t now_ns = dnp_now_ns(), cpu_ns = dnp_thread_cpu_ns(0);
+	uint64_t cpu_ns = dnp_thread_cpu_ns(0), spent_ns = cpu_ns - pace->cpu_ns;
 
-	pace->saved_ns += (int64_t)((now_ns - pace->woke_ns) / CPU_SHARE);
-	pace->saved_ns -= (int64_t)(cpu_ns - pace->cpu_ns);
-	if (pace->saved_ns > SAVED_NS)
-		pace->saved_ns = SAVED_NS;
-	pace->woke_ns = now_ns;
+	pace->look_ns = (pace->look_ns * PACE_LOOKS + spent_ns) / (PACE_LOOKS + looks);
 	pace->cpu_ns = cpu_ns;
 }
 
-/* How long to rest when a look is due every slot_ns: at random, so as not to march in step. */
-static uint64_t rest_ns(const struct pace *pace, uint64_t slot_ns)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-	uint64_t tick = wall.interval_ns < TICK_MAX_NS ? wall.interval_ns : TICK_MAX_NS;
-
-	if (tick < slot_ns)
-		tick = slot_ns;
-	tick = tick / 2 + random_below(tick + 1);
-	return tick + (pace->saved_ns < 0 ? (uint64_t)-pace->saved_ns * CPU_SHARE : 0);
+	return a > b ? a : b;
 }
 
 /* Time between two looks at any thread. */
-static uint64_t slot(uint32_t n_threads)
+static uint64_t slot(const struct pace *pace, uint32_t n_threads)
 {
 	uint64_t even = wall.interval_ns / (n_threads ? n_threads : 1);
 
-	return even > SECOND_NS / LOOKS_PER_S ? even : SECOND_NS / LOOKS_PER_S;
+	return larger(larger(even, SECOND_NS / LOOKS_PER_S), pace->look_ns * CPU_SHARE);
+}
+
+/* How long to rest when a look is due every slot_ns: at random, so as not to march in step. */
+static uint64_t rest_ns(struct pace *pace, uint64_t slot_ns)
+{
+	uint64_t tick = wall.interval_ns < TICK_MAX_NS ? wall.interval_ns : TICK_MAX_NS;
+
+	tick = larger(tick, slot_ns);
+	return tick / 2 + random_below(&pace->random, tick + 1);
 }
 
 /* What is due after `passed_ns`, rounded at random; looks that were missed are not made up for. */
-static uint32_t looks_due(uint64_t passed_ns, uint64_t slot_ns, uint32_t n_threads)
+static uint32_t looks_due(
+	struct pace *pace, uint64_t passed_ns, uint64_t slot_ns, uint32_t n_threads)
 {
-	uint64_t due = passed_ns / slot_ns + (random_below(slot_ns) < passed_ns % slot_ns);
+	uint64_t due =
+		passed_ns / slot_ns + (random_below(&pace->random, slot_ns) < passed_ns % slot_ns);
 
 	if (due < 1)
 		due = 1;
@@ -488,31 +500,41 @@ static int is_answering(void)
 /* All threads once more, so that each counts until now. */
 static void look_last(void)
 {
-	uint64_t deadline = dnp_now_ns() + LAST_NS;
+	uint64_t now = dnp_now_ns(), deadline = now + LAST_NS;
 
 	at = 0;
 	for (uint32_t n = count_threads(); n && dnp_now_ns() < deadline; n--)
-		look_at_next();
+		look_at_next(now);
 	deadline = dnp_now_ns() + ANSWER_NS;
 	while (is_answering() && dnp_now_ns() < deadline)
 		dnp_sleep_until_ns(dnp_now_ns() + SECOND_NS / 1000);
 }
 
+/*
+ * Weights are reckoned by the times at which looks are due. When they are done depends on how busy
+ * the processors are, and so on what the program does: what it does then would have too much
+ * weight.
+ */
 static void *look_at_all(void *context)
 {
-	struct pace pace = {.woke_ns = dnp_now_ns()};
+	uint64_t due_ns = dnp_now_ns();
+	struct pace pace = {.look_ns = FIRST_LOOK_NS, .random = due_ns | 1};
 
 	(void)context;
 	dnp_thread_set_name("dnprof-wall");
-	random_state = dnp_now_ns() | 1;
 	while (!atomic_load(&stopping)) {
-		uint32_t n = count_threads();
-		uint64_t slot_ns = slot(n), then_ns = pace.woke_ns;
+		uint32_t n = count_threads(), looks;
+		uint64_t slot_ns = slot(&pace, n), pause_ns = rest_ns(&pace, slot_ns), now_ns;
 
-		rest(rest_ns(&pace, slot_ns));
-		reckon(&pace);
-		for (uint32_t due = looks_due(pace.woke_ns - then_ns, slot_ns, n); due; due--)
-			look_at_next();
+		rest_until(due_ns + pause_ns);
+		now_ns = dnp_now_ns();
+		if (now_ns > due_ns + pause_ns + LATE_NS)
+			pause_ns = now_ns - due_ns;
+		due_ns += pause_ns;
+		looks = looks_due(&pace, pause_ns, slot_ns, n);
+		for (uint32_t i = 0; i < looks; i++)
+			look_at_next(due_ns);
+		reckon(&pace, looks);
 	}
 	look_last();
 	return NULL;
@@ -530,6 +552,7 @@ static int wall_start(const struct dnp_engine_setting *setting, unsigned index, 
 			"the system does not tell what threads do (/proc/self/task/TID/syscall): "
 			"%s; record without -e wall",
 			strerror(-result));
+	random_state = dnp_now_ns() | 1;
 	wall.event = (uint8_t)index;
 	wall.interval_ns = setting->options->interval_ns;
 	result = dnp_signal_share(on_signal, err);
