@@ -34,7 +34,7 @@ THREADS = ("atexit", "crowd", "deadlock", "endless", "sleepers")
 
 #: What depends on time, or on how busy the machine is.
 VARIES = {"work", "methods", "threads", "process_cpu_ns", "collections", "pause_ms", "threads_started",
-          "unloaded", "sigprof_ticks"}
+          "unloaded", "sigprof_ticks", "threads_at_most", "calls", "late_ns"}
 
 #: Where threads begin: in the program's own file, the C library, or the dynamic linker. Their first
 #: functions have no names in stripped files, so the file has to do.

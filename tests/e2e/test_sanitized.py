@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import DNPROF, NEWEST, dnprof, program, record, start
+from harness import DNPROF, NEWEST, dnprof, program, record, report, start
 
 PRELOAD = os.environ.get("SANITIZER_PRELOAD")
 FINDINGS = re.compile(r"(ERROR|WARNING): \w+Sanitizer|runtime error:")
@@ -57,3 +57,14 @@ def test_snapshots_sanitized(tmp_path, name):
                             options=("--engine", "snapshot", "-e", "cpu,wall"), env={"LD_PRELOAD": PRELOAD})
     assert not FINDINGS.search(result.err), result
     assert report.samples > 0
+
+
+@pytest.mark.parametrize("name", ["wall", "crowd", "async"])
+@pytest.mark.parametrize("events", ["wall", "cpu,wall"])
+def test_wall_sanitized(tmp_path, name, events):
+    """A thread of ours that looks at all others, while these come and go."""
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-e", events, "-F", 499, "-o", out, "--",
+                    *program(NEWEST, name, "--seconds", 1), timeout=300, env={"LD_PRELOAD": PRELOAD}).expect()
+    assert not FINDINGS.search(result.err), result
+    assert report(out, options=("-e", "wall")).data["events"]["wall"]["samples"] > 0

@@ -178,6 +178,35 @@ TEST(sample_that_was_refused_is_not_shared_with)
 	CHECK_EQ(sample.shared, 2);
 }
 
+TEST(sample_is_repeated_with_its_flags_and_counts)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_feed *feed = &thread->outside;
+	struct dnp_sample sample = {.event = 1, .weight = 7}, again = sample;
+	uint64_t head[DNP_SAMPLE_WORDS], at;
+
+	CHECK(!dnp_feed_has_last(feed));
+	feed->frames[0] = 'b';
+	feed->frames[1] = 'a';
+	sample.flags = DNP_SAMPLE_WAITING;
+	CHECK(dnp_feed_put(feed, &sample, 2, DNP_STOP_NO_RULE, 0));
+	CHECK(dnp_feed_has_last(feed));
+	dnp_ring_readable(&feed->ring, &at);
+	dnp_ring_release(&feed->ring, at + DNP_SAMPLE_WORDS + 2);
+	for (unsigned i = 0; i < 3; i++)
+		CHECK(dnp_feed_repeat(feed, &again));
+	CHECK_EQ(dnp_ring_readable(&feed->ring, &at), 3 * DNP_SAMPLE_WORDS);
+	dnp_ring_read(&feed->ring, at, head, DNP_SAMPLE_WORDS);
+	again = dnp_sample_unpack(head);
+	CHECK_EQ(again.shared, 2);
+	CHECK_EQ(again.written, 0);
+	CHECK_EQ(again.weight, 7);
+	CHECK_EQ(again.flags, DNP_SAMPLE_WAITING | DNP_SAMPLE_INCOMPLETE);
+	CHECK_EQ(feed->counts[1].samples, 4);
+	CHECK_EQ(feed->counts[1].frames, 8);
+	CHECK_EQ(feed->counts[1].stops[DNP_STOP_NO_RULE], 4);
+}
+
 static uint32_t letter_frame(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
 	int collecting, unsigned *nature)
 {

@@ -89,6 +89,7 @@ static class Program
     ["loader"] = InLoader.Run,
     ["malloc"] = InMalloc.Run,
     ["mix"] = Mix.Run,
+    ["naps"] = Naps.Run,
     ["native"] = Native.Run,
     ["osr"] = Osr.Run,
     ["ownstack"] = OnOwnStack.Run,
@@ -102,6 +103,7 @@ static class Program
     ["threads8"] = Threads8.Run,
     ["unload"] = Unload.Run,
     ["vdso"] = InVdso.Run,
+    ["wall"] = Wall.Run,
   };
 
   /// <summary>Programs of which only the way they end, or what they copy, matters.</summary>

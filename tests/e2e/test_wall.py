@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""Time that passes, by thread and by method, against what the programs measured themselves; and that
+nobody is woken up for it."""
+import re
+
+import pytest
+
+from harness import (DNPROF, NEWEST, dnprof, is_sequence, plain, program, report, shares, start, wait_for)
+
+HZ = 199
+
+
+def record(tmp_path, argv, *, hz=HZ, events="wall", shown="wall", **more):
+    """(What the program left behind, the report of the event that is asked for.)"""
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-e", events, "-F", hz, "-o", out, "--", *argv, **more).expect()
+    return result, report(out, options=("-e", shown, "-n", 0))
+
+
+def event(report, name="wall"):
+    return report.data["events"][name]
+
+
+def time_by_thread(report):
+    return {name: n * event(report)["interval_ns"] for name, n in report.threads().items()}
+
+
+def assert_read(report, part=0.01):
+    """Nearly all stacks could be taken, and are whole."""
+    assert event(report)["lost"] == 0
+    assert event(report)["failed"] <= part * event(report)["samples"], event(report)
+    assert report.incomplete() <= 2 * part * event(report)["samples"]
+
+
+def test_each_thread_counts_the_same(tmp_path, tfm):
+    """Two hundred threads that wait and two that work as well: each has samples for as long as it lived."""
+    result, report = record(tmp_path, program(tfm, "wall", "--seconds", 3))
+    least, most = result.truth["threads"], result.truth["threads_at_most"]
+    seen = time_by_thread(report)
+    assert len(least) == 202
+    # What the rounding of weights leaves open: two intervals at most.
+    open_ns = 2 * event(report)["interval_ns"]
+    for name in least:
+        assert least[name] * 0.98 - open_ns <= seen.get(name, 0) <= most[name] * 1.02 + open_ns, name
+    assert list(report.data["events"]) == ["wall"]
+    assert_read(report)
+
+
+def test_what_threads_wait_for(tmp_path, tfm):
+    """The stacks of sleepers, with the managed methods that sent them to sleep."""
+    _, report = record(tmp_path, program(tfm, "sleepers", "--seconds", 1))
+    for stack in (["Truth.Sleepers.Sleep", "System.Threading.Thread.Sleep"],
+                  ["Truth.Sleepers.Wait", "System.Threading.Monitor.Wait"],
+                  ["Truth.Sleepers.Event", "System.Threading.ManualResetEventSlim.Wait"],
+                  ["Truth.Sleepers.Task", "System.Threading.Tasks.Task.Wait"],
+                  ["Truth.Sleepers.Accept", "System.Net.Sockets.Socket.Accept"],
+                  ["Truth.Sleepers.Natively", re.compile(r"libc\.so\.6!")]):
+        found = report.with_frame(stack[0])
+        right = sum(n for path, n in found if is_sequence(path, "Truth.Program.Main", *stack)
+                    or is_sequence(path, *stack))
+        assert right > 0.95 * sum(n for _, n in found) > 0, stack
+    waiting = event(report)["waiting"] / event(report)["samples"]
+    assert 0.9 < waiting < 1
+    assert_read(report)
+
+
+def test_shares_of_time(tmp_path, tfm):
+    """What two threads do in turn: compute, sleep, wait for a lock, wait for a socket."""
+    result, report = record(tmp_path, program(tfm, "wall", "--few", "--seconds", 4))
+    truth = result.truth["methods"]
+    expected, got = shares(truth), shares({m: report.total(m) for m in truth})
+    # A few hundred looks on a busy machine: four standard deviations.
+    for method in truth:
+        assert got[method] == pytest.approx(expected[method], abs=0.12), method
+    assert report.total("Truth.Wall.Compute") > 0
+    assert_read(report, 0.05)
+
+
+def test_nobody_is_woken(tmp_path, tfm):
+    """Short waits in native code, by threads that are about to sleep as often as they sleep."""
+    result, report = record(tmp_path, program(tfm, "naps", "--seconds", 3), hz=1999)
+    assert result.truth["interrupted"] == {}
+    nappers = [t for t in report.data["threads"] if t["name"].startswith("napper-")]
+    assert sum(t["running"] for t in nappers) > 0, "no thread was ever seen running, so none was in danger"
+    assert sum(t["waiting"] for t in nappers) > 0
+
+
+@pytest.mark.parametrize("shown", ["cpu", "wall"])
+def test_together(tmp_path, shown):
+    """CPU time comes out as it does alone, and time that passes, too."""
+    result, report = record(tmp_path, program(NEWEST, "threads8", "--seconds", 2), hz=1999,
+                            events="cpu,wall", shown=shown)
+    assert set(report.data["events"]) == {"cpu", "wall"}
+    truth, seen = result.truth["threads"], report.threads()
+    assert set(truth) <= set(seen)
+    if shown == "cpu":
+        expected, got = shares(truth), shares({t: seen[t] for t in truth})
+        for thread in truth:
+            assert got[thread] == pytest.approx(expected[thread], abs=0.02)
+        clock_ns = sum(t["cpu_ns"] for t in report.data["threads"])
+        assert report.samples * report.cpu["interval_ns"] == pytest.approx(clock_ns, rel=0.15)
+    else:
+        time = time_by_thread(report)
+        assert all(time[t] >= 0.98 * ns - 0.02e9 for t, ns in truth.items()), "no less than its CPU time"
+
+
+@pytest.mark.parametrize("name", ["crowd", "shortthreads"])
+def test_threads_that_come_and_go(tmp_path, name):
+    result, report = record(tmp_path, program(NEWEST, name, "--seconds", 1), hz=997)
+    assert result.truth["threads_started"] > 0
+    kind = {"crowd": "crowd-", "shortthreads": "short-"}[name]
+    assert sum(n for thread, n in report.threads().items() if thread.startswith(kind)) > 0
+    assert event(report)["lost"] == 0
+
+
+def test_other_programs(tmp_path, tfm):
+    """Tasks, exceptions and signals go on as they do alone; they check themselves."""
+    for name in ("async", "exceptions", "signals"):
+        _, report = record(tmp_path, program(tfm, name, "--seconds", 0.7), hz=1999)
+        assert event(report)["samples"] > 0
+
+
+def test_no_thread_is_left(tmp_path):
+    """When the recording ends before the program does, its threads end, too."""
+    with start([DNPROF, "run", "-q", "-e", "wall", "-d", "1", "-o", tmp_path / "out.dnp", "--",
+                *program(NEWEST, "idle", "--seconds", 6)]) as run:
+        pid = run.child("truth")
+
+        def own_threads():
+            from pathlib import Path
+            names = [(task / "comm").read_text().strip() for task in Path(f"/proc/{pid}/task").glob("*")]
+            return [name for name in names if name.startswith("dnprof")]
+
+        wait_for(lambda: "dnprof-wall" in own_threads(), "the sampler")
+        wait_for(lambda: "dnprof-wall" not in own_threads(), "the sampler's end")
+        run.end().expect()
+    seen = report(tmp_path / "out.dnp", options=("-e", "wall", "-n", 0))
+    assert event(seen)["samples"] > 0
