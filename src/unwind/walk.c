@@ -307,7 +307,9 @@ SIGSAFE static bool on_stack(const struct dnp_walk *w, uintptr_t address, size_t
 }
 
 /* The stack may be another thread's that stands still: the thread sanitizer cannot know that. */
-SIGSAFE __attribute__((no_sanitize("thread"))) static uintptr_t word_at(uintptr_t address)
+#define NO_TSAN __attribute__((no_sanitize("thread")))
+
+NO_TSAN SIGSAFE static uintptr_t word_at(uintptr_t address)
 {
 	uintptr_t value;
 
