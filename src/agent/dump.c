@@ -154,7 +154,7 @@ static int walk(struct dump *dump, int tid, struct dnp_target_stack *stack)
 	*stack = (struct dnp_target_stack){
 		.frames = dump->words,
 		.max = dnp_threads_depth(),
-		.stack = thread ? thread->stack : (struct dnp_stack_range){0},
+		.stack = thread ? dnp_thread_told_stack(thread) : (struct dnp_stack_range){0},
 	};
 	for (unsigned i = 0; i < TRIES && failed == -EAGAIN; i++)
 		failed = dnp_target_walk(tid, NULL, dump->how, stack);

@@ -202,6 +202,17 @@ void dnp_thread_set_stack(struct dnp_thread *thread, uintptr_t low, uintptr_t hi
 	thread->stack.low = low;
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->stack.high = high;
+	atomic_store_explicit(&thread->told_low, low, memory_order_relaxed);
+	/* Pairs with dnp_thread_told_stack. */
+	atomic_store_explicit(&thread->told_high, high, memory_order_release);
+}
+
+struct dnp_stack_range dnp_thread_told_stack(const struct dnp_thread *thread)
+{
+	uintptr_t high = atomic_load_explicit(&thread->told_high, memory_order_acquire);
+
+	return (struct dnp_stack_range){
+		atomic_load_explicit(&thread->told_low, memory_order_relaxed), high};
 }
 
 void dnp_thread_rename(struct dnp_thread *thread, char *name)

@@ -53,9 +53,10 @@ struct dnp_thread {
 	_Atomic(char *) new_name; /* owned: a name that the recording does not have yet */
 
 	/* The thread's own, or the handler's on it. */
-	struct dnp_stack_range stack; /* high 0: not known yet */
-	_Atomic uint32_t handling;    /* odd while its handler runs */
-	_Atomic uint32_t collecting;  /* garbage collections it is doing now */
+	struct dnp_stack_range stack;          /* high 0: not known yet */
+	_Atomic uintptr_t told_low, told_high; /* the same for other threads, high 0 as well */
+	_Atomic uint32_t handling;             /* odd while its handler runs */
+	_Atomic uint32_t collecting;           /* garbage collections it is doing now */
 	struct dnp_sampler sampler;
 	char name[16]; /* as the system knew it at the first sample */
 	struct dnp_feed own;
@@ -112,6 +113,9 @@ uint64_t dnp_threads_quiet_since(void);
 
 /* The thread's stack, as it says itself. On that thread, outside of handlers. */
 void dnp_thread_set_stack(struct dnp_thread *thread, uintptr_t low, uintptr_t high);
+
+/* What it said, for any thread; high 0: nothing yet. */
+struct dnp_stack_range dnp_thread_told_stack(const struct dnp_thread *thread);
 
 /* Gives the thread a name, UTF-8; takes the string over. Any thread. */
 void dnp_thread_rename(struct dnp_thread *thread, char *name);

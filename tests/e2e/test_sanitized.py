@@ -33,7 +33,7 @@ def test_sanitized(tmp_path, name):
     assert report.samples > 0
 
 
-@pytest.mark.parametrize("name", ["sleepers", "shortthreads", "unload"])
+@pytest.mark.parametrize("name", ["threads8", "shortthreads", "unload"])
 def test_sanitized_stacks(tmp_path, name):
     """The same while somebody asks for the stacks of all threads again and again."""
     asked = 0
