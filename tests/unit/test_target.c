@@ -434,6 +434,40 @@ TEST(a_walk_goes_on_from_the_registers_of_each_frame)
 	end(s);
 }
 
+/* Another thread's stack, one that is gone, half a word, and code that is none. */
+TEST(seeds_that_cannot_be_of_the_thread_are_refused)
+{
+	void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct dnp_target_stack stack = room();
+	struct dnp_regs good, bad[6], other;
+
+	prepare();
+	munmap(gone, 4096);
+	for (int i = 0; i < 2; i++) {
+		begin(&sleepers[i], SLEEP_READ, true, 12);
+		wait_until_there(&sleepers[i]);
+		stack.stack = (struct dnp_stack_range){0};
+		CHECK_EQ(walk(sleepers[i].tid, NULL, DNP_TARGET_ASLEEP, &stack), 0);
+		other = good;
+		good = registers[3];
+	}
+	CHECK_EQ(walk(sleepers[1].tid, &good, DNP_TARGET_ASLEEP, &stack), 0);
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(bad); i++)
+		bad[i] = good;
+	bad[0].sp = other.sp;
+	bad[1].sp = (uintptr_t)gone + 64;
+	bad[2].sp = good.sp + 4;
+	bad[3].sp = stack.stack.high;
+	bad[4].pc = (uintptr_t)gone + 64;
+	bad[5] = (struct dnp_regs){0};
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(bad); i++) {
+		CHECK_EQ(walk(sleepers[1].tid, &bad[i], DNP_TARGET_ASLEEP, &stack), -EFAULT);
+		CHECK_EQ(stack.n, 0);
+	}
+	for (int i = 0; i < 2; i++)
+		end(&sleepers[i]);
+}
+
 static uint64_t random_state = 88172645463325252;
 
 static uint64_t random_number(void)
@@ -486,7 +520,14 @@ static struct dnp_regs bad_seed(const struct dnp_stack_range *stacks, size_t n, 
 	};
 }
 
-/* DNPROF_TEST_SEEDS=1000000 tries as many; each gives an error or frames. */
+/* Where each takes some microseconds; the sanitizers make it a hundred. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SEEDS 100000
+#else
+#define SEEDS 1000000
+#endif
+
+/* DNPROF_TEST_SEEDS says how many others are tried. Each gives an error or frames. */
 static void try_seeds(unsigned how, enum sleep_kind kind, long n)
 {
 	void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -495,10 +536,9 @@ static void try_seeds(unsigned how, enum sleep_kind kind, long n)
 	struct dnp_target_stack stack = room();
 	long frames_seen = 0, refused = 0, late = 0;
 
-	if (wanted) {
-		n = n * atol(wanted) / 100000;
-		alarm(0); /* as long as that takes */
-	}
+	if (wanted)
+		n = n * atol(wanted) / SEEDS;
+	alarm(0); /* as long as that takes */
 	munmap(gone, 4096);
 	for (int i = 0; i < 3; i++) {
 		begin(&sleepers[i], i ? SLEEP_POLL : kind, i % 2, 30);
@@ -530,13 +570,13 @@ static void try_seeds(unsigned how, enum sleep_kind kind, long n)
 TEST(bad_seeds_for_a_sleeper_give_errors_or_frames)
 {
 	prepare();
-	try_seeds(DNP_TARGET_ASLEEP, SLEEP_READ, 100000);
+	try_seeds(DNP_TARGET_ASLEEP, SLEEP_READ, SEEDS);
 }
 
 TEST(bad_seeds_for_a_running_thread_give_errors_or_frames)
 {
 	prepare_to_stop();
-	try_seeds(DNP_TARGET_STOP, SLEEP_NOT, 5000);
+	try_seeds(DNP_TARGET_STOP, SLEEP_NOT, SEEDS / 20);
 }
 
 /* ---- Threads that end */
