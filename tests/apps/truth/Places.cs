@@ -41,9 +41,6 @@ static unsafe class Places
     Prepare();
     var budget = o.Budget();
     var ledger = new Ledger();
-    foreach (var (_, go) in places)
-      go();
-    Elsewhere();
     new Ledger().Book("compiled by now", Clock.Thread());
     while (budget.More()) {
       long t = Clock.Thread();
