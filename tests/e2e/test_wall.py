@@ -66,12 +66,12 @@ def test_what_threads_wait_for(tmp_path, tfm):
 
 def test_shares_of_time(tmp_path, tfm):
     """What two threads do in turn: compute, sleep, wait for a lock, wait for a socket."""
-    result, report = record(tmp_path, program(tfm, "wall", "--few", "--seconds", 4))
+    result, report = record(tmp_path, program(tfm, "wall", "--few", "--seconds", 5))
     truth = result.truth["methods"]
     expected, got = shares(truth), shares({m: report.total(m) for m in truth})
-    # A few hundred looks on a busy machine: four standard deviations.
+    # Two hundred looks on a busy machine, which bound what they cost: five standard deviations.
     for method in truth:
-        assert got[method] == pytest.approx(expected[method], abs=0.12), method
+        assert got[method] == pytest.approx(expected[method], abs=0.15), method
     assert report.total("Truth.Wall.Compute") > 0
     assert_read(report, 0.05)
 
