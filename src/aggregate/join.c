@@ -352,6 +352,9 @@ static int join_event(struct join *join, struct dnp_raw_event *raw)
 	event->failed += greater(raw->stats.failed, raw->incomplete);
 	event->unresolved += raw->stats.unresolved;
 	event->frames += raw->stats.frames;
+	event->agent_bytes += raw->stats.agent_bytes;
+	event->walk_p50_ns = greater(event->walk_p50_ns, raw->stats.walk_p50_ns);
+	event->walk_p99_ns = greater(event->walk_p99_ns, raw->stats.walk_p99_ns);
 	for (size_t i = 0; i < DNP_LOSS_REASONS; i++) {
 		event->lost_by[i] += raw->lost_by[i];
 		event->lost += raw->lost_by[i];

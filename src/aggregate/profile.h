@@ -77,6 +77,8 @@ struct dnp_event {
 	uint64_t waiting; /* of them those whose thread did not run */
 	uint64_t lost, lost_by[DNP_LOSS_REASONS];
 	uint64_t truncated, failed, unresolved, frames;
+	uint64_t agent_bytes;              /* memory of the agents, of all processes together */
+	uint64_t walk_p50_ns, walk_p99_ns; /* of the process where they are greatest */
 	struct dnp_vec_of(struct dnp_failure) failures;
 	struct dnp_rows rows;
 };

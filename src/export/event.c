@@ -61,4 +61,7 @@ void dnp_event_members(
 	dnp_json_u64(json, "failed", event->failed);
 	put_reasons(profile, event, json);
 	dnp_json_u64(json, "frames", event->frames);
+	dnp_json_u64(json, "agent_bytes", event->agent_bytes);
+	dnp_json_u64(json, "walk_p50_ns", event->walk_p50_ns);
+	dnp_json_u64(json, "walk_p99_ns", event->walk_p99_ns);
 }

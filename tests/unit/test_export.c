@@ -263,6 +263,7 @@ TEST(json_report)
 		"\"events\":{\"cpu\":{",
 		"\"interval_ns\":10000000,\"samples\":12,\"lost\":4,\"truncated\":1,"
 		"\"unresolved\":3,\"failed\":2",
+		"\"agent_bytes\":9000000,\"walk_p50_ns\":1400,\"walk_p99_ns\":11000",
 		"{\"tid\":42,\"name\":\"main\",\"samples\":9,\"cpu_ns\":100000000}",
 		"{\"name\":\"System.Math.Sin(double)\",\"module\":\"System.Private.CoreLib\","
 		"\"kind\":\"managed\",\"code\":\"framework\",\"self\":6,\"total\":6}",
