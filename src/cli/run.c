@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "export/export.h"
 #include "launch/launch.h"
+#include "os/sampling_signal.h"
 #include "read/packed.h"
 #include "read/symbolize.h"
 
@@ -370,6 +371,12 @@ static int run_program(struct run *run)
 	if (ret && !launch->child.ended)
 		return dnp_failed(&err);
 	status = ret ? dnp_failed(&err) : conclude(run);
+	if (WIFSIGNALED(launch->child.status) &&
+		WTERMSIG(launch->child.status) == dnp_signal_number())
+		dnp_say("signal %d, by which samples come, ended the program: it replaced itself "
+			"by "
+			"another one (execve) while it was sampled; use --source timer",
+			dnp_signal_number());
 	return exit_status(launch->child.status, status);
 }
 

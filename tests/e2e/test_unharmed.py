@@ -70,6 +70,21 @@ def test_aborts_among_samples(tmp_path, tfm):
         assert profiled.status in (-signal.SIGABRT, 128 + signal.SIGABRT), profiled
 
 
+@pytest.mark.parametrize("source", ["timer", "auto"])
+def test_becomes_another_program(tmp_path, tfm, source):
+    """A process that executes another program in its place. Signals of perf events outlive that (the kernel
+    takes back those of timers only), and end it: then dnprof says what to do."""
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-F", 1999, "--source", source, "-o", out, "--",
+                    *program(tfm, "become", "--seconds", 0.3))
+    if source == "auto" and result.status == 128 + signal.SIGRTMIN:
+        assert "--source timer" in result.err
+    else:
+        assert result.out == "became another program\n", result
+        assert result.status == 3, result
+    assert "Truth.Burn.For" in dnprof("report", "--json", out).out
+
+
 def first_words(result):
     """The runtime's first line; counts of repeated frames differ with the depth of the stack."""
     return [line.split(".")[0] for line in result.err.splitlines() if line][:1]

@@ -24,6 +24,19 @@ static class Endings
     throw new InvalidOperationException("crash on purpose");
   }
 
+  [DllImport("libc", EntryPoint = "execv")]
+  static extern int Execute(string path, string?[] arguments);
+
+  /// <summary>Becomes another program while its threads work.</summary>
+  public static int Become(Options o)
+  {
+    for (int i = 0; i < 3; i++)
+      new Thread(() => Burn.For(60_000_000_000)) { IsBackground = true }.Start();
+    Burn.For((long)(o.Seconds * 1e9));
+    Execute("/bin/echo", new[] { "echo", "became another program", null });
+    return 1;
+  }
+
   /// <summary>Prints the variables of a profiler that this process was given, one a line.</summary>
   public static int Env(Options o)
   {

@@ -108,6 +108,7 @@ static class Program
 
   /// <summary>Programs of which only the way they end, or what they copy, matters.</summary>
   static readonly SortedDictionary<string, Func<Options, int>> endings = new() {
+    ["become"] = Endings.Become,
     ["crash"] = Endings.Crash,
     ["env"] = Endings.Env,
     ["exitcode"] = Endings.ExitCode,
