@@ -217,6 +217,8 @@ def test_other_engines(tmp_path, name, engine):
     samples = report.shown["samples"]
     assert samples >= 10
     assert report.incomplete() - loading(report, name) <= max(3, samples * 0.02)
+    if name == "gc" and engine == "snapshot":
+        return  # while a collection goes on, the runtime refuses to be suspended
     for method in [*MET.get(name, ()), *(NOT_RUNNING.get(name, ()) if "wall" in engine else ())]:
         assert report.total(method) > 0, method
     if name == "endless" and engine == "wall":

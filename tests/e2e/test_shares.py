@@ -50,7 +50,11 @@ def test_eight_threads(tmp_path, tfm):
     threads, seen = truth["threads"], report.threads()
     assert report.samples >= ENOUGH
     assert set(threads) <= set(seen), "every thread is there, with its name"
-    assert_close(threads, {t: seen[t] for t in threads})
+    # By the kernel's clock of each thread: what they measure themselves leaves out how they begin, which
+    # took 20 ms of the first one's 60 on a busy machine.
+    clocks = {t["name"]: t["cpu_ns"] for t in report.data["threads"]}
+    assert_close({t: clocks[t] for t in threads}, {t: seen[t] for t in threads})
+    assert_close(threads, {t: seen[t] for t in threads}, 2 * POINT)
 
 
 def test_sleepers_cost_nothing(tmp_path):
