@@ -7,24 +7,49 @@ _dnprof_argument() # ARGUMENT CURRENT
 	case $1 in
 	FILE) COMPREPLY=($(compgen -f -- "$2")) ;;
 	SOURCE) COMPREPLY=($(compgen -W "auto perf timer" -- "$2")) ;;
-	EVENT | LIST) COMPREPLY=($(compgen -W "cpu" -- "$2")) ;;
+	EVENT | LIST) COMPREPLY=($(compgen -W "cpu wall trace" -- "$2")) ;;
+	DEPTH) COMPREPLY=($(compgen -W "tree time events" -- "$2")) ;;
+	ENGINE) COMPREPLY=($(compgen -W "signal snapshot" -- "$2")) ;;
+	WHICH) COMPREPLY=($(compgen -W "all leaf none" -- "$2")) ;;
 	esac
 }
 
 _dnprof()
 {
 	# begin bash
-	local commands="run report stack help"
+	local commands="run record report export log timeline attach start dump stop detach stack status doctor help"
 	local -A options=(
-		[run]="-h --help -o --output -e --event -F --frequency -i --interval -d --duration --children --depth --engine --source --native -q --quiet -v --verbose"
-		[report]="-h --help --json -e --event -n --top -t --threads --tree --min --thread --state --native --include --exclude -o --output"
+		[run]="-h --help -o --output -e --event -F --frequency -i --interval --live --no-messages --wait -d --duration --children --depth --include --exclude --framework --no-inline --no-tiering --args --transitions --log --frames --engine --source --native --profiler-clsid --profiler-path --profiler-env -q --quiet -v --verbose"
+		[record]="-h --help -o --output -e --event -F --frequency -i --interval --live --no-messages --wait -d --duration --include --exclude --frames --engine --source --native --timeout -q --quiet -v --verbose"
+		[report]="-h --help --json -e --event -n --top -t --threads --tree -m --method --min --thread --request --state --native --include --exclude -o --output"
+		[export]="-h --help -o --output -f --format -e --event --thread --request"
+		[log]="-h --help -o --output --by-time --times --signatures --calls --summary --thread --include --exclude"
+		[timeline]="-h --help -o --output -d --duration --others --wakeups --live -q --quiet -v --verbose"
+		[attach]="-h --help --timeout --notification --profiler-clsid --profiler-path --client-data --port -q --quiet"
+		[start]="-h --help -o --output -e --event -F --frequency -i --interval --live --no-messages --wait --frames --engine --source --timeout -q --quiet -v --verbose"
+		[dump]="-h --help -o --output --include --exclude --native --timeout -q --quiet"
+		[stop]="-h --help -o --output --include --exclude --native --timeout -q --quiet"
+		[detach]="-h --help --timeout -q --quiet"
 		[stack]="-h --help --json --native -t --threads --thread --timeout"
+		[status]="-h --help --json --timeout"
+		[doctor]="-h --help --json --timeout"
 		[help]="-h --help"
 	)
 	local -A arguments=(
-		[run]=" -o=FILE --output=FILE -e=LIST --event=LIST -F=HZ --frequency=HZ -i=TIME --interval=TIME -d=SECONDS --duration=SECONDS --depth=N --engine=ENGINE --source=SOURCE --native=WHICH "
-		[report]=" -e=EVENT --event=EVENT -n=N --top=N --min=PERCENT --thread=THREADS --state=STATE --native=WHICH --include=PATTERNS --exclude=PATTERNS -o=FILE --output=FILE "
+		[run]=" -o=FILE --output=FILE -e=LIST --event=LIST -F=HZ --frequency=HZ -i=TIME --interval=TIME --wait=TIME -d=SECONDS --duration=SECONDS --depth=DEPTH --include=PATTERNS --exclude=PATTERNS --frames=N --engine=ENGINE --source=SOURCE --native=WHICH --profiler-clsid=GUID --profiler-path=FILE --profiler-env=NAME=VALUE "
+		[record]=" -o=FILE --output=FILE -e=LIST --event=LIST -F=HZ --frequency=HZ -i=TIME --interval=TIME --wait=TIME -d=SECONDS --duration=SECONDS --include=PATTERNS --exclude=PATTERNS --frames=N --engine=ENGINE --source=SOURCE --native=WHICH --timeout=SECONDS "
+		[report]=" -e=EVENT --event=EVENT -n=N --top=N -m=PATTERNS --method=PATTERNS --min=PERCENT --thread=THREADS --request=PATTERNS --state=STATE --native=WHICH --include=PATTERNS --exclude=PATTERNS -o=FILE --output=FILE "
+		[export]=" -o=OUT --output=OUT -f=FORMAT --format=FORMAT -e=EVENT --event=EVENT --thread=THREADS --request=PATTERNS "
+		[log]=" -o=FILE --output=FILE --thread=THREADS --include=PATTERNS --exclude=PATTERNS "
+		[timeline]=" -o=FILE --output=FILE -d=SECONDS --duration=SECONDS "
+		[attach]=" --timeout=SECONDS --profiler-clsid=GUID --profiler-path=FILE --client-data=TEXT --port=FILE "
+		[start]=" -o=FILE --output=FILE -e=LIST --event=LIST -F=HZ --frequency=HZ -i=TIME --interval=TIME --wait=TIME --frames=N --engine=ENGINE --source=SOURCE --timeout=SECONDS "
+		[dump]=" -o=FILE --output=FILE --include=PATTERNS --exclude=PATTERNS --native=WHICH --timeout=SECONDS "
+		[stop]=" -o=FILE --output=FILE --include=PATTERNS --exclude=PATTERNS --native=WHICH --timeout=SECONDS "
+		[detach]=" --timeout=SECONDS "
 		[stack]=" --native=WHICH --thread=THREADS --timeout=SECONDS "
+		[status]=" --timeout=SECONDS "
+		[doctor]=" --timeout=SECONDS "
 		[help]=" "
 	)
 	# end bash

@@ -4,6 +4,7 @@
  *
  * Prints parts of the documents from format/options.def; tools/update-docs puts them in place.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,6 +167,14 @@ static void bash(void)
 	puts("\t)");
 }
 
+/* What dnprof doctor looks at. */
+static void man_capabilities(void)
+{
+#define DNP_CAPABILITY(name, title, whose, needed)                                                 \
+	printf(".TP\n.B %s\n%s%s.\n", #name, title, needed ? " (nothing goes without)" : "");
+#include "launch/capabilities.def"
+}
+
 static int print(const char *what, const struct command *c)
 {
 	if (!strcmp(what, "man") && c)
@@ -176,6 +185,8 @@ static int print(const char *what, const struct command *c)
 		man_examples(c);
 	else if (!strcmp(what, "commands"))
 		man_commands();
+	else if (!strcmp(what, "capabilities"))
+		man_capabilities();
 	else if (!strcmp(what, "bash"))
 		bash();
 	else

@@ -2,27 +2,50 @@
 #include "agent/agent.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/methods.h"
+#include "agent/beside.h"
+#include "agent/callbacks.h"
+#include "agent/control.h"
+#include "agent/engines.h"
+#include "agent/environment.h"
+#include "agent/events.h"
+#include "agent/forget.h"
+#include "agent/recording.h"
+#include "agent/requests.h"
+#include "base/clean.h"
 #include "clr/hresult.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/forks.h"
+#include "os/leave.h"
+#include "os/mem.h"
 #include "os/process.h"
-#include "os/thread.h"
-#include "unwind/managed.h"
-#include "unwind/target.h"
+#include "format/agent_options.h"
 
-struct dnp_agent dnp_agent = {.fd = -1};
+/*
+ * The time that the runtime waits for its threads to leave our callbacks. Less is made more, but
+ * a runtime that oversleeps twice of it looks again only seconds later.
+ */
+#define DETACH_MS 300u
+
+/* So long one beside the profiler waits for word that it is attached, which may never come. */
+#define SETTLE_NS UINT64_C(50000000)
+
+struct dnp_agent dnp_agent;
+
+static struct dnp_agent_options given; /* what we were loaded with */
+static _Atomic int complete;           /* the runtime said so, ProfilerAttachComplete */
+static bool untold;                    /* the runtime does not tell us anything, the recorder's */
+static _Atomic enum dnp_presence presence;
 
 static void say(const struct dnp_err *err)
 {
-	if (dnp_agent.options.verbose)
+	if (dnp_agent.verbose)
 		fprintf(stderr, "dnprof: %s\n", err->text);
 	if (!dnp_agent.slot)
 		return;
@@ -33,22 +56,18 @@ static void say(const struct dnp_err *err)
 
 static void map_session(const char *path)
 {
-	struct dnp_session *session;
-	auto_close int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	struct dnp_session *session = dnp_mem_share(path, DNP_SESSION_BYTES);
 
-	if (fd < 0)
-		return;
-	session = mmap(NULL, DNP_SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (session == MAP_FAILED)
+	if (!session)
 		return;
 	if (session->magic != DNP_SESSION_MAGIC || session->version != DNP_SESSION_VERSION) {
-		munmap(session, DNP_SESSION_BYTES);
+		dnp_mem_unshare(session, DNP_SESSION_BYTES);
 		return;
 	}
 	dnp_agent.session = session;
-	dnp_agent.slot = dnp_session_slot_take(session, getpid());
+	dnp_agent.slot = dnp_session_slot_take(session, dnp_process_id());
 	if (dnp_agent.slot) {
-		dnp_agent.slot->start_ticks = dnp_process_start_ticks(getpid());
+		dnp_agent.slot->start_ticks = dnp_process_start_ticks(dnp_process_id());
 		dnp_session_slot_set(dnp_agent.slot, DNP_SLOT_LOADED);
 	}
 }
@@ -56,73 +75,41 @@ static void map_session(const char *path)
 /* The descriptor that the launcher left us, if it is that. */
 static int inherited_file(const struct dnp_agent_options *options)
 {
-	struct stat st; /* read by system call: libc's fstat is newer than the oldest libc */
+	int failed = options->pid == dnp_process_id()
+		? dnp_file_inherited(options->fd, options->dev, options->ino)
+		: -ENOENT;
 
-	if (options->pid != getpid() || syscall(SYS_fstat, options->fd, &st) ||
-		(uint64_t)st.st_dev != options->dev || (uint64_t)st.st_ino != options->ino)
-		return -ENOENT;
-	if (fcntl(options->fd, F_SETFD, FD_CLOEXEC))
-		return -errno;
-	return options->fd;
+	return failed ? failed : options->fd;
 }
 
 static int own_file(const struct dnp_agent_options *options)
 {
 	char path[PATH_MAX + 64];
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/%d-%llu.dnp", options->dir, (int)getpid(),
-		(unsigned long long)dnp_process_start_ticks(getpid()));
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	return fd < 0 ? -errno : fd;
+	snprintf(path, sizeof(path), "%s/%d-%llu.dnp", options->dir, dnp_process_id(),
+		(unsigned long long)dnp_process_start_ticks(dnp_process_id()));
+	return dnp_file_create_new(path);
 }
 
-/*
- * Without --children no child of this process is to be profiled: what the launcher set goes away
- * before any code can hand it on. The runtime made a copy of the environment before it loaded us,
- * which is what managed code sees; the C library's is what native code sees.
- */
-static void clean_environment(void)
+/* 1: this process is to be recorded, to *fd. 0: it is not meant. Negative: it cannot be. */
+static int open_recording(const char *text, int *fd, struct dnp_err *err)
 {
-	static const char *const names[] = {
-		DNP_OPTIONS_ENV,
-		"CORECLR_ENABLE_PROFILING",
-		"CORECLR_PROFILER",
-		"CORECLR_PROFILER_PATH",
-		"CORECLR_PROFILER_PATH_64",
-	};
-
-	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++) {
-		WCHAR wide[40] = {0};
-
-		for (size_t k = 0; names[i][k]; k++)
-			wide[k] = (WCHAR)names[i][k];
-		unsetenv(names[i]);
-		if (dnp_info_has(&dnp_agent.info, SetEnvironmentVariable))
-			dnp_com(dnp_agent.info.com, SetEnvironmentVariable, wide, NULL);
-	}
-}
-
-/* 1: this process is to be recorded. 0: it is not meant. Negative: it cannot be. */
-static int open_recording(struct dnp_err *err)
-{
-	struct dnp_agent_options *options = &dnp_agent.options;
-	const char *text = getenv(DNP_OPTIONS_ENV);
 	int failed;
 
 	if (!text)
 		return 0;
-	failed = dnp_agent_options_parse(options, text, err);
+	failed = dnp_agent_options_parse(&given, text, err);
+	dnp_agent.verbose = given.verbose;
 	if (failed)
 		return failed;
-	dnp_agent.fd = options->dir[0] ? own_file(options) : inherited_file(options);
-	if (dnp_agent.fd == -ENOENT)
+	*fd = given.dir[0] ? own_file(&given) : inherited_file(&given);
+	if (*fd == -ENOENT)
 		return 0;
-	if (options->session[0])
-		map_session(options->session);
-	if (dnp_agent.fd < 0)
-		return dnp_err(err, dnp_agent.fd, "the recording in '%s' cannot be made: %s",
-			options->dir, strerror(-dnp_agent.fd));
+	if (given.session[0])
+		map_session(given.session);
+	if (*fd < 0)
+		return dnp_err(err, *fd, "the recording in '%s' cannot be made: %s", given.dir,
+			strerror(-*fd));
 	return 1;
 }
 
@@ -147,98 +134,19 @@ static void read_runtime_version(void)
 			build);
 }
 
-static HRESULT set_events(struct dnp_err *err)
+/*
+ * In a child that the program has forked there is nothing to be recorded, and no recorder: who
+ * would wait for it, or for a lock that it had, would wait for ever.
+ */
+static void be_forked(void)
 {
-	uint32_t low = COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS |
-		COR_PRF_MONITOR_JIT_COMPILATION;
-	uint32_t high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS | COR_PRF_HIGH_BASIC_GC;
-	HRESULT hr;
-
-	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
-		low |= dnp_agent.engines[i]->events_low;
-	hr = dnp_com(dnp_agent.info.com, SetEventMask2, low, high);
-
-	if (FAILED(hr))
-		dnp_err(err, -EINVAL,
-			"the runtime refuses the events that dnprof needs: %s (0x%08x)",
-			dnp_hresult_name(hr), (unsigned)hr);
-	return hr;
+	atomic_store(&presence, DNP_AWAY);
+	dnp_callbacks_forked();
+	dnp_engines_forked();
 }
 
-struct dnp_thread *dnp_agent_thread(int tid, int before)
-{
-	int is_new;
-	struct dnp_thread *thread = dnp_thread_begin(tid, &is_new);
-
-	if (thread && is_new) {
-		if (before)
-			atomic_fetch_or(&thread->flags, DNP_THREAD_LATE);
-		for (unsigned i = 0; i < dnp_agent.n_engines; i++)
-			if (dnp_agent.engines[i]->thread_begin)
-				dnp_agent.engines[i]->thread_begin(thread);
-	}
-	return thread;
-}
-
-void dnp_agent_managed_begin(ThreadID id, struct dnp_thread *thread)
-{
-	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
-		if (dnp_agent.engines[i]->managed_begin)
-			dnp_agent.engines[i]->managed_begin(id, thread);
-}
-
-void dnp_agent_managed_end(ThreadID id, int tid)
-{
-	for (unsigned i = 0; i < dnp_agent.n_engines; i++)
-		if (dnp_agent.engines[i]->managed_end)
-			dnp_agent.engines[i]->managed_end(id, tid);
-	dnp_target_wait(tid); /* the recorder walks, too */
-}
-
-/* Which engines the options ask for. */
-static int choose_engines(struct dnp_err *err)
-{
-	const struct dnp_agent_options *options = &dnp_agent.options;
-	struct dnp_str rest = dnp_str(options->event), event;
-
-	while (dnp_str_cut(&rest, ',', &event)) {
-		const struct dnp_engine *engine = dnp_engine_find(event, options->engine);
-
-		if (!engine || dnp_agent.n_engines == DNP_EVENTS_MAX)
-			return dnp_err(err, -EINVAL, "'%.*s' cannot be recorded in this way",
-				(int)event.n, event.p);
-		dnp_agent.engines[dnp_agent.n_engines++] = engine;
-	}
-	return 0;
-}
-
-/* The first `n`: they have threads of their own, perhaps, and this library may be unloaded. */
-static void stop_engines(unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		dnp_agent.engines[i]->stop();
-}
-
-static int start_engines(struct dnp_err *err)
-{
-	static const struct dnp_engine_setting setting = {
-		.options = &dnp_agent.options,
-		.info = &dnp_agent.info,
-		.is_ours = dnp_thread_is_own,
-	};
-
-	for (unsigned i = 0; i < dnp_agent.n_engines; i++) {
-		int failed = dnp_agent.engines[i]->start(&setting, i, err);
-
-		if (failed) {
-			stop_engines(i);
-			return failed;
-		}
-	}
-	return 0;
-}
-
-static HRESULT start(IUnknown *unknown, struct dnp_err *err)
+/* What the runtime offers. */
+static HRESULT open_info(IUnknown *unknown, struct dnp_err *err)
 {
 	HRESULT hr = dnp_info_open(&dnp_agent.info, unknown);
 
@@ -254,48 +162,225 @@ static HRESULT start(IUnknown *unknown, struct dnp_err *err)
 			dnp_agent.info.version);
 		return E_NOTIMPL;
 	}
-	if (!dnp_agent.options.dir[0])
-		clean_environment();
 	read_runtime_version();
-	if (choose_engines(err))
-		return E_INVALIDARG;
-	dnp_threads_init(dnp_agent.options.depth);
-	if (!dnp_walk_codemap()) {
-		dnp_err(err, -ENOMEM, "no memory for the map of managed code");
-		return E_OUTOFMEMORY;
-	}
-	hr = set_events(err);
+	return S_OK;
+}
+
+/* A program without its socket is recorded as well: only nobody can ask it anything. */
+static void open_recorder(void)
+{
+	int failed = dnp_recorder_open();
+
+	if (failed && dnp_agent.verbose)
+		fprintf(stderr,
+			"dnprof: no control socket: %s; 'dnprof stack' will not find this "
+			"process\n",
+			strerror(-failed));
+}
+
+static int record_and_go(const struct dnp_recording_order *order, struct dnp_err *err)
+{
+	int failed = dnp_recording_start(order, err);
+
+	if (failed)
+		return failed;
+	dnp_recorder_go();
+	failed = dnp_recorder_start(err);
+	if (failed)
+		dnp_recording_end(DNP_END_STOP, &(struct dnp_err){0});
+	return failed;
+}
+
+static HRESULT start(IUnknown *unknown, int fd, struct dnp_err *err)
+{
+	struct dnp_recording_order order = {.options = &given, .fd = fd, .at_startup = true};
+	HRESULT hr = open_info(unknown, err);
+
 	if (FAILED(hr))
 		return hr;
-	if (start_engines(err))
-		return E_FAIL;
-	if (dnp_recorder_start(err)) {
-		stop_engines(dnp_agent.n_engines);
+	/* Without --children no child of this process is to be profiled. */
+	if (!given.dir[0] || given.alone)
+		dnp_environment_clean();
+	dnp_forks_watch(be_forked); /* where that fails, forked children take their chance */
+	open_recorder();
+	atomic_store(&presence, DNP_HERE);
+	if (record_and_go(&order, err)) {
+		atomic_store(&presence, DNP_AWAY);
 		return E_FAIL;
 	}
 	return S_OK;
 }
 
-HRESULT dnp_agent_start(IUnknown *unknown, int *recording)
+/* Options that came over a diagnostic port; NULL: none did. */
+static const char *told_options(IUnknown *unknown)
 {
+	static char text[DNP_OPTIONS_MAX + 1];
+	struct dnp_err err;
+	bool told = SUCCEEDED(open_info(unknown, &err)) && dnp_environment_told(text, sizeof(text));
+
+	dnp_info_close(&dnp_agent.info);
+	return told ? text : NULL;
+}
+
+/* Nothing is recorded yet: as if attached, only that the runtime will not say when it is. */
+static HRESULT wait_idle(IUnknown *unknown)
+{
+	HRESULT hr = dnp_agent_attach(unknown, false, dnp_str(""));
+
+	if (SUCCEEDED(hr))
+		dnp_recorder_go();
+	return hr;
+}
+
+HRESULT dnp_agent_load(IUnknown *unknown, bool notification)
+{
+	const char *text = getenv(DNP_OPTIONS_ENV);
 	struct dnp_err err = {0};
-	int meant = open_recording(&err);
+	int fd = -1, meant;
 	HRESULT hr = E_FAIL;
 
-	*recording = 0;
+	if (!text)
+		text = told_options(unknown);
+	if (text && !strcmp(text, DNP_OPTIONS_IDLE))
+		return wait_idle(unknown);
+	meant = open_recording(text, &fd, &err);
 	if (meant == 0)
 		return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+	dnp_agent.notification = notification;
 	if (meant > 0)
-		hr = start(unknown, &err);
-	if (FAILED(hr)) {
+		hr = start(unknown, fd, &err);
+	if (FAILED(hr))
 		say(&err);
-		return hr;
+	return hr;
+}
+
+/* ---- Attached */
+
+static int first_fd = -1; /* owned: of the recording that the client data asked for, -1: none */
+
+/* What the client data asks for. */
+static HRESULT open_given(struct dnp_str data)
+{
+	struct dnp_err err = {0};
+	int failed = dnp_agent_options_parse_client(&given, data, &err);
+
+	dnp_agent.verbose = given.verbose;
+	if (failed) {
+		say(&err);
+		return E_INVALIDARG;
 	}
-	*recording = 1;
+	if (!given.dir[0])
+		return S_OK;
+	first_fd = own_file(&given);
+	return first_fd < 0 ? DNPROF_E_NO_FILE : S_OK;
+}
+
+static HRESULT attach(IUnknown *unknown, struct dnp_str data)
+{
+	struct dnp_err err = {0};
+	HRESULT hr = open_given(data);
+
+	if (SUCCEEDED(hr))
+		hr = open_info(unknown, &err);
+	if (FAILED(hr))
+		return hr;
+	if (dnp_recorder_open())
+		return DNPROF_E_NO_SOCKET;
+	dnp_forks_watch(be_forked);
+	if (dnp_recorder_start(&err)) {
+		dnp_control_close();
+		return DNPROF_E_NO_THREAD;
+	}
 	return S_OK;
 }
 
-void dnp_agent_stop(enum dnp_end_reason reason)
+enum dnp_presence dnp_agent_presence(void)
 {
-	dnp_recorder_stop(reason);
+	return atomic_load(&presence);
+}
+
+HRESULT dnp_agent_attach(IUnknown *unknown, bool notification, struct dnp_str data)
+{
+	enum dnp_presence before = DNP_AWAY;
+	HRESULT hr;
+
+	if (!atomic_compare_exchange_strong(&presence, &before, DNP_HERE))
+		return DNPROF_E_ALREADY_HERE;
+	untold = false;
+	atomic_store(&complete, 0); /* of another life, in a library that had to stay */
+	dnp_agent.attached = true;
+	dnp_agent.notification = notification;
+	hr = attach(unknown, data);
+	/* See dnp_agent_is_lost. */
+	if (SUCCEEDED(hr) && notification)
+		dnp_recorder_go();
+	if (FAILED(hr)) {
+		if (first_fd >= 0)
+			close(first_fd);
+		dnp_agent_forget();
+		atomic_store(&presence, DNP_AWAY);
+	}
+	return hr;
+}
+
+void dnp_agent_attached(void)
+{
+	atomic_store(&complete, 1);
+	dnp_recorder_go();
+}
+
+bool dnp_agent_is_lost(void)
+{
+	return untold || (dnp_agent.attached && !atomic_load(&complete));
+}
+
+bool dnp_agent_look_lost(void)
+{
+	untold = dnp_agent.notification && !dnp_beside_is_known();
+	return dnp_agent_is_lost();
+}
+
+void dnp_agent_begin(void)
+{
+	struct dnp_recording_order order = {.options = &given, .fd = first_fd};
+	struct dnp_err err = {0};
+
+	dnp_requests_begin(dnp_agent.attached ? given.leave_ms : 0);
+	if (first_fd < 0)
+		return;
+	first_fd = -1;
+	if (dnp_agent_is_lost())
+		dnp_sleep_until_ns(dnp_now_ns() + SETTLE_NS);
+	if (dnp_recording_start(&order, &err))
+		say(&err);
+}
+
+/* ---- The end */
+
+HRESULT dnp_agent_detach(void)
+{
+	HRESULT hr = dnp_agent_look_lost() ? DNPROF_E_LOST : dnp_events_lasting();
+
+	/* Begins to look for who is in the handler, so that the runtime's wait counts. */
+	dnp_signal_left(0);
+	if (SUCCEEDED(hr))
+		hr = dnp_com(dnp_agent.info.com, RequestProfilerDetach, DETACH_MS);
+	if (SUCCEEDED(hr))
+		atomic_store(&presence, DNP_LEAVING);
+	return hr;
+}
+
+/* Another attach may have the runtime ask for our class all the while. */
+void dnp_agent_detached(void)
+{
+	if (atomic_load(&presence) != DNP_AWAY)
+		dnp_recorder_stop(DNP_END_STOP);
+	dnp_agent_forget();
+	atomic_store(&presence, DNP_AWAY);
+}
+
+void dnp_agent_shut_down(void)
+{
+	if (atomic_exchange(&presence, DNP_AWAY) != DNP_AWAY)
+		dnp_recorder_stop(DNP_END_EXIT);
 }

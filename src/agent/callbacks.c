@@ -3,74 +3,166 @@
  * The runtime's notifications. Each is on the thread that it is about, where not said otherwise;
  * what they do is short and takes no lock that is held across a call into the CLR.
  */
+#include "agent/callbacks.h"
+
+#include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "agent/agent.h"
+#include "agent/beside.h"
+#include "agent/engines.h"
+#include "agent/knowledge.h"
 #include "agent/methods.h"
+#include "agent/pipe.h"
 #include "agent/thread_names.h"
+#include "capture/suspension.h"
 #include "clr/hresult.h"
 #include "format/rec.h"
 #include "os/clock.h"
+#include "os/gate.h"
 #include "os/thread.h"
-#include "unwind/target.h"
+#include "unwind/turn.h"
 #include "unwind/code.h"
 
-static _Atomic int recording;
+static struct dnp_gate gate; /* by enum dnp_callbacks */
+static _Atomic bool forked;  /* this is a child that the program has forked */
+
+static bool enter(unsigned what)
+{
+	return dnp_gate_enter(&gate, what);
+}
+
+static void leave(void)
+{
+	dnp_gate_leave(&gate);
+}
+
+void dnp_callbacks_allow(unsigned what)
+{
+	dnp_gate_open(&gate, what);
+}
+
+void dnp_callbacks_forked(void)
+{
+	atomic_store(&forked, true);
+	dnp_gate_clear(&gate);
+}
+
+/* Ends of threads and of code wait for walks: those of the parent's threads go on nowhere. */
+static void wait_for_walk(int tid)
+{
+	if (!atomic_load(&forked))
+		dnp_target_wait(tid);
+}
+
+static bool is_notify(const ICorProfilerCallback *self)
+{
+	return self == dnp_agent_callback_notify();
+}
+
+/* Before anything else; our class says what it is to be. */
+static HRESULT DNP_COM on_load(ICorProfilerCallback *self, BOOL *notification_only)
+{
+	*notification_only = is_notify(self);
+	return S_OK;
+}
 
 static HRESULT DNP_COM on_initialize(ICorProfilerCallback *self, IUnknown *info)
 {
-	int started;
-	HRESULT hr = dnp_agent_start(info, &started);
+	return dnp_agent_load(info, is_notify(self));
+}
 
+static HRESULT DNP_COM on_initialize_for_attach(
+	ICorProfilerCallback *self, IUnknown *info, void *data, uint32_t bytes)
+{
+	return dnp_agent_attach(info, is_notify(self), (struct dnp_str){data, bytes});
+}
+
+static HRESULT DNP_COM on_attached(ICorProfilerCallback *self)
+{
 	(void)self;
-	atomic_store(&recording, started);
-	return hr;
+	dnp_agent_attached();
+	return S_OK;
+}
+
+/* The last that is called: when it returns this library is unloaded. */
+static HRESULT DNP_COM on_detached(ICorProfilerCallback *self)
+{
+	(void)self;
+	dnp_agent_detached();
+	return S_OK;
 }
 
 static HRESULT DNP_COM on_shutdown(ICorProfilerCallback *self)
 {
 	(void)self;
-	if (atomic_exchange(&recording, 0))
-		dnp_agent_stop(DNP_END_EXIT);
+	dnp_agent_shut_down();
 	return S_OK;
+}
+
+static void thread_assigned(ThreadID managed, int os_thread)
+{
+	struct dnp_thread *thread;
+	uintptr_t low, high;
+
+	/* One of ours that runs managed code for a moment, see pipe.c. */
+	thread = dnp_thread_is_own(os_thread) ? NULL : dnp_engines_thread(os_thread, 0);
+	if (!thread)
+		return;
+	atomic_fetch_or(&thread->flags, DNP_THREAD_MANAGED);
+	thread->end_ns = 0;
+	dnp_thread_names_started(managed, thread);
+	if (os_thread == dnp_thread_id() && !dnp_thread_stack(&low, &high))
+		dnp_thread_set_stack(thread, low, high);
+	dnp_engines_managed_begin(managed, thread);
 }
 
 /* On the thread itself: the best place to learn its stack. */
 static HRESULT DNP_COM on_thread_assigned(
 	ICorProfilerCallback *self, ThreadID managed, uint32_t os_thread)
 {
-	struct dnp_thread *thread;
-	uintptr_t low, high;
-
 	(void)self;
-	if (!atomic_load_explicit(&recording, memory_order_relaxed))
-		return S_OK;
-	thread = dnp_agent_thread((int)os_thread, 0);
-	if (!thread)
-		return S_OK;
-	atomic_fetch_or(&thread->flags, DNP_THREAD_MANAGED);
-	thread->end_ns = 0;
-	dnp_thread_names_started(managed, thread);
-	if ((int)os_thread == dnp_thread_id() && !dnp_thread_stack(&low, &high))
-		dnp_thread_set_stack(thread, low, high);
-	dnp_agent_managed_begin(managed, thread);
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		thread_assigned(managed, (int)os_thread);
+		leave();
+	}
 	return S_OK;
 }
 
-/* The thread lives on for a while, perhaps for long: native code may have lent it. */
-static HRESULT DNP_COM on_thread_destroyed(ICorProfilerCallback *self, ThreadID managed)
+/* It may live on for a while, perhaps for long: native code may have lent it. */
+static void own_thread_ends(int tid)
 {
-	struct dnp_thread *thread;
+	struct dnp_thread *thread = dnp_thread_find(tid);
 
-	(void)self;
-	dnp_agent_managed_end(managed, dnp_thread_id());
-	if (!atomic_load_explicit(&recording, memory_order_relaxed))
-		return S_OK;
-	thread = dnp_thread_find(dnp_thread_id());
 	if (thread) {
 		thread->end_cpu_ns = dnp_thread_cpu_ns(0);
 		thread->end_ns = dnp_now_ns();
 	}
+}
+
+/*
+ * One that native code has made and that called managed code tells of no end: the finalizer's does,
+ * some time after it has gone.
+ */
+static void thread_destroyed(ThreadID managed)
+{
+	int tid = dnp_agent_tid(managed);
+
+	dnp_knowledge_thread_ends(managed);
+	dnp_engines_managed_end(managed, tid);
+	if (tid == dnp_thread_id())
+		own_thread_ends(tid);
+}
+
+static HRESULT DNP_COM on_thread_destroyed(ICorProfilerCallback *self, ThreadID managed)
+{
+	(void)self;
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		thread_destroyed(managed);
+		leave();
+	}
+	wait_for_walk(dnp_thread_id()); /* the recorder walks, too */
 	return S_OK;
 }
 
@@ -78,9 +170,19 @@ static HRESULT DNP_COM on_thread_named(
 	ICorProfilerCallback *self, ThreadID managed, uint32_t length, WCHAR *name)
 {
 	(void)self;
-	if (name && atomic_load_explicit(&recording, memory_order_relaxed))
+	if (name && enter(DNP_CALLBACKS_THREADS)) {
 		dnp_thread_names_set(managed, name, length);
+		leave();
+	}
 	return S_OK;
+}
+
+static void compiled(FunctionID function, HRESULT status, bool dynamic)
+{
+	if (SUCCEEDED(status) && enter(DNP_CALLBACKS_CODE)) {
+		dnp_methods_compiled(function, dynamic);
+		leave();
+	}
 }
 
 static HRESULT DNP_COM on_compiled(
@@ -88,8 +190,16 @@ static HRESULT DNP_COM on_compiled(
 {
 	(void)self;
 	(void)safe_to_block;
-	if (SUCCEEDED(status) && atomic_load_explicit(&recording, memory_order_relaxed))
-		dnp_methods_compiled(function, false);
+	compiled(function, status, false);
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_inlining(
+	ICorProfilerCallback *self, FunctionID caller, FunctionID callee, BOOL *should)
+{
+	(void)self;
+	(void)caller;
+	*should = dnp_engines_may_inline(callee);
 	return S_OK;
 }
 
@@ -98,75 +208,367 @@ static HRESULT DNP_COM on_dynamic_compiled(
 {
 	(void)self;
 	(void)safe_to_block;
-	if (SUCCEEDED(status) && atomic_load_explicit(&recording, memory_order_relaxed))
-		dnp_methods_compiled(function, true);
+	compiled(function, status, true);
 	return S_OK;
 }
 
 static HRESULT DNP_COM on_dynamic_unloaded(ICorProfilerCallback *self, FunctionID function)
 {
 	(void)self;
-	dnp_methods_dynamic_unloaded(function);
+	if (enter(DNP_CALLBACKS_CODE)) {
+		dnp_methods_dynamic_unloaded(function);
+		leave();
+	}
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_module_loading(ICorProfilerCallback *self, ModuleID module)
+{
+	(void)self;
+	if (enter(DNP_CALLBACKS_CODE)) {
+		dnp_engines_loading(module);
+		leave();
+	}
+	return S_OK;
+}
+
+static void loaded(enum dnp_loaded what, uintptr_t id, HRESULT status)
+{
+	if (SUCCEEDED(status) && enter(DNP_CALLBACKS_THREADS)) {
+		dnp_engines_loaded(what, id);
+		leave();
+	}
+}
+
+static HRESULT DNP_COM on_assembly_loaded(
+	ICorProfilerCallback *self, AssemblyID assembly, HRESULT status)
+{
+	(void)self;
+	loaded(DNP_LOADED_ASSEMBLY, assembly, status);
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_class_loaded(ICorProfilerCallback *self, ClassID class_id, HRESULT status)
+{
+	(void)self;
+	loaded(DNP_LOADED_CLASS, class_id, status);
 	return S_OK;
 }
 
 static HRESULT DNP_COM on_module_loaded(ICorProfilerCallback *self, ModuleID module, HRESULT status)
 {
 	(void)self;
-	if (SUCCEEDED(status) && atomic_load_explicit(&recording, memory_order_relaxed))
+	if (SUCCEEDED(status) && enter(DNP_CALLBACKS_CODE)) {
 		dnp_code_module_loaded(&dnp_agent.info, module);
+		dnp_knowledge_loaded(module);
+		leave();
+	}
+	loaded(DNP_LOADED_MODULE, module, status);
 	return S_OK;
 }
 
 static HRESULT DNP_COM on_module_unloading(ICorProfilerCallback *self, ModuleID module)
 {
 	(void)self;
-	dnp_methods_module_unloading(module);
-	dnp_target_wait(0); /* it may be reading the module's tables where they are */
+	dnp_engines_unloading();
+	if (enter(DNP_CALLBACKS_CODE)) {
+		dnp_knowledge_unloading(module);
+		dnp_methods_module_unloading(module);
+		leave();
+	}
+	wait_for_walk(0); /* it may be reading the module's tables where they are */
 	return S_OK;
+}
+
+static HRESULT DNP_COM on_module_unloaded(
+	ICorProfilerCallback *self, ModuleID module, HRESULT status)
+{
+	(void)self;
+	(void)module;
+	(void)status;
+	if (enter(DNP_CALLBACKS_CODE)) {
+		dnp_knowledge_unloaded();
+		leave();
+	}
+	return S_OK;
+}
+
+static void mark_collecting(bool now)
+{
+	struct dnp_thread *thread = dnp_thread_find(dnp_thread_id());
+
+	if (thread)
+		atomic_store(&thread->collecting, now);
+}
+
+/* Large and pinned objects stand behind the oldest one, with which they are collected. */
+static unsigned oldest_of(int n_generations, const BOOL *generations)
+{
+	unsigned oldest = 0;
+
+	for (int i = 0; i < n_generations; i++)
+		if (generations[i])
+			oldest = (unsigned)i;
+	return oldest < 2 ? oldest : 2;
 }
 
 /* These two come on the thread that does the collection. */
 static HRESULT DNP_COM on_gc_started(
 	ICorProfilerCallback *self, int n_generations, BOOL *generations, COR_PRF_GC_REASON reason)
 {
-	struct dnp_thread *thread = dnp_thread_find(dnp_thread_id());
-
 	(void)self;
-	(void)n_generations;
-	(void)generations;
 	(void)reason;
-	if (thread)
-		atomic_store(&thread->collecting, 1);
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		mark_collecting(true);
+		dnp_engines_collecting(oldest_of(n_generations, generations));
+		leave();
+	}
 	return S_OK;
 }
 
 static HRESULT DNP_COM on_gc_finished(ICorProfilerCallback *self)
 {
-	struct dnp_thread *thread = dnp_thread_find(dnp_thread_id());
-
 	(void)self;
-	if (thread)
-		atomic_store(&thread->collecting, 0);
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		mark_collecting(false);
+		dnp_engines_collected();
+		leave();
+	}
 	return S_OK;
 }
 
+static HRESULT DNP_COM on_suspending(ICorProfilerCallback *self, COR_PRF_SUSPEND_REASON reason)
+{
+	(void)self;
+	dnp_beside_told();
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		dnp_engines_suspending(reason);
+		leave();
+	}
+	dnp_suspension_begin(
+		reason == COR_PRF_SUSPEND_FOR_GC || reason == COR_PRF_SUSPEND_FOR_GC_PREP,
+		dnp_thread_id());
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_suspended(ICorProfilerCallback *self)
+{
+	(void)self;
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		dnp_engines_suspended();
+		leave();
+	}
+	return S_OK;
+}
+
+/* Threads are about to go on, or were not stopped after all. */
+static HRESULT DNP_COM on_resuming(ICorProfilerCallback *self)
+{
+	(void)self;
+	dnp_suspension_end();
+	return S_OK;
+}
+
+static void held(ThreadID managed, bool now)
+{
+	struct dnp_thread *thread;
+
+	if (!enter(DNP_CALLBACKS_THREADS))
+		return;
+	thread = dnp_thread_find(dnp_thread_id());
+	if (thread)
+		atomic_store(&thread->held, now);
+	if (now)
+		dnp_engines_safepoint(managed);
+	leave();
+}
+
+/* These two are around the sleep in which a thread waits for the end of a suspension. */
+static HRESULT DNP_COM on_thread_suspended(ICorProfilerCallback *self, ThreadID managed)
+{
+	(void)self;
+	held(managed, true);
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_thread_resumed(ICorProfilerCallback *self, ThreadID managed)
+{
+	(void)self;
+	held(managed, false);
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_delivered(ICorProfilerCallback *self, EVENTPIPE_PROVIDER provider,
+	uint32_t id, uint32_t version, uint32_t metadata_bytes, const uint8_t *metadata,
+	uint32_t bytes, const uint8_t *data, const struct dnp_guid *activity,
+	const struct dnp_guid *related, ThreadID thread, uint32_t n_frames, uintptr_t *frames)
+{
+	(void)self;
+	(void)metadata_bytes;
+	(void)metadata;
+	(void)activity;
+	(void)related;
+	(void)thread;
+	(void)n_frames;
+	(void)frames;
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		dnp_pipe_delivered(provider, id, version, data, bytes);
+		leave();
+	}
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_allocated(ICorProfilerCallback *self, ObjectID object, ClassID class_id)
+{
+	(void)self;
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		dnp_engines_allocated(object, class_id);
+		leave();
+	}
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_thrown(ICorProfilerCallback *self, ObjectID object)
+{
+	(void)self;
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		dnp_engines_thrown(object);
+		leave();
+	}
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_unwinding(ICorProfilerCallback *self, FunctionID function)
+{
+	(void)self;
+	dnp_engines_unwinding(function);
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_unwound(ICorProfilerCallback *self)
+{
+	(void)self;
+	dnp_engines_unwound();
+	return S_OK;
+}
+
+static void handling(enum dnp_handling what, FunctionID function, ObjectID object)
+{
+	if (enter(DNP_CALLBACKS_THREADS)) {
+		dnp_engines_handling(what, function, object);
+		leave();
+	}
+}
+
+static HRESULT DNP_COM on_catcher_found(ICorProfilerCallback *self, FunctionID function)
+{
+	(void)self;
+	(void)function;
+	handling(DNP_HANDLING_FOUND, 0, 0);
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_caught(
+	ICorProfilerCallback *self, FunctionID function, ObjectID exception)
+{
+	(void)self;
+	handling(DNP_HANDLING_CATCH, function, exception);
+	dnp_engines_caught();
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_filter(ICorProfilerCallback *self, FunctionID function)
+{
+	(void)self;
+	dnp_engines_filtering(function);
+	handling(DNP_HANDLING_FILTER, 0, 0);
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_filtered(ICorProfilerCallback *self)
+{
+	(void)self;
+	dnp_engines_filtering(0);
+	handling(DNP_HANDLING_ANSWER, 0, 0);
+	return S_OK;
+}
+
+/* What native code has left in errno is still to be read by who called it. */
+static void transition(FunctionID function, int to_native, COR_PRF_TRANSITION_REASON reason)
+{
+	int saved = errno;
+
+	dnp_engines_transition(function, to_native, reason == COR_PRF_TRANSITION_RETURN);
+	errno = saved;
+}
+
+static HRESULT DNP_COM on_to_native(
+	ICorProfilerCallback *self, FunctionID function, COR_PRF_TRANSITION_REASON reason)
+{
+	(void)self;
+	transition(function, 1, reason);
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_to_managed(
+	ICorProfilerCallback *self, FunctionID function, COR_PRF_TRANSITION_REASON reason)
+{
+	(void)self;
+	transition(function, 0, reason);
+	return S_OK;
+}
+
+static struct ICorProfilerCallbackVtbl table = {
+	.LoadAsNotificationOnly = on_load,
+	.Initialize = on_initialize,
+	.InitializeForAttach = on_initialize_for_attach,
+	.ProfilerAttachComplete = on_attached,
+	.ProfilerDetachSucceeded = on_detached,
+	.Shutdown = on_shutdown,
+	.ThreadAssignedToOSThread = on_thread_assigned,
+	.ThreadDestroyed = on_thread_destroyed,
+	.ThreadNameChanged = on_thread_named,
+	.JITCompilationFinished = on_compiled,
+	.JITInlining = on_inlining,
+	.DynamicMethodJITCompilationFinished = on_dynamic_compiled,
+	.DynamicMethodUnloaded = on_dynamic_unloaded,
+	.AssemblyLoadFinished = on_assembly_loaded,
+	.ClassLoadFinished = on_class_loaded,
+	.ModuleLoadStarted = on_module_loading,
+	.ModuleLoadFinished = on_module_loaded,
+	.ModuleUnloadStarted = on_module_unloading,
+	.ModuleUnloadFinished = on_module_unloaded,
+	.RuntimeSuspendStarted = on_suspending,
+	.EventPipeEventDelivered = on_delivered,
+	.RuntimeSuspendFinished = on_suspended,
+	.RuntimeSuspendAborted = on_resuming,
+	.RuntimeResumeStarted = on_resuming,
+	.RuntimeThreadSuspended = on_thread_suspended,
+	.RuntimeThreadResumed = on_thread_resumed,
+	.ObjectAllocated = on_allocated,
+	.ExceptionThrown = on_thrown,
+	.ExceptionUnwindFunctionEnter = on_unwinding,
+	.ExceptionUnwindFunctionLeave = on_unwound,
+	.ExceptionSearchCatcherFound = on_catcher_found,
+	.ExceptionCatcherEnter = on_caught,
+	.ExceptionSearchFilterEnter = on_filter,
+	.ExceptionSearchFilterLeave = on_filtered,
+	.ManagedToUnmanagedTransition = on_to_native,
+	.UnmanagedToManagedTransition = on_to_managed,
+	.GarbageCollectionStarted = on_gc_started,
+	.GarbageCollectionFinished = on_gc_finished,
+};
+
 ICorProfilerCallback *dnp_agent_callback(void)
 {
-	static struct ICorProfilerCallbackVtbl table = {
-		.Initialize = on_initialize,
-		.Shutdown = on_shutdown,
-		.ThreadAssignedToOSThread = on_thread_assigned,
-		.ThreadDestroyed = on_thread_destroyed,
-		.ThreadNameChanged = on_thread_named,
-		.JITCompilationFinished = on_compiled,
-		.DynamicMethodJITCompilationFinished = on_dynamic_compiled,
-		.DynamicMethodUnloaded = on_dynamic_unloaded,
-		.ModuleLoadFinished = on_module_loaded,
-		.ModuleUnloadStarted = on_module_unloading,
-		.GarbageCollectionStarted = on_gc_started,
-		.GarbageCollectionFinished = on_gc_finished,
-	};
+	static ICorProfilerCallback callback = {.vtbl = &table};
+
+	dnp_callback_complete(&table);
+	return &callback;
+}
+
+ICorProfilerCallback *dnp_agent_callback_notify(void)
+{
 	static ICorProfilerCallback callback = {.vtbl = &table};
 
 	dnp_callback_complete(&table);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,26 +12,28 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent/dump.h"
+#include "agent/requests.h"
 #include "base/clean.h"
 #include "format/control.h"
 #include "os/clock.h"
 #include "os/linux/fds.h"
+#include "os/passed.h"
 #include "os/process.h"
 #include "os/watch.h"
 
 #define CLIENTS 8
 #define ASK_NS  UINT64_C(2000000000) /* how long a client may be silent */
 #define FDS_MAX 8                    /* descriptors that one message can bring */
-#define MS_NS   UINT64_C(1000000)
 
 struct client {
-	int fd; /* owned, -1: none */
-	uint64_t until_ns;
+	int fd;            /* owned, -1: none */
+	pid_t pid;         /* at its other end, 0: in no process that we can see */
+	uint64_t until_ns; /* UINT64_MAX: it stays */
 };
 
 static struct {
 	int fd;        /* owned, -1: none */
+	pid_t pid;     /* of the process that made it */
 	int folder;    /* owned, -1: none; where the socket lies */
 	char name[64]; /* there */
 	struct client clients[CLIENTS];
@@ -132,6 +133,7 @@ int dnp_control_open(void)
 
 	for (unsigned i = 0; i < CLIENTS; i++)
 		control.clients[i].fd = -1;
+	control.pid = getpid();
 	control.folder = open(folder_path(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (control.folder < 0)
 		return -errno;
@@ -167,28 +169,38 @@ void dnp_control_close(void)
 	close_fds();
 }
 
-/* An answer that does not fit into the client's buffer at once is lost: it has only one to get. */
-static void answer(int fd, enum dnp_control_kind kind, uint32_t value, const char *text)
+/* A program that ends while we leave it does not tell us any more. */
+__attribute__((destructor)) static void remove_socket(void)
 {
-	uint8_t packet[DNP_CONTROL_MAX];
+	if (control.fd >= 0 && control.pid == getpid())
+		unlinkat(control.folder, control.name, 0);
+}
+
+/* An answer that does not fit into the client's buffer at once is lost: it takes none. */
+void dnp_control_answer(
+	int fd, enum dnp_control_kind kind, uint32_t value, const char *text, int passed)
+{
+	static uint8_t packet[DNP_CONTROL_MAX]; /* the recorder's, too large for its stack */
 	size_t n =
 		dnp_control_put(packet, &(struct dnp_control_message){kind, value, dnp_str(text)});
 
-	send(fd, packet, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)dnp_send_with_fd(fd, packet, n, passed, MSG_DONTWAIT);
 }
 
 static void refuse(int fd, int error, const char *text)
 {
-	answer(fd, DNP_CONTROL_ERROR, (uint32_t)error, text);
+	dnp_control_answer(fd, DNP_CONTROL_ERROR, (uint32_t)error, text, -1);
 }
 
-static bool is_allowed(int fd)
+static bool is_allowed(int fd, pid_t *pid)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t n = sizeof(peer);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) &&
-		(peer.uid == geteuid() || peer.uid == 0);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n))
+		return false;
+	*pid = peer.pid;
+	return peer.uid == geteuid() || peer.uid == 0;
 }
 
 /* A free place; where there is none, that of the client who has been silent longest. */
@@ -209,16 +221,17 @@ static struct client *find_place(void)
 static void accept_client(int fd)
 {
 	struct client *client;
+	pid_t pid;
 
 	fd = dnp_fd_move_up(fd);
-	if (!is_allowed(fd)) {
+	if (!is_allowed(fd, &pid)) {
 		refuse(fd, EPERM,
 			"it belongs to another user; ask as the user that it runs as, or as root");
 		close(fd);
 		return;
 	}
 	client = find_place();
-	*client = (struct client){fd, dnp_now_ns() + ASK_NS};
+	*client = (struct client){fd, pid, dnp_now_ns() + ASK_NS};
 	dnp_watch_add(fd);
 }
 
@@ -275,78 +288,50 @@ static int receive(int fd, struct request *request)
 	return n || request->n_fds ? 0 : -EPIPE;
 }
 
-/* Whom an answer is made for, while it is made. */
-struct asker {
-	int fd;
-	uint64_t until_ns;
-	bool (*meanwhile)(void);
-	bool ending; /* the program */
-};
-
-static bool still_wanted(void *context)
-{
-	struct asker *asker = context;
-	struct pollfd end = {.fd = asker->fd};
-
-	asker->ending = !asker->meanwhile();
-	return !asker->ending && dnp_now_ns() < asker->until_ns && poll(&end, 1, 0) == 0;
-}
-
-static void give_stacks(struct asker *asker, struct request *request)
-{
-	int n, fd;
-
-	/* Only a file in memory has seals: to write to it waits for nobody. */
-	if (request->n_fds != 1 || fcntl(request->fds[0], F_GET_SEALS) < 0) {
-		refuse(asker->fd, EINVAL,
-			"the request brings no file in memory to write to; use the dnprof of this "
-			"version");
-		return;
-	}
-	fd = request->fds[0];
-	request->n_fds = 0;
-	n = dnp_dump_write(fd, still_wanted, asker);
-	if (n >= 0)
-		answer(asker->fd, DNP_CONTROL_DONE, (uint32_t)n, "");
-	else if (n == -ECANCELED && asker->ending)
-		refuse(asker->fd, ESHUTDOWN, "the program is ending; run it again");
-	else if (n == -ECANCELED)
-		refuse(asker->fd, ECANCELED,
-			"it took longer than that; give it more time with --timeout");
-	else
-		refuse(asker->fd, -n, strerror(-n));
-}
-
-static void handle(struct client *client, struct request *request, bool (*meanwhile)(void))
+/* True: the connection is to stay. */
+static bool handle(struct client *client, struct request *request, bool (*meanwhile)(void))
 {
 	struct dnp_control_message message;
-	struct asker asker = {.fd = client->fd, .meanwhile = meanwhile};
+	struct dnp_asker asker = {
+		.fd = client->fd,
+		.pid = client->pid,
+		.given = request->n_fds == 1 ? request->fds[0] : -1,
+		.meanwhile = meanwhile,
+	};
 	int failed = dnp_control_get(request->packet, request->n, &message);
+	bool stays = false;
 
-	if (failed == -EPROTONOSUPPORT) {
+	if (failed == -EPROTONOSUPPORT)
 		refuse(client->fd, EPROTONOSUPPORT,
 			"the agent in it is dnprof " DNP_VERSION
 			"; use the dnprof of that version");
-	} else if (failed || message.kind != DNP_CONTROL_STACK) {
+	else if (failed)
 		refuse(client->fd, EBADMSG,
 			"the request is not understood; use the dnprof of version " DNP_VERSION);
-	} else {
-		asker.until_ns = dnp_now_ns() + message.value * MS_NS;
-		give_stacks(&asker, request);
-	}
+	else
+		stays = dnp_requests_handle(&asker, &message);
+	if (request->n_fds == 1 && asker.given < 0)
+		request->n_fds = 0;
+	return stays;
 }
 
 static void serve_client(struct client *client, bool (*meanwhile)(void))
 {
-	struct request request;
+	static struct request request; /* the recorder's, too large for its stack */
 	int failed = receive(client->fd, &request);
+	bool stays = client->until_ns == UINT64_MAX;
 
 	if (!failed)
-		handle(client, &request, meanwhile);
+		stays = handle(client, &request, meanwhile);
 	for (unsigned i = 0; i < request.n_fds; i++)
 		close(request.fds[i]);
-	if (failed != -EAGAIN || dnp_now_ns() >= client->until_ns)
-		drop(client);
+	if (failed == -EAGAIN ? dnp_now_ns() < client->until_ns : !failed && stays) {
+		if (stays)
+			client->until_ns = UINT64_MAX;
+		return;
+	}
+	dnp_requests_gone(client->fd);
+	drop(client);
 }
 
 void dnp_control_serve(bool (*meanwhile)(void))

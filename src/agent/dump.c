@@ -104,7 +104,7 @@ static const char *why_cut(enum dnp_walk_stop stop)
 {
 	switch (stop) {
 	case DNP_STOP_END: return "";
-	case DNP_STOP_DEPTH: return "deeper than --depth";
+	case DNP_STOP_DEPTH: return "deeper than --frames";
 	case DNP_STOP_BAD_STACK: return "an address outside of the stack";
 	case DNP_STOP_NO_RULE: return "code without unwind information";
 	default: return "an address in no code that is known";
@@ -185,7 +185,7 @@ static int dump_thread(int tid, void *context)
 
 static void write_all(struct dump *dump)
 {
-	dnp_agent_write_process(&dump->writer);
+	dnp_agent_write_process(&dump->writer, dnp_now_ns(), dnp_unix_ns());
 	dnp_write_event(&dump->writer,
 		&(struct dnp_rec_event){
 			.name = dnp_str("stack"),
@@ -224,6 +224,8 @@ int dnp_dump_write(int fd, bool (*go_on)(void *context), void *context)
 	failed = make_room(&dump);
 	if (!failed)
 		write_all(&dump);
+	if (dump.how & DNP_TARGET_STOP)
+		dnp_stop_close();
 	closed = dnp_writer_close(&dump.writer);
 	dnp_frames_free(dump.frames);
 	dnp_intern_done(&dump.intern);

@@ -4,6 +4,8 @@
  * class for the object that it will call (COM, as in dotnet/runtime's profiler loading).
  */
 #include "agent/agent.h"
+#include "agent/callbacks.h"
+#include "agent/relay.h"
 #include "clr/com.h"
 #include "clr/hresult.h"
 
@@ -12,6 +14,9 @@
 EXPORT HRESULT DNP_COM DllGetClassObject(
 	const struct dnp_guid *clsid, const struct dnp_guid *iid, void **object);
 EXPORT HRESULT DNP_COM DllCanUnloadNow(void);
+
+/* Of either class of ours. */
+static IClassFactory factory_main, factory_notify;
 
 static HRESULT DNP_COM factory_query(IClassFactory *self, const struct dnp_guid *iid, void **object)
 {
@@ -32,9 +37,9 @@ static uint32_t DNP_COM factory_reference(IClassFactory *self)
 static HRESULT DNP_COM factory_create(
 	IClassFactory *self, IUnknown *outer, const struct dnp_guid *iid, void **object)
 {
-	ICorProfilerCallback *callback = dnp_agent_callback();
+	ICorProfilerCallback *callback =
+		self == &factory_notify ? dnp_agent_callback_notify() : dnp_agent_callback();
 
-	(void)self;
 	*object = NULL;
 	if (outer)
 		return CLASS_E_NOAGGREGATION;
@@ -58,14 +63,24 @@ HRESULT DNP_COM DllGetClassObject(
 		.CreateInstance = factory_create,
 		.LockServer = factory_lock,
 	};
-	static IClassFactory factory = {.vtbl = &table};
+	IClassFactory *factory = &factory_main;
 
 	if (!object)
 		return E_POINTER;
 	*object = NULL;
-	if (!dnp_guid_equal(clsid, &dnp_clsid_agent))
-		return CLASS_E_CLASSNOTAVAILABLE;
-	return factory_query(&factory, iid, object);
+	/*
+	 * A runtime that has a profiler refuses the next only after it has got it from us, and
+	 * keeps the library for ever then (CoreCLR 8 to 10). Of what we refuse it lets go.
+	 */
+	if (dnp_agent_presence() != DNP_AWAY)
+		return dnp_agent_presence() == DNP_HERE ? DNPROF_E_ALREADY_HERE
+							: CORPROF_E_PROFILER_DETACHING;
+	if (dnp_guid_equal(clsid, &dnp_clsid_agent_notify))
+		factory = &factory_notify;
+	else if (!dnp_guid_equal(clsid, &dnp_clsid_agent))
+		return dnp_relay_class(clsid, iid, object);
+	factory->vtbl = &table;
+	return factory_query(factory, iid, object);
 }
 
 HRESULT DNP_COM DllCanUnloadNow(void)

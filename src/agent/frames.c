@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/frames.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/knowledge.h"
 #include "agent/methods.h"
+#include "base/framework.h"
 #include "base/u64map.h"
+#include "base/vec.h"
+#include "capture/wait_kind.h"
 #include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "clr/r2r.h"
 #include "os/clock.h"
+#include "os/forks.h"
 #include "os/generation.h"
+#include "os/library.h"
 #include "os/mem.h"
 #include "os/modules.h"
+#include "store/labels.h"
 #include "unwind/dss.h"
 #include "unwind/code.h"
 #include "unwind/managed.h"
@@ -44,6 +50,8 @@ struct dnp_frames {
 	struct dnp_u64map modules; /* hash of a managed module's name → module index */
 	struct dnp_u64map elf;     /* module id → module index */
 	struct dnp_u64map methods; /* number, kind of code → frame, where the methods do not know */
+	struct dnp_u64map labels;           /* number → frame */
+	struct dnp_vec_of(uint8_t) natures; /* of methods, by frame */
 	uint32_t next_frame, next_module;
 	uint32_t named[NAMED_COUNT]; /* frames of what has no name of its own */
 	uint32_t kernel_module;
@@ -101,11 +109,9 @@ static uint32_t named(struct dnp_frames *frames, unsigned which)
 
 static struct dnp_str base_name(struct dnp_str path)
 {
-	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+	size_t from = dnp_path_base_at(path.p, path.n);
 
-	if (!slash)
-		return path;
-	return (struct dnp_str){slash + 1, path.n - (size_t)(slash + 1 - path.p)};
+	return (struct dnp_str){path.p + from, path.n - from};
 }
 
 static uint64_t hash_bytes(struct dnp_str bytes)
@@ -148,14 +154,35 @@ static uint32_t *method_slot(struct dnp_frames *frames, uint32_t number, bool pr
 	return slot;
 }
 
+static unsigned nature_of(const struct dnp_frames *frames, uint32_t frame)
+{
+	return frame < frames->natures.n ? frames->natures.p[frame] : 0;
+}
+
+/* Without memory for it, why threads wait may be told less well. */
+static void learn_nature(
+	struct dnp_frames *frames, uint32_t frame, const struct dnp_method_text *text)
+{
+	unsigned nature = (unsigned)dnp_wait_kind_of_method(text->name) << DNP_NATURE_WAIT_SHIFT;
+
+	if (!dnp_framework_has(base_name(text->module), text->module))
+		return;
+	while (frames->natures.n <= frame)
+		if (dnp_vec_push(&frames->natures, (uint8_t)0))
+			return;
+	frames->natures.p[frame] = (uint8_t)(nature | DNP_NATURE_FRAMEWORK);
+}
+
 static uint32_t method_frame(
 	struct dnp_frames *frames, uint32_t number, enum dnp_frame_kind kind, unsigned *nature)
 {
 	uint32_t *frame = method_slot(frames, number, kind == DNP_FRAME_R2R);
 	struct dnp_method_text text;
 
-	if (frame && *frame)
+	if (frame && *frame) {
+		*nature |= nature_of(frames, *frame);
 		return *frame;
+	}
 	if (!frame || !dnp_methods_text(number, &text)) {
 		*nature |= DNP_NATURE_UNKNOWN;
 		return named(frames, NAMED_UNKNOWN);
@@ -168,7 +195,28 @@ static uint32_t method_frame(
 			.name = text.name,
 			.flags = text.flags,
 		});
+	learn_nature(frames, *frame, &text);
+	*nature |= nature_of(frames, *frame);
 	return *frame;
+}
+
+static void tell_traced(uint32_t number, FunctionID function, void *context)
+{
+	struct dnp_frames *frames = context;
+	unsigned nature = 0;
+
+	prepare(frames);
+	dnp_write_traced(frames->writer,
+		&(struct dnp_rec_traced){
+			.method = number,
+			.frame = method_frame(frames, number, DNP_FRAME_MANAGED, &nature),
+			.function_id = function,
+		});
+}
+
+void dnp_frames_traced(struct dnp_frames *frames)
+{
+	dnp_methods_tell_traced(tell_traced, frames);
 }
 
 static uint32_t jit_frame(
@@ -205,10 +253,13 @@ static uint32_t r2r_frame(struct dnp_frames *frames, uintptr_t pc, unsigned *nat
 	FunctionID function = 0;
 	ReJITID rejit;
 	uint32_t number = 0;
+	HRESULT hr;
 
-	if (SUCCEEDED(dnp_com(dnp_agent.info.com, GetFunctionFromIP3, (const uint8_t *)pc,
-		    &function, &rejit)) &&
-		function)
+	dnp_forks_hold();
+	hr = dnp_com(
+		dnp_agent.info.com, GetFunctionFromIP3, (const uint8_t *)pc, &function, &rejit);
+	dnp_forks_release();
+	if (SUCCEEDED(hr) && function)
 		number = dnp_methods_number(function);
 	if (!number) {
 		*nature |= DNP_NATURE_UNKNOWN;
@@ -238,16 +289,29 @@ static uint32_t elf_module(struct dnp_frames *frames, const struct dnp_elf_modul
 	return index;
 }
 
+/* Whether it is a library whose name begins so. */
+static bool is_library(const struct dnp_elf_module *module, const char *name)
+{
+	struct dnp_str base = base_name(dnp_str(module->path));
+	size_t prefix = strlen(dnp_library_prefix);
+
+	return !strncmp(base.p, dnp_library_prefix, prefix) &&
+		!strncmp(base.p + prefix, name, strlen(name));
+}
+
+static bool is_runtime(const struct dnp_elf_module *module)
+{
+	return is_library(module, "coreclr");
+}
+
 /* Libraries of the runtime whose work is known by where it is done. */
 static unsigned native_flags(const struct dnp_elf_module *module, int collecting)
 {
-	struct dnp_str name = base_name(dnp_str(module->path));
-
-	if (!strncmp(name.p, "libclrjit", 9))
+	if (is_library(module, "clrjit"))
 		return DNP_FRAME_JIT;
-	if (!strncmp(name.p, "libclrgc", 8))
+	if (is_library(module, "clrgc"))
 		return DNP_FRAME_GC;
-	return collecting && !strncmp(name.p, "libcoreclr", 10) ? DNP_FRAME_GC : 0;
+	return collecting && is_runtime(module) ? DNP_FRAME_GC : 0;
 }
 
 static uint32_t native_frame(
@@ -262,6 +326,8 @@ static uint32_t native_frame(
 		*nature |= DNP_NATURE_UNKNOWN;
 		return named(frames, NAMED_UNLOADED);
 	}
+	if (is_runtime(module))
+		*nature |= DNP_NATURE_RUNTIME;
 	if (!dnp_native_function(module, pc, &function))
 		function = pc - module->bias;
 	flags = native_flags(module, collecting);
@@ -307,11 +373,45 @@ static uint32_t kernel_frame(struct dnp_frames *frames, uintptr_t address)
 	return frame;
 }
 
+static uint32_t label_frame(struct dnp_frames *frames, uint32_t number)
+{
+	uint32_t *known = dnp_u64map_get(&frames->labels, number), frame;
+	char buffer[DNP_LABEL_BYTES_MAX];
+	struct dnp_text text;
+
+	if (known)
+		return *known;
+	dnp_text_init(&text, buffer, sizeof(buffer));
+	dnp_knowledge_label(number, &text);
+	frame = define(frames,
+		&(struct dnp_rec_frame){.kind = DNP_FRAME_LABEL, .name = dnp_text_since(&text, 0)});
+	dnp_u64map_put(&frames->labels, number, frame);
+	return frame;
+}
+
+/*
+ * A stub is stepped over by the code that called it, if that is known: where a thread runs in one
+ * that was called by the first unknown code, nobody has said yet what it is.
+ */
+static uint32_t unknown_frame(
+	struct dnp_frames *frames, dnp_frame_word word, uint64_t time_ns, unsigned *nature)
+{
+	uintptr_t pc = dnp_code_of_frame(word);
+	enum dnp_knowledge_of known =
+		DNP_FRAME_ADDR(word) ? dnp_knowledge_ask(pc) : DNP_KNOWLEDGE_NONE;
+
+	if (known == DNP_KNOWLEDGE_METHOD)
+		return jit_frame(frames, pc, time_ns, nature);
+	if (known == DNP_KNOWLEDGE_STUB && (word & DNP_FRAME_EXACT))
+		return named(frames, NAMED_STUB);
+	*nature |= DNP_NATURE_UNKNOWN;
+	return named(frames, NAMED_UNKNOWN);
+}
+
 static uint32_t look_up(struct dnp_frames *frames, dnp_frame_word word, uint64_t time_ns,
 	int collecting, unsigned *nature)
 {
-	/* A return address belongs to the call before it. */
-	uintptr_t pc = DNP_FRAME_ADDR(word) - (word & DNP_FRAME_EXACT ? 0 : 1);
+	uintptr_t pc = dnp_code_of_frame(word);
 
 	switch (DNP_FRAME_KIND(word)) {
 	case DNP_WALK_JIT:
@@ -324,7 +424,8 @@ static uint32_t look_up(struct dnp_frames *frames, dnp_frame_word word, uint64_t
 	case DNP_WALK_KERNEL: return kernel_frame(frames, DNP_FRAME_ADDR(word));
 	case DNP_WALK_STUB: return named(frames, NAMED_STUB);
 	case DNP_WALK_NOT_YET: return named(frames, NAMED_NOT_YET);
-	default: *nature |= DNP_NATURE_UNKNOWN; return named(frames, NAMED_UNKNOWN);
+	case DNP_WALK_LABEL: return label_frame(frames, (uint32_t)DNP_FRAME_ADDR(word));
+	default: return unknown_frame(frames, word, time_ns, nature);
 	}
 }
 
@@ -377,7 +478,8 @@ size_t dnp_frames_bytes(const struct dnp_frames *frames)
 	dnp_native_stats(&native);
 	return sizeof(*frames) + code.bytes + native.bytes +
 		(frames->native.capacity + frames->kernel.capacity + frames->elf.capacity +
-			frames->modules.capacity + frames->methods.capacity) *
+			frames->modules.capacity + frames->methods.capacity +
+			frames->labels.capacity) *
 		16;
 }
 
@@ -390,12 +492,14 @@ void dnp_frames_free(struct dnp_frames *frames)
 	dnp_u64map_done(&frames->modules);
 	dnp_u64map_done(&frames->elf);
 	dnp_u64map_done(&frames->methods);
+	dnp_u64map_done(&frames->labels);
+	dnp_vec_done(&frames->natures);
 	dnp_mem_unmap(frames, sizeof(*frames));
 }
 
 void dnp_frames_unload_jit(void)
 {
 	if (jit)
-		dlclose(jit);
+		dnp_library_close(jit);
 	jit = NULL;
 }

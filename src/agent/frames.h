@@ -29,6 +29,9 @@ void dnp_frames_free(struct dnp_frames *frames);
 uint32_t dnp_frames_of(struct dnp_frames *frames, dnp_frame_word word, uint64_t time_ns,
 	int collecting, unsigned *nature);
 
+/* Defines the methods whose calls are recorded and that are new since the last time. */
+void dnp_frames_traced(struct dnp_frames *frames);
+
 /* Memory that it and the tables of code hold, about. */
 size_t dnp_frames_bytes(const struct dnp_frames *frames);
 

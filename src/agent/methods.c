@@ -8,17 +8,17 @@
 
 #include "agent/agent.h"
 #include "base/clean.h"
+#include "base/pool.h"
 #include "base/u64map.h"
+#include "base/vec.h"
 #include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "clr/names.h"
 #include "format/rec.h"
 #include "os/clock.h"
+#include "os/forks.h"
 #include "unwind/code.h"
 #include "unwind/managed.h"
-
-#define CHUNK_METHODS 512u
-#define CHUNKS        2048u /* a million methods */
 
 struct method {
 	FunctionID function;
@@ -26,18 +26,18 @@ struct method {
 	char *name;         /* owned: raw name, a zero, module; NULL: ask the runtime */
 	uint64_t died_ns;   /* the runtime freed it, 0: it lives */
 	uint32_t frame[2];  /* the recorder's: frame indices, compiled at run time and ahead */
-	uint32_t next_dead; /* in the queue of the dead, or in the list of unused numbers */
+	uint32_t next_dead; /* in their queue */
 	mdToken token;
 	unsigned flags; /* enum dnp_frame_flags */
 	bool eager;     /* may be freed by the runtime: never ask it again */
+	bool traced;    /* stands in the recording by its number */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct method *chunks[CHUNKS]; /* number n is entry n - 1; entries never move */
-static uint32_t n_methods;
+static struct dnp_pool methods = {.entry_bytes = sizeof(struct method)};
 static struct dnp_u64map by_function;
-static uint32_t unused; /* numbers to be used again */
 static uint32_t first_dead, last_dead;
+static struct dnp_vec_of(uint32_t) untold; /* traced methods that the recording does not know */
 static size_t name_bytes;
 
 /* Set once code that can go away has been seen: generics may be made over its types. */
@@ -45,34 +45,17 @@ static _Atomic bool collectible_seen;
 
 static struct method *method_at(uint32_t number)
 {
-	return &chunks[(number - 1) / CHUNK_METHODS][(number - 1) % CHUNK_METHODS];
-}
-
-/* With the lock: a number that nobody has. 0: no memory. */
-static uint32_t new_number(void)
-{
-	uint32_t chunk = n_methods / CHUNK_METHODS, number = unused;
-
-	if (number) {
-		unused = method_at(number)->next_dead;
-		*method_at(number) = (struct method){0};
-		return number;
-	}
-	if (chunk == CHUNKS)
-		return 0;
-	if (!chunks[chunk])
-		chunks[chunk] = calloc(CHUNK_METHODS, sizeof(struct method));
-	return chunks[chunk] ? ++n_methods : 0;
+	return dnp_pool_at(&methods, number);
 }
 
 /* With the lock. 0: no memory. */
 static uint32_t add(FunctionID function)
 {
-	uint32_t number = new_number();
+	uint32_t number = dnp_pool_new(&methods);
 
 	if (!number || dnp_u64map_put(&by_function, function, number))
 		return 0;
-	method_at(number)->function = function;
+	*method_at(number) = (struct method){.function = function};
 	return number;
 }
 
@@ -113,19 +96,29 @@ struct description {
 	char name_buffer[2048], module_buffer[1024];
 };
 
-static bool describe(FunctionID function, struct description *out)
+static void begin_description(struct description *out)
+{
+	dnp_text_init(&out->name, out->name_buffer, sizeof(out->name_buffer));
+	dnp_text_init(&out->module, out->module_buffer, sizeof(out->module_buffer));
+}
+
+/* Without its module a method still has a name. */
+static void describe_module(struct description *out)
 {
 	char assembly_buffer[256];
 	struct dnp_text assembly;
 	struct dnp_module module;
 
-	dnp_text_init(&out->name, out->name_buffer, sizeof(out->name_buffer));
-	dnp_text_init(&out->module, out->module_buffer, sizeof(out->module_buffer));
 	dnp_text_init(&assembly, assembly_buffer, sizeof(assembly_buffer));
+	dnp_module_describe(&dnp_agent.info, out->method.module, &module, &out->module, &assembly);
+}
+
+static bool describe(FunctionID function, struct description *out)
+{
+	begin_description(out);
 	if (FAILED(dnp_method_describe(&dnp_agent.info, function, 0, &out->method, &out->name)))
 		return false;
-	/* Without its module a method still has a name. */
-	dnp_module_describe(&dnp_agent.info, out->method.module, &module, &out->module, &assembly);
+	describe_module(out);
 	return true;
 }
 
@@ -247,6 +240,94 @@ static uint32_t number_of(FunctionID function, bool dynamic)
 	return describe(function, &text) ? number_eager(function, &text) : 0;
 }
 
+uint32_t dnp_methods_traced(FunctionID function)
+{
+	uint32_t number = number_of(function, false);
+
+	if (!number)
+		return 0;
+	pthread_mutex_lock(&lock);
+	if (!method_at(number)->traced) {
+		if (dnp_vec_push(&untold, number))
+			number = 0;
+		else
+			method_at(number)->traced = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
+uint32_t dnp_methods_reserve(void)
+{
+	uint32_t number;
+
+	pthread_mutex_lock(&lock);
+	number = dnp_pool_new(&methods);
+	if (number)
+		*method_at(number) = (struct method){.traced = true, .eager = true};
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
+/* With the lock. `name`: as copy_text makes it; owned. */
+static void set_exact(
+	uint32_t number, FunctionID function, const struct description *text, char *name)
+{
+	struct method *method = method_at(number);
+
+	method->name = name;
+	method->function = function;
+	method->module = text->method.module;
+	method->token = text->method.token;
+	method->flags = machine_flags(text->method.machine);
+	name_bytes += text_bytes(method->name);
+}
+
+void dnp_methods_exact(
+	uint32_t number, FunctionID function, ClassID class_id, const uintptr_t *args, uint32_t n)
+{
+	struct description text;
+	char *copy;
+
+	begin_description(&text);
+	if (FAILED(dnp_method_describe_exact(
+		    &dnp_agent.info, function, class_id, args, n, &text.method, &text.name)))
+		return;
+	describe_module(&text);
+	copy = copy_text(&text);
+	if (!copy)
+		return;
+	pthread_mutex_lock(&lock);
+	set_exact(number, function, &text, copy);
+	/* Without memory it stays a number. */
+	dnp_vec_push(&untold, number);
+	pthread_mutex_unlock(&lock);
+}
+
+/* One that is told, 0: there is none. */
+static uint32_t take_untold(FunctionID *function)
+{
+	uint32_t number = 0;
+
+	pthread_mutex_lock(&lock);
+	if (untold.n) {
+		number = untold.p[--untold.n];
+		*function = method_at(number)->function;
+	}
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
+void dnp_methods_tell_traced(
+	void (*tell)(uint32_t number, FunctionID function, void *context), void *context)
+{
+	FunctionID function;
+	uint32_t number;
+
+	while ((number = take_untold(&function)))
+		tell(number, function, context);
+}
+
 void dnp_methods_compiled(FunctionID function, bool dynamic)
 {
 	dnp_code_compiled(&dnp_agent.info, function, number_of(function, dynamic), dynamic);
@@ -284,11 +365,19 @@ void dnp_methods_module_unloading(ModuleID module)
 	uint64_t now_ns = dnp_now_ns();
 
 	pthread_mutex_lock(&lock);
-	for (uint32_t number = 1; number <= n_methods; number++)
+	for (uint32_t number = 1; number <= methods.n; number++)
 		if (method_at(number)->eager && method_at(number)->module == module)
 			bury(number, now_ns);
 	pthread_mutex_unlock(&lock);
 	retire_dead(now_ns);
+}
+
+void dnp_methods_forget_frames(void)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t number = 1; number <= methods.n; number++)
+		memset(method_at(number)->frame, 0, sizeof(method_at(number)->frame));
+	pthread_mutex_unlock(&lock);
 }
 
 void dnp_methods_reclaim(uint64_t before_ns)
@@ -299,13 +388,26 @@ void dnp_methods_reclaim(uint64_t before_ns)
 		struct method *method = method_at(number);
 
 		first_dead = method->next_dead;
+		if (method->traced)
+			continue;
 		name_bytes -= text_bytes(method->name);
 		free(method->name);
 		method->name = NULL;
-		method->next_dead = unused;
-		unused = number;
+		dnp_pool_free(&methods, number);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+void dnp_methods_forget(void)
+{
+	uint64_t now_ns = dnp_now_ns();
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t number = 1; number <= methods.n; number++)
+		if (method_at(number)->eager)
+			bury(number, now_ns);
+	pthread_mutex_unlock(&lock);
+	dnp_methods_reclaim(UINT64_MAX);
 }
 
 uint32_t *dnp_methods_frame(uint32_t number, bool precompiled)
@@ -317,6 +419,7 @@ bool dnp_methods_text(uint32_t number, struct dnp_method_text *text)
 {
 	static struct description asked; /* the recorder's, too large for its stack */
 	struct method *method = method_at(number);
+	bool known;
 
 	if (method->eager) {
 		text->name = dnp_str(method->name);
@@ -325,7 +428,10 @@ bool dnp_methods_text(uint32_t number, struct dnp_method_text *text)
 		text->flags = method->flags;
 		return true;
 	}
-	if (!describe(method->function, &asked))
+	dnp_forks_hold();
+	known = describe(method->function, &asked);
+	dnp_forks_release();
+	if (!known)
 		return false;
 	text->name = dnp_text_since(&asked.name, 0);
 	text->module = dnp_text_since(&asked.module, 0);
@@ -334,12 +440,26 @@ bool dnp_methods_text(uint32_t number, struct dnp_method_text *text)
 	return true;
 }
 
+void dnp_methods_done(void)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t number = 1; number <= methods.n; number++)
+		free(method_at(number)->name);
+	dnp_pool_done(&methods);
+	first_dead = last_dead = 0;
+	dnp_u64map_done(&by_function);
+	dnp_vec_done(&untold);
+	name_bytes = 0;
+	atomic_store(&collectible_seen, false);
+	pthread_mutex_unlock(&lock);
+}
+
 size_t dnp_methods_bytes(void)
 {
 	size_t bytes;
 
 	pthread_mutex_lock(&lock);
-	bytes = n_methods * sizeof(struct method) + name_bytes + by_function.capacity * 16;
+	bytes = methods.n * sizeof(struct method) + name_bytes + by_function.capacity * 16;
 	pthread_mutex_unlock(&lock);
 	return bytes;
 }

@@ -35,6 +35,29 @@ void dnp_methods_compiled(FunctionID function, bool dynamic);
 void dnp_methods_dynamic_unloaded(FunctionID function);
 void dnp_methods_module_unloading(ModuleID module);
 
+/*
+ * The number of a method whose calls are recorded, below 2^20; it is never used again. From the
+ * runtime's mapper, any thread; 0: no memory.
+ */
+uint32_t dnp_methods_traced(FunctionID function);
+
+/* A number as that, for a method that dnp_methods_exact will tell of. Any thread; 0: no memory. */
+uint32_t dnp_methods_reserve(void);
+
+/*
+ * A reserved number is that of an instantiation, by its exact class and type arguments. Asks the
+ * runtime, so while these are loaded. Not in hooks.
+ */
+void dnp_methods_exact(
+	uint32_t number, FunctionID function, ClassID class_id, const uintptr_t *args, uint32_t n);
+
+/*
+ * Goes through the methods of dnp_methods_traced that were not told of yet, each once. `tell` may
+ * ask for their text. Recorder.
+ */
+void dnp_methods_tell_traced(
+	void (*tell)(uint32_t number, FunctionID function, void *context), void *context);
+
 /* The number of a method by its FunctionID (precompiled code); made when new. 0: no memory. */
 uint32_t dnp_methods_number(FunctionID function);
 
@@ -47,8 +70,23 @@ bool dnp_methods_text(uint32_t number, struct dnp_method_text *text);
 /* Where the recorder keeps the frame index of a method: 0 as long as it has none. */
 uint32_t *dnp_methods_frame(uint32_t number, bool precompiled);
 
+/* A recording has ended: none of them has a frame any more. Recorder. */
+void dnp_methods_forget_frames(void);
+
+/*
+ * From now on nobody tells which methods are freed: those that can be are forgotten. Recorder; no
+ * callback is under way, and no sample is left.
+ */
+void dnp_methods_forget(void);
+
 /* Forgets methods that were freed before `before_ns`; no sample of them is left. Recorder. */
 void dnp_methods_reclaim(uint64_t before_ns);
+
+/*
+ * Forgets all methods, for good: this library is about to go, no callback runs, and nothing that
+ * names a method by its number is left.
+ */
+void dnp_methods_done(void);
 
 /* Memory held, about. */
 size_t dnp_methods_bytes(void);

@@ -40,11 +40,9 @@ static char *to_utf8(const WCHAR *name, uint32_t length)
 
 static struct dnp_thread *running_thread(ThreadID managed)
 {
-	uint32_t tid = 0;
+	int tid = dnp_agent_tid(managed);
 
-	if (FAILED(dnp_com(dnp_agent.info.com, GetThreadInfo, managed, &tid)) || !tid)
-		return NULL;
-	return dnp_thread_find((int)tid);
+	return tid ? dnp_thread_find(tid) : NULL;
 }
 
 void dnp_thread_names_set(ThreadID managed, const WCHAR *name, uint32_t length)
@@ -78,4 +76,14 @@ void dnp_thread_names_started(ThreadID managed, struct dnp_thread *thread)
 	pthread_mutex_unlock(&lock);
 	if (name)
 		dnp_thread_rename(thread, name);
+}
+
+void dnp_thread_names_done(void)
+{
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < WAITING; i++) {
+		free(waiting[i].name);
+		waiting[i].name = NULL;
+	}
+	pthread_mutex_unlock(&lock);
 }

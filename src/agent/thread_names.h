@@ -13,4 +13,7 @@ void dnp_thread_names_set(ThreadID managed, const WCHAR *name, uint32_t length);
 /* From ThreadAssignedToOSThread: a name that was given before is the thread's now. */
 void dnp_thread_names_started(ThreadID managed, struct dnp_thread *thread);
 
+/* Forgets names of threads that have not begun, for good: no callback runs. */
+void dnp_thread_names_done(void);
+
 #endif

@@ -16,30 +16,9 @@ static bool starts(struct dnp_str str, const char *text)
 	return str.n && str.n >= strlen(text) && !memcmp(str.p, text, strlen(text));
 }
 
-struct dnp_str dnp_basename(struct dnp_str path)
-{
-	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-
-	if (!slash)
-		return path;
-	return (struct dnp_str){slash + 1, path.n - (size_t)(slash + 1 - path.p)};
-}
-
-/* Part of .NET: by the assembly's name, or by the shared framework's folder. */
 static bool is_framework(const struct dnp_rec_module *module)
 {
-	static const char *const prefixes[] = {"System.", "Microsoft."};
-	static const char *const names[] = {"System", "mscorlib", "netstandard", "WindowsBase"};
-	static const char folder[] = "/shared/Microsoft.";
-	struct dnp_str name = dnp_code_module(module);
-
-	for (size_t i = 0; i < DNP_ARRAY_SIZE(prefixes); i++)
-		if (starts(name, prefixes[i]))
-			return true;
-	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
-		if (equals(name, names[i]))
-			return true;
-	return module->path.n && memmem(module->path.p, module->path.n, folder, strlen(folder));
+	return dnp_framework_has(module->name, module->path);
 }
 
 static enum dnp_code native_code(const struct dnp_rec_module *module)
@@ -78,6 +57,8 @@ enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_re
 
 bool dnp_code_is_managed(const struct dnp_rec_frame *frame, enum dnp_code code)
 {
+	if (frame->kind == DNP_FRAME_LABEL)
+		return true;
 	if (code == DNP_CODE_OTHER && frame->kind == DNP_FRAME_OTHER)
 		return !equals(frame->name, "[stub]") && !equals(frame->name, "[unknown]");
 	return code == DNP_CODE_USER || code == DNP_CODE_FRAMEWORK;
@@ -102,7 +83,7 @@ static void put_managed(struct dnp_sink *out, const struct dnp_rec_frame *frame)
 	struct dnp_text text;
 
 	dnp_text_init(&text, buffer, sizeof(buffer));
-	if (frame->kind != DNP_FRAME_OTHER)
+	if (frame->kind != DNP_FRAME_OTHER && frame->kind != DNP_FRAME_LABEL)
 		dnp_pretty_name(frame->name, machine(frame), &text);
 	if (text.n && !text.cut)
 		dnp_sink_str(out, dnp_text_since(&text, 0));

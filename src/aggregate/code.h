@@ -4,19 +4,17 @@
 #define DNP_AGGREGATE_CODE_H
 
 #include "aggregate/profile.h"
+#include "base/framework.h"
 #include "base/sink.h"
 
 /* What a run of native frames is called that is one frame. */
 #define DNP_CODE_NATIVE_RUN "[native]"
 
-/* The file name of a path. Borrows from it. */
-struct dnp_str dnp_basename(struct dnp_str path);
-
 enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_rec_module *module);
 
 /*
  * Whether the frame stays in stacks of managed frames alone. What has no code of its own, and
- * stands for a managed method or for all of a stack, does.
+ * stands for a managed method or for all of a stack, does, and so do labels.
  */
 bool dnp_code_is_managed(const struct dnp_rec_frame *frame, enum dnp_code code);
 

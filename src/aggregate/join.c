@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The second half of loading: names, filters, and the way into the profile. */
-#include "aggregate/load.h"
+#include "aggregate/join.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "aggregate/code.h"
-#include "aggregate/pattern.h"
 #include "base/clean.h"
-
-/*
- * Bits of a node: the first two are handed on towards the leaf, the others towards the root; ENDED,
- * with samples that stand there or that reach it by native frames alone, not beyond a managed
- * frame.
- */
-enum { INCLUDED = 1, EXCLUDED = 2, USED = 4, ENDED = 8 };
-
-struct join {
-	struct dnp_load *load;
-	struct dnp_profile *profile;
-	struct dnp_sink_memory name; /* the name in the making */
-	uint32_t *frame_to;   /* owned: place → frame of the profile, DNP_NONE: not named yet */
-	uint32_t *node_to;    /* owned: place → node of the profile */
-	uint32_t *managed_to; /* owned: the same without native frames */
-	uint32_t *thread_to;  /* owned: place → thread of the profile, DNP_NONE: not wanted */
-	uint32_t native;      /* node of the profile: [native] */
-	uint8_t *marks;       /* owned: of each node */
-};
+#include "base/pattern.h"
 
 static int by_function(const void *left, const void *right)
 {
@@ -48,13 +29,12 @@ static const struct dnp_str *find_symbol(
 	return found && found->name.n ? &found->name : NULL;
 }
 
-static int intern(struct join *join, struct dnp_str str, uint32_t *number)
+static int intern(struct dnp_join *join, struct dnp_str str, uint32_t *number)
 {
 	return dnp_strings_add(&join->profile->strings, str, number);
 }
 
-/* The frame of the profile for a place. */
-static int name_frame(struct join *join, uint32_t place)
+int dnp_join_frame(struct dnp_join *join, uint32_t place)
 {
 	static const struct dnp_rec_module nowhere;
 	const struct dnp_rec_frame *frame = &join->load->frames.p[place];
@@ -77,29 +57,29 @@ static int name_frame(struct join *join, uint32_t place)
 	return dnp_profile_frame(join->profile, named, &join->frame_to[place]);
 }
 
-/* INCLUDED and EXCLUDED of every node; parents come first. */
-static int judge_nodes(struct join *join)
+/* DNP_INCLUDED and DNP_EXCLUDED of every node; parents come first. */
+static int judge_nodes(struct dnp_join *join)
 {
 	const struct dnp_filter *filter = &join->profile->filter;
 	const struct dnp_load *load = join->load;
 
 	if (!filter->include_count)
-		memset(join->marks, INCLUDED, load->nodes.n);
+		memset(join->marks, DNP_INCLUDED, load->nodes.n);
 	if (!filter->include_count && !filter->exclude_count)
 		return 0;
 	for (size_t i = DNP_ROOT + 1; i < load->nodes.n; i++) {
 		const struct dnp_raw_node *node = &load->nodes.p[i];
 		struct dnp_str name;
 
-		if (name_frame(join, node->frame))
+		if (dnp_join_frame(join, node->frame))
 			return -ENOMEM;
 		name = dnp_str(dnp_profile_string(
 			join->profile, join->profile->frames.p[join->frame_to[node->frame]].name));
 		join->marks[i] |= join->marks[node->parent];
 		if (dnp_pattern_any(filter->include, filter->include_count, name))
-			join->marks[i] |= INCLUDED;
+			join->marks[i] |= DNP_INCLUDED;
 		if (dnp_pattern_any(filter->exclude, filter->exclude_count, name))
-			join->marks[i] |= EXCLUDED;
+			join->marks[i] |= DNP_EXCLUDED;
 	}
 	return 0;
 }
@@ -108,21 +88,39 @@ static bool thread_wanted(const struct dnp_filter *filter, const struct dnp_rec_
 {
 	char tid[24];
 
+	if (!filter->thread_count)
+		return true;
 	snprintf(tid, sizeof(tid), "%" PRIu64, thread->tid);
 	for (size_t i = 0; i < filter->thread_count; i++)
 		if (!strcmp(filter->threads[i], tid))
 			return true;
-	return !filter->thread_count ||
-		dnp_pattern_any(filter->threads, filter->thread_count, thread->name);
+	return dnp_pattern_any(filter->threads, filter->thread_count, thread->name);
 }
 
 /* Threads of the profiler's own, and the place of lost ones, appear only where samples stand. */
-static bool is_shown(const struct join *join, uint32_t place)
+static bool is_shown(const struct dnp_join *join, uint32_t place)
 {
-	return place != DNP_LOST && !(join->load->threads.p[place].rec.flags & DNP_THREAD_OWN);
+	const struct dnp_raw_thread *thread = &join->load->threads.p[place];
+
+	if (thread->promised && !join->profile->calls_later)
+		return false;
+	return place != DNP_LOST && !(thread->rec.flags & DNP_THREAD_OWN);
 }
 
-static int add_thread(struct join *join, uint32_t place)
+/* What a thread said of its clock when it ended comes after all readings. */
+static struct dnp_run_times run_of(const struct dnp_raw_thread *raw)
+{
+	struct dnp_run_times run = raw->run;
+
+	if (run.last.time_ns && raw->end_ns > run.last.time_ns &&
+		raw->end_cpu_ns >= run.last.cpu_ns) {
+		run.last.time_ns = raw->end_ns;
+		run.last.cpu_ns = raw->end_cpu_ns;
+	}
+	return run;
+}
+
+static int add_thread(struct dnp_join *join, uint32_t place)
 {
 	const struct dnp_raw_thread *raw = &join->load->threads.p[place];
 	struct dnp_thread thread = {
@@ -130,6 +128,7 @@ static int add_thread(struct join *join, uint32_t place)
 
 	if (raw->end_cpu_ns > raw->rec.cpu_ns)
 		thread.cpu_ns = raw->end_cpu_ns - raw->rec.cpu_ns;
+	thread.run = run_of(raw);
 	if (intern(join, raw->rec.name, &thread.name) ||
 		dnp_vec_push(&join->profile->threads, thread))
 		return -ENOMEM;
@@ -137,37 +136,78 @@ static int add_thread(struct join *join, uint32_t place)
 	return 0;
 }
 
-static bool row_wanted(const struct join *join, const struct dnp_row *row)
+bool dnp_join_wants(const struct dnp_join *join, const struct dnp_row *row)
 {
 	const struct dnp_filter *filter = &join->profile->filter;
 
-	return row->weight && (join->marks[row->node] & (INCLUDED | EXCLUDED)) == INCLUDED &&
+	if (!row->weight)
+		return false;
+	if (row->node != DNP_NONE &&
+		(join->marks[row->node] & (DNP_INCLUDED | DNP_EXCLUDED)) != DNP_INCLUDED)
+		return false;
+	return row->thread == DNP_NONE ||
 		thread_wanted(filter, &join->load->threads.p[row->thread].rec);
 }
 
-/* Leaves only the rows that the filter wants, and marks the nodes and threads that they need. */
-static int choose_rows(struct join *join, struct dnp_raw_event *event)
+/* Marks what a row needs. */
+static int need(struct dnp_join *join, const struct dnp_row *row)
 {
-	struct dnp_rows *rows = &event->rows;
+	if (row->node != DNP_NONE)
+		join->marks[row->node] |= DNP_USED | DNP_ENDED;
+	if (row->thread != DNP_NONE && join->thread_to[row->thread] == DNP_NONE)
+		return add_thread(join, row->thread);
+	return 0;
+}
 
+/* Leaves only the rows that the filter wants, and marks the nodes and threads that they need. */
+static int choose_rows(struct dnp_join *join, struct dnp_rows *rows, uint64_t *samples)
+{
 	dnp_rows_settle(rows);
 	for (size_t i = 0; i < rows->capacity; i++) {
 		struct dnp_row *row = &rows->slots[i];
 
-		if (!row_wanted(join, row)) {
-			if (row->weight && event->weighed)
-				event->samples -= row->weight;
+		if (!dnp_join_wants(join, row)) {
+			*samples -= row->weight;
 			row->weight = 0;
 			continue;
 		}
-		join->marks[row->node] |= USED | ENDED;
-		if (join->thread_to[row->thread] == DNP_NONE && add_thread(join, row->thread))
+		if (need(join, row))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < rows->threads.n; i++)
+		if (rows->threads.p[i].weight && need(join, &rows->threads.p[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static int choose_of_event(struct dnp_join *join, struct dnp_raw_event *event)
+{
+	uint64_t not_counted = 0;
+
+	if (event->left_out)
+		return 0;
+	if (event->calls && choose_rows(join, &event->calls->counts, &not_counted))
+		return -ENOMEM;
+	return choose_rows(join, &event->rows, event->weighed ? &event->samples : &not_counted);
+}
+
+/* Each stands on the stack of a sample, but for a recording that is damaged. */
+static int choose_live(struct dnp_join *join)
+{
+	const struct dnp_load *load = join->load;
+
+	for (size_t i = 0; i < load->live.n; i++) {
+		const struct dnp_rec_live *rec = &load->live.p[i];
+		struct dnp_row row = {.weight = rec->weight};
+
+		dnp_load_places(load, rec->thread, rec->node, &row);
+		if (rec->collections && dnp_join_wants(join, &row) && need(join, &row))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int choose(struct join *join)
+static int choose(struct dnp_join *join)
 {
 	struct dnp_load *load = join->load;
 
@@ -177,48 +217,66 @@ static int choose(struct join *join)
 			add_thread(join, i))
 			return -ENOMEM;
 	for (size_t i = 0; i < load->events.n; i++)
-		if (choose_rows(join, &load->events.p[i]))
+		if (choose_of_event(join, &load->events.p[i]))
 			return -ENOMEM;
+	if (choose_live(join))
+		return -ENOMEM;
 	for (size_t i = load->nodes.n; i-- > 0;)
-		if (join->marks[i] & USED)
-			join->marks[load->nodes.p[i].parent] |= USED;
+		if (join->marks[i] & DNP_USED)
+			join->marks[load->nodes.p[i].parent] |= DNP_USED;
 	return 0;
 }
 
-static bool is_managed(const struct join *join, uint32_t place)
+static bool is_managed(const struct dnp_join *join, uint32_t place)
 {
 	uint32_t frame = join->frame_to[join->load->nodes.p[place].frame];
 
 	return join->profile->frames.p[frame].managed;
 }
 
-/* Hands ENDED on to what lies below, through native frames. */
-static void mark_ends(struct join *join)
+/* Hands DNP_ENDED on to what lies below, through native frames. */
+static void mark_ends(struct dnp_join *join)
 {
 	for (size_t i = join->load->nodes.n; i-- > DNP_ROOT + 1;)
-		if (join->marks[i] & ENDED && !is_managed(join, (uint32_t)i))
-			join->marks[join->load->nodes.p[i].parent] |= ENDED;
+		if (join->marks[i] & DNP_ENDED && !is_managed(join, (uint32_t)i))
+			join->marks[join->load->nodes.p[i].parent] |= DNP_ENDED;
 }
 
 /* One used node into the trie of the profile. */
-static void place_node(struct join *join, uint32_t place)
+static int place_node(struct dnp_join *join, uint32_t place)
 {
 	const struct dnp_raw_node *node = &join->load->nodes.p[place];
 	uint32_t frame = join->frame_to[node->frame];
-	uint32_t parent = join->node_to[node->parent], managed = join->managed_to[node->parent];
-	enum dnp_native native = join->profile->filter.native;
 
-	if (native != DNP_NATIVE_ALL && is_managed(join, place))
-		parent = managed = dnp_profile_node(join->profile, managed, frame);
-	else if (native == DNP_NATIVE_ALL ||
-		(native == DNP_NATIVE_LEAF && join->marks[place] & ENDED))
-		parent = dnp_profile_node(join->profile, parent, frame);
-	join->node_to[place] = parent;
-	join->managed_to[place] = managed;
+	join->marks[place] |= DNP_PLACED;
+	return dnp_profile_node(
+		join->profile, join->node_to[node->parent], frame, &join->node_to[place]);
+}
+
+/* The same where native frames are left out, all or but those above the topmost managed one. */
+static int place_managed(struct dnp_join *join, uint32_t place)
+{
+	uint32_t parent = join->load->nodes.p[place].parent;
+	uint32_t frame = join->frame_to[join->load->nodes.p[place].frame];
+	bool leaf =
+		join->profile->filter.native == DNP_NATIVE_LEAF && join->marks[place] & DNP_ENDED;
+
+	join->managed_to[place] = join->managed_to[parent];
+	if (!is_managed(join, place) && leaf)
+		return place_node(join, place);
+	join->node_to[place] = join->node_to[parent];
+	if (!is_managed(join, place))
+		return 0;
+	join->marks[place] |= DNP_PLACED;
+	if (dnp_profile_node(
+		    join->profile, join->managed_to[parent], frame, &join->managed_to[place]))
+		return -ENOMEM;
+	join->node_to[place] = join->managed_to[place];
+	return 0;
 }
 
 /* Where stacks of native frames alone stand if those are left out. */
-static int place_native(struct join *join)
+static int place_native(struct dnp_join *join)
 {
 	struct dnp_frame frame = {.code = DNP_CODE_NATIVE};
 	uint32_t index;
@@ -226,23 +284,22 @@ static int place_native(struct join *join)
 	if (intern(join, dnp_str(DNP_CODE_NATIVE_RUN), &frame.name) ||
 		dnp_profile_frame(join->profile, frame, &index))
 		return -ENOMEM;
-	join->native = dnp_profile_node(join->profile, 0, index);
-	return 0;
+	return dnp_profile_node(join->profile, 0, index, &join->native);
 }
 
-static int name_used(struct join *join, size_t *used)
+static int name_used(struct dnp_join *join, size_t *used)
 {
 	for (size_t i = 0; i < join->load->nodes.n; i++) {
-		if (!(join->marks[i] & USED) || i == DNP_ROOT)
+		if (!(join->marks[i] & DNP_USED) || i == DNP_ROOT)
 			continue;
-		if (name_frame(join, join->load->nodes.p[i].frame))
+		if (dnp_join_frame(join, join->load->nodes.p[i].frame))
 			return -ENOMEM;
 		++*used;
 	}
 	return 0;
 }
 
-static int join_nodes(struct join *join)
+static int join_nodes(struct dnp_join *join)
 {
 	enum dnp_native native = join->profile->filter.native;
 	size_t used = 1; /* [native] */
@@ -251,15 +308,22 @@ static int join_nodes(struct join *join)
 		return -ENOMEM;
 	if (native == DNP_NATIVE_LEAF)
 		mark_ends(join);
-	join->node_to[DNP_ROOT] = join->managed_to[DNP_ROOT] = 0;
-	for (size_t i = 0; i < join->load->nodes.n; i++)
-		if (join->marks[i] & USED && i != DNP_ROOT)
-			place_node(join, (uint32_t)i);
+	if (native != DNP_NATIVE_ALL) {
+		join->managed_to = reallocarray(NULL, join->load->nodes.n, sizeof(uint32_t));
+		if (!join->managed_to)
+			return -ENOMEM;
+		join->managed_to[DNP_ROOT] = 0;
+	}
+	join->node_to[DNP_ROOT] = 0;
+	for (uint32_t i = 0; i < join->load->nodes.n; i++)
+		if (join->marks[i] & DNP_USED && i != DNP_ROOT &&
+			(native == DNP_NATIVE_ALL ? place_node(join, i) : place_managed(join, i)))
+			return -ENOMEM;
 	return native == DNP_NATIVE_NONE ? place_native(join) : 0;
 }
 
 /* What several recordings say of one event is all said. */
-static int add_note(struct join *join, struct dnp_event *event, uint32_t note)
+static int add_note(struct dnp_join *join, struct dnp_event *event, uint32_t note)
 {
 	const char *all = dnp_profile_string(join->profile, event->note);
 	const char *more = dnp_profile_string(join->profile, note);
@@ -274,10 +338,16 @@ static int add_note(struct join *join, struct dnp_event *event, uint32_t note)
 	return intern(join, dnp_str(both), &event->note);
 }
 
-static int event_of(struct join *join, const struct dnp_raw_event *raw, struct dnp_event **event)
+static int event_of(
+	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event **event)
 {
 	struct dnp_profile *profile = join->profile;
-	struct dnp_event made = {.interval_ns = raw->rec.interval_ns};
+	struct dnp_event made = {
+		.interval_ns = raw->rec.interval_ns,
+		.in_ns = dnp_str_eq(raw->rec.unit, dnp_str("ns")),
+		.in_bytes = dnp_str_eq(raw->rec.unit, dnp_str("bytes")),
+		.says = dnp_event_says(raw->rec.name),
+	};
 
 	if (intern(join, raw->rec.name, &made.name) || intern(join, raw->rec.unit, &made.unit) ||
 		intern(join, raw->rec.source, &made.source) ||
@@ -288,40 +358,53 @@ static int event_of(struct join *join, const struct dnp_raw_event *raw, struct d
 			*event = &profile->events.p[i];
 			return add_note(join, *event, made.note);
 		}
-	dnp_rows_init(&made.rows, profile->timed, DNP_ROWS_LIMIT);
+	dnp_rows_init(&made.rows, profile->detail, DNP_ROWS_LIMIT);
 	if (dnp_vec_push(&profile->events, made))
 		return -ENOMEM;
 	*event = &profile->events.p[profile->events.n - 1];
 	return 0;
 }
 
-static uint32_t row_node(const struct join *join, const struct dnp_row *row)
+uint32_t dnp_join_node(const struct dnp_join *join, uint32_t place)
 {
 	bool bare = join->profile->filter.native == DNP_NATIVE_NONE;
-	uint32_t node = join->node_to[row->node];
+	uint32_t node = join->node_to[place];
 
-	return bare && !node && row->node != DNP_ROOT ? join->native : node;
+	return bare && !node && place != DNP_ROOT ? join->native : node;
 }
 
-static int join_rows(struct join *join, const struct dnp_rows *rows, struct dnp_event *event)
+static int join_row(
+	struct dnp_join *join, uint64_t time_us, struct dnp_row row, struct dnp_event *event)
+{
+	if (row.thread != DNP_NONE)
+		row.thread = join->thread_to[row.thread];
+	if (row.node != DNP_NONE)
+		row.node = dnp_join_node(join, row.node);
+	event->waiting += row.waiting ? row.weight : 0;
+	return dnp_rows_add(&event->rows, time_us + join->load->start_ns / 1000, row);
+}
+
+static int join_rows(struct dnp_join *join, const struct dnp_rows *rows, struct dnp_event *event)
 {
 	for (size_t i = 0; i < rows->capacity; i++) {
-		struct dnp_row row = rows->slots[i];
-		uint64_t time_us = dnp_rows_time_us(rows, &row) + join->load->start_ns / 1000;
+		const struct dnp_row *row = &rows->slots[i];
 
-		if (!row.weight)
-			continue;
-		row.thread = join->thread_to[row.thread];
-		row.node = row_node(join, &row);
-		event->waiting += row.waiting ? row.weight : 0;
-		if (dnp_rows_add(&event->rows, time_us, row))
+		if (row->weight && join_row(join, dnp_rows_time_us(rows, row), *row, event))
 			return -ENOMEM;
 	}
+	for (size_t i = 0; i < rows->threads.n; i++)
+		if (rows->threads.p[i].weight && join_row(join, 0, rows->threads.p[i], event))
+			return -ENOMEM;
 	return 0;
 }
 
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static int join_failure(
-	struct join *join, const struct dnp_rec_failure *rec, struct dnp_event *event)
+	struct dnp_join *join, const struct dnp_rec_failure *rec, struct dnp_event *event)
 {
 	struct dnp_failure failure = {.count = rec->count};
 
@@ -335,12 +418,20 @@ static int join_failure(
 	return dnp_vec_push(&event->failures, failure);
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static void join_switches(const struct dnp_join *join, struct dnp_event *event)
 {
-	return a > b ? a : b;
+	event->switches = true;
+	for (size_t i = 0; i < join->profile->threads.n; i++) {
+		const struct dnp_thread *thread = &join->profile->threads.p[i];
+
+		if (thread->process != join->load->process || thread->flags & DNP_THREAD_OTHERS)
+			continue;
+		event->voluntary += thread->run.voluntary;
+		event->involuntary += thread->run.involuntary;
+	}
 }
 
-static int join_event(struct join *join, struct dnp_raw_event *raw)
+static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 {
 	struct dnp_event *event;
 
@@ -353,6 +444,7 @@ static int join_event(struct join *join, struct dnp_raw_event *raw)
 	event->unresolved += raw->stats.unresolved;
 	event->frames += raw->stats.frames;
 	event->agent_bytes += raw->stats.agent_bytes;
+	event->walk_ns += raw->stats.walk_ns;
 	event->walk_p50_ns = greater(event->walk_p50_ns, raw->stats.walk_p50_ns);
 	event->walk_p99_ns = greater(event->walk_p99_ns, raw->stats.walk_p99_ns);
 	for (size_t i = 0; i < DNP_LOSS_REASONS; i++) {
@@ -362,6 +454,18 @@ static int join_event(struct join *join, struct dnp_raw_event *raw)
 	for (size_t i = 0; i < raw->failures.n; i++)
 		if (join_failure(join, &raw->failures.p[i], event))
 			return -ENOMEM;
+	event->lost += raw->lost_switches;
+	event->wait_ns = greater(event->wait_ns, raw->waits.least_ns);
+	event->waits += raw->waits.waits;
+	event->waits_seen += raw->waits.seen;
+	event->waits_cpu_ns += raw->waits.cpu_ns;
+	event->waited_ns += raw->waits.waited_ns;
+	if (raw->switches)
+		join_switches(join, event);
+	if (dnp_join_labels(join, raw, event) || dnp_join_thrown(join, raw, event))
+		return -ENOMEM;
+	if (raw->calls && dnp_join_calls(join, raw, event))
+		return -ENOMEM;
 	if (join_rows(join, &raw->rows, event))
 		return -ENOMEM;
 	dnp_rows_done(&raw->rows);
@@ -379,7 +483,7 @@ static struct dnp_str next_argument(struct dnp_str *command)
 	return argument;
 }
 
-static int split_command(struct join *join, struct dnp_process *process)
+static int split_command(struct dnp_join *join, struct dnp_process *process)
 {
 	struct dnp_str command = join->load->recording->process.command;
 	uint32_t number;
@@ -411,7 +515,7 @@ static struct dnp_str title_of(const struct dnp_rec_process *rec)
 	return title.n ? title : dnp_str("[unknown]");
 }
 
-static int add_process(struct join *join)
+static int add_process(struct dnp_join *join)
 {
 	const struct dnp_load *load = join->load;
 	const struct dnp_rec_process *rec = &load->recording->process;
@@ -425,6 +529,7 @@ static int add_process(struct join *join)
 		.status = load->exit.status,
 		.signal = load->exit.signal,
 		.exited = load->exited,
+		.calls_event = UINT64_MAX,
 		.complete = load->ended && !load->recording->problems.n,
 	};
 
@@ -441,18 +546,107 @@ static int add_process(struct join *join)
 	return 0;
 }
 
-static int join_all(struct join *join)
+/* For those who go through a recording themselves. */
+static int join_threads(struct dnp_join *join)
+{
+	struct dnp_process *process = &join->profile->processes.p[join->load->process];
+
+	for (size_t i = 0; i < join->load->threads.n; i++)
+		if (i != DNP_LOST && join->thread_to[i] != DNP_NONE &&
+			dnp_map_set(&process->thread_of, join->load->threads.p[i].rec.index,
+				join->thread_to[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static uint64_t since_profile(const struct dnp_join *join, uint64_t time_ns)
+{
+	return dnp_load_since_start(join->load, time_ns) + join->load->start_ns;
+}
+
+static int join_wait(struct dnp_join *join, const struct dnp_raw_wait *raw)
+{
+	bool placed = raw->node != DNP_ROOT && join->marks[raw->node] & DNP_USED;
+	struct dnp_wait wait = {
+		.thread = join->thread_to[raw->thread],
+		.node = placed ? join->node_to[raw->node] : 0,
+		.kind = raw->rec.kind < DNP_WAIT_KINDS ? (uint32_t)raw->rec.kind : DNP_WAIT_OTHER,
+		.since_ns = since_profile(join, raw->rec.since_ns),
+		.until_ns = raw->rec.until_ns ? since_profile(join, raw->rec.until_ns) : 0,
+	};
+
+	if (wait.thread == DNP_NONE)
+		return 0;
+	if (intern(join, raw->rec.call, &wait.call))
+		return -ENOMEM;
+	return dnp_vec_push(&join->profile->waits, wait);
+}
+
+/* Of the threads that are shown. */
+static int join_wakes(struct dnp_join *join)
+{
+	for (size_t i = 0; i < join->load->wakes.n; i++) {
+		const struct dnp_raw_wake *raw = &join->load->wakes.p[i];
+		struct dnp_wake wake = {
+			.thread = join->thread_to[raw->thread],
+			.by = raw->by == DNP_NONE ? DNP_NONE : join->thread_to[raw->by],
+			.by_pid = raw->by_pid,
+			.count = raw->count,
+			.run = raw->run,
+		};
+
+		if (wake.thread == DNP_NONE || (raw->by != DNP_NONE && wake.by == DNP_NONE))
+			continue;
+		if (intern(join, raw->name, &wake.name) ||
+			dnp_vec_push(&join->profile->wakes, wake))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What the filter of requests has found. */
+static int join_requests(struct dnp_join *join)
+{
+	const struct dnp_requests *requests = &join->load->requests;
+	struct dnp_chosen_requests *chosen = &join->profile->requests;
+	uint32_t name;
+
+	chosen->all += requests->all.n;
+	chosen->followed |= requests->activity_of.n > 0;
+	for (size_t i = 0; i < requests->all.n; i++) {
+		const struct dnp_known_request *one = &requests->all.p[i];
+
+		chosen->wanted += one->wanted;
+		if (intern(join, one->group.n ? one->group : one->name, &name) ||
+			dnp_vec_push(&chosen->names, name))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < join->load->events.n; i++)
+		if (join->load->events.p[i].left_out &&
+			(intern(join, join->load->events.p[i].rec.name, &name) ||
+				dnp_vec_push(&chosen->left_out, name)))
+			return -ENOMEM;
+	return 0;
+}
+
+static int join_all(struct dnp_join *join)
 {
 	struct dnp_load *load = join->load;
 
 	if (load->symbols.n)
 		qsort(load->symbols.p, load->symbols.n, sizeof(*load->symbols.p), by_function);
-	if (add_process(join) || judge_nodes(join) || choose(join) || join_nodes(join))
+	if (add_process(join) || judge_nodes(join) || choose(join) || join_nodes(join) ||
+		dnp_join_traced(join) || join_threads(join) || join_wakes(join) ||
+		join_requests(join))
 		return -ENOMEM;
 	for (size_t i = 0; i < load->events.n; i++)
-		if (join_event(join, &load->events.p[i]))
+		if (!load->events.p[i].left_out && join_event(join, &load->events.p[i]))
 			return -ENOMEM;
-	return 0;
+	for (size_t i = 0; i < load->waits.n; i++)
+		if (join_wait(join, &load->waits.p[i]))
+			return -ENOMEM;
+	return dnp_join_spans(join) || dnp_join_collections(join) || dnp_join_live(join) ? -ENOMEM
+											 : 0;
 }
 
 static uint32_t *table(size_t n)
@@ -467,22 +661,21 @@ static uint32_t *table(size_t n)
 int dnp_load_join(struct dnp_load *load)
 {
 	auto_free uint32_t *frames = table(load->frames.n);
-	auto_free uint32_t *nodes = table(load->nodes.n);
-	auto_free uint32_t *managed = table(load->nodes.n);
+	auto_free uint32_t *nodes = reallocarray(NULL, load->nodes.n, sizeof(*nodes));
 	auto_free uint32_t *threads = table(load->threads.n);
 	auto_free uint8_t *marks = calloc(load->nodes.n, 1);
-	struct join join = {.load = load,
+	struct dnp_join join = {.load = load,
 		.profile = load->profile,
 		.frame_to = frames,
 		.node_to = nodes,
-		.managed_to = managed,
 		.thread_to = threads,
 		.marks = marks};
-	int status = frames && nodes && managed && threads && marks ? 0 : -ENOMEM;
+	int status = frames && nodes && threads && marks ? 0 : -ENOMEM;
 
 	dnp_sink_memory_init(&join.name);
 	if (!status)
 		status = join_all(&join);
 	dnp_vec_done(&join.name.bytes);
+	free(join.managed_to);
 	return status;
 }

@@ -25,8 +25,8 @@ struct dnp_moment {
 };
 
 /*
- * Of the recording from which the profile was made, which is finished. Threads that its filter does
- * not want are left out. 0 or -ENOMEM.
+ * Of the recording from which the profile was made, by thread, which is finished. Threads that its
+ * filter does not want are left out. 0 or -ENOMEM.
  */
 int dnp_moment_init(struct dnp_moment *moment, const struct dnp_profile *profile,
 	const struct dnp_recording *recording);

@@ -1,38 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 #include "aggregate/profile.h"
 
-int dnp_profile_init(struct dnp_profile *profile, bool timed, const struct dnp_filter *filter)
+/* Whether stacks or threads are left out: then it matters which belong together. */
+static bool is_choosy(const struct dnp_filter *filter)
+{
+	return filter->thread_count || filter->include_count || filter->exclude_count ||
+		filter->native != DNP_NATIVE_ALL;
+}
+
+int dnp_profile_init(
+	struct dnp_profile *profile, enum dnp_detail detail, const struct dnp_filter *filter)
 {
 	struct dnp_frame all = {.code = DNP_CODE_OTHER};
 	uint32_t root;
 
 	*profile = (struct dnp_profile){
-		.timed = timed, .filter = filter ? *filter : (struct dnp_filter){0}};
+		.detail = detail, .filter = filter ? *filter : (struct dnp_filter){0}};
+	if (detail == DNP_SUMS && is_choosy(&profile->filter))
+		profile->detail = DNP_BY_THREAD;
 	if (dnp_strings_init(&profile->strings) ||
 		dnp_strings_add(&profile->strings, dnp_str("all"), &all.name) ||
-		dnp_profile_frame(profile, all, &root))
+		dnp_profile_frame(profile, all, &root) ||
+		dnp_vec_push(&profile->first_child, DNP_NONE))
 		return -ENOMEM;
 	return dnp_vec_push(&profile->nodes, (struct dnp_node){0, root});
 }
 
+static void free_event(struct dnp_event *event)
+{
+	dnp_vec_done(&event->failures);
+	for (size_t i = 0; i < event->labels.n; i++)
+		dnp_thrown_free(event->labels.p[i].thrown);
+	dnp_vec_done(&event->labels);
+	dnp_rows_done(&event->rows);
+	if (event->calls)
+		dnp_calls_done(event->calls);
+	free(event->calls);
+}
+
 void dnp_profile_done(struct dnp_profile *profile)
 {
-	for (size_t i = 0; i < profile->processes.n; i++)
+	for (size_t i = 0; i < profile->processes.n; i++) {
 		dnp_vec_done(&profile->processes.p[i].command);
-	for (size_t i = 0; i < profile->events.n; i++) {
-		dnp_vec_done(&profile->events.p[i].failures);
-		dnp_rows_done(&profile->events.p[i].rows);
+		dnp_vec_done(&profile->processes.p[i].traced);
+		dnp_map_done(&profile->processes.p[i].thread_of);
 	}
+	for (size_t i = 0; i < profile->events.n; i++)
+		free_event(&profile->events.p[i]);
 	dnp_strings_done(&profile->strings);
+	dnp_vec_done(&profile->wakes);
 	dnp_vec_done(&profile->frames);
 	dnp_vec_done(&profile->nodes);
 	dnp_vec_done(&profile->processes);
 	dnp_vec_done(&profile->threads);
 	dnp_vec_done(&profile->events);
 	dnp_vec_done(&profile->problems);
+	dnp_vec_done(&profile->waits);
+	dnp_vec_done(&profile->spans);
+	dnp_vec_done(&profile->requests.names);
+	dnp_vec_done(&profile->requests.left_out);
+	dnp_vec_done(&profile->collections);
+	dnp_vec_done(&profile->objects);
+	dnp_vec_done(&profile->watches);
 	dnp_map_done(&profile->frame_map);
-	free(profile->node_slots);
-	profile->node_slots = NULL;
+	dnp_vec_done(&profile->first_child);
+	dnp_map_done(&profile->other_children);
 }
 
 int dnp_profile_frame(struct dnp_profile *profile, struct dnp_frame frame, uint32_t *index)
@@ -49,80 +81,38 @@ int dnp_profile_frame(struct dnp_profile *profile, struct dnp_frame frame, uint3
 	return dnp_map_set(&profile->frame_map, key, *index);
 }
 
-static size_t node_home(const struct dnp_profile *profile, uint32_t parent, uint32_t frame)
-{
-	return dnp_hash((uint64_t)parent << 32 | frame) & (profile->node_capacity - 1);
-}
-
-static uint32_t find_node(const struct dnp_profile *profile, uint32_t parent, uint32_t frame)
-{
-	size_t mask = profile->node_capacity - 1;
-	size_t i = node_home(profile, parent, frame);
-
-	for (; profile->node_slots[i] != DNP_NONE; i = (i + 1) & mask) {
-		const struct dnp_node *node = &profile->nodes.p[profile->node_slots[i]];
-
-		if (node->parent == parent && node->frame == frame)
-			break;
-	}
-	return profile->node_slots[i];
-}
-
-/* Puts the newest nodes, which are not in the table yet, there. */
-static void settle_nodes(struct dnp_profile *profile)
-{
-	size_t mask = profile->node_capacity - 1;
-
-	for (; profile->settled < profile->nodes.n; profile->settled++) {
-		const struct dnp_node *node = &profile->nodes.p[profile->settled];
-		size_t i = node_home(profile, node->parent, node->frame);
-
-		while (profile->node_slots[i] != DNP_NONE)
-			i = (i + 1) & mask;
-		profile->node_slots[i] = (uint32_t)profile->settled;
-	}
-}
-
 int dnp_profile_reserve_nodes(struct dnp_profile *profile, size_t more)
 {
-	size_t want = profile->nodes.n + more, capacity = 64;
-	uint32_t *slots;
+	size_t want = profile->nodes.n + more;
 
-	if (dnp_vec_reserve(&profile->nodes, want))
-		return -ENOMEM;
-	while (capacity / 4 * 3 < want)
-		capacity *= 2;
-	if (capacity <= profile->node_capacity)
-		return 0;
-	slots = reallocarray(NULL, capacity, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	memset(slots, 0xff, capacity * sizeof(*slots));
-	free(profile->node_slots);
-	profile->node_slots = slots;
-	profile->node_capacity = capacity;
-	profile->settled = 1; /* the root is nobody's child */
-	settle_nodes(profile);
-	return 0;
+	return dnp_vec_reserve(&profile->nodes, want) ||
+			dnp_vec_reserve(&profile->first_child, want)
+		? -ENOMEM
+		: 0;
 }
 
-/*
- * A node on top of the newest one is new itself, without a look. Chains of those wait, while the
- * memory of their slots is fetched, until the next node that has to be looked for.
- */
-uint32_t dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame)
+/* Most nodes have one child at most: only others need a table. */
+static bool find_node(
+	const struct dnp_profile *profile, uint32_t parent, uint32_t frame, uint32_t *node)
 {
-	if (!parent || parent + 1 != profile->nodes.n) {
-		uint32_t found;
+	*node = profile->first_child.p[parent];
+	if (*node != DNP_NONE && profile->nodes.p[*node].frame != frame)
+		*node = dnp_map_get(&profile->other_children, (uint64_t)parent << 32 | frame);
+	return *node != DNP_NONE;
+}
 
-		settle_nodes(profile);
-		found = find_node(profile, parent, frame);
-		if (found != DNP_NONE)
-			return found;
-	}
-	profile->nodes.p[profile->nodes.n++] = (struct dnp_node){parent, frame};
-	__builtin_prefetch(&profile->node_slots[node_home(profile, parent, frame)], 1);
-	return (uint32_t)(profile->nodes.n - 1);
+int dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame, uint32_t *node)
+{
+	if (find_node(profile, parent, frame, node))
+		return 0;
+	*node = (uint32_t)profile->nodes.n;
+	if (dnp_vec_push(&profile->nodes, (struct dnp_node){parent, frame}) ||
+		dnp_vec_push(&profile->first_child, DNP_NONE))
+		return -ENOMEM;
+	if (profile->first_child.p[parent] != DNP_NONE)
+		return dnp_map_set(&profile->other_children, (uint64_t)parent << 32 | frame, *node);
+	profile->first_child.p[parent] = *node;
+	return 0;
 }
 
 int dnp_profile_problem(struct dnp_profile *profile, const char *text)
@@ -182,10 +172,47 @@ int dnp_profile_add(struct dnp_profile *profile, const struct dnp_input *input, 
 	return 0;
 }
 
+static int by_begin(const void *a, const void *b)
+{
+	const struct dnp_span *x = a, *y = b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
 void dnp_profile_finish(struct dnp_profile *profile)
 {
-	for (size_t i = 0; i < profile->events.n; i++)
+	if (profile->spans.n)
+		qsort(profile->spans.p, profile->spans.n, sizeof(*profile->spans.p), by_begin);
+	for (size_t i = 0; i < profile->events.n; i++) {
 		dnp_rows_finish(&profile->events.p[i].rows);
+		dnp_labels_sort(&profile->events.p[i]);
+		dnp_thrown_sort(&profile->events.p[i]);
+		if (profile->events.p[i].calls)
+			dnp_rows_finish(&profile->events.p[i].calls->counts);
+	}
+}
+
+void dnp_profile_keep_stacks(struct dnp_profile *profile)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < profile->events.n; i++) {
+		if (profile->events.p[i].switches || profile->events.p[i].says)
+			free_event(&profile->events.p[i]);
+		else
+			profile->events.p[kept++] = profile->events.p[i];
+	}
+	profile->events.n = kept;
+}
+
+bool dnp_profile_switches(const struct dnp_profile *profile, uint32_t *event)
+{
+	for (uint32_t i = 0; i < profile->events.n; i++)
+		if (profile->events.p[i].switches) {
+			*event = i;
+			return true;
+		}
+	return false;
 }
 
 uint32_t dnp_profile_event(const struct dnp_profile *profile, const char *name)

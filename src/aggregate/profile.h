@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recordings come to: who ran, which events, and every sample's stack, added up.
+ * What recordings come to: who ran, which events, and every sample's stack, added up. Processes
+ * stand in the order of the input's recordings.
  *
  *   dnp_profile_init, dnp_profile_add (one recording each) …, dnp_profile_finish, use,
  *   dnp_profile_done
@@ -14,7 +15,13 @@
 #ifndef DNP_AGGREGATE_PROFILE_H
 #define DNP_AGGREGATE_PROFILE_H
 
+#include "aggregate/calls.h"
+#include "aggregate/labels.h"
+#include "aggregate/live.h"
 #include "aggregate/rows.h"
+#include "aggregate/run_times.h"
+#include "aggregate/collections.h"
+#include "aggregate/thrown.h"
 #include "base/err.h"
 #include "base/strings.h"
 #include "base/vec.h"
@@ -52,6 +59,9 @@ struct dnp_process {
 	uint64_t duration_ns;
 	uint64_t status, signal; /* how the command ended, if exited */
 	bool exited, complete;
+	struct dnp_vec_of(struct dnp_traced) traced; /* by number */
+	uint64_t calls_event; /* the recording's index of the event that counts calls; UINT64_MAX */
+	struct dnp_map thread_of; /* the recording's index of a thread → thread of the profile */
 };
 
 /* What ended walks early, and how often. */
@@ -66,6 +76,37 @@ struct dnp_thread {
 	uint64_t tid;
 	uint64_t cpu_ns; /* used while it was watched, by its own clock; 0: not known */
 	uint64_t flags;  /* enum dnp_thread_flags */
+	struct dnp_run_times run;
+};
+
+/* Why a thread waited, and on which stack. Nanoseconds since the profile's start. */
+struct dnp_wait {
+	uint32_t thread, node; /* node 0: without a stack, or with one that is left out */
+	uint32_t kind;         /* enum dnp_wait_kind, or one that this version does not know */
+	uint32_t call;         /* string: the system call that it waited in; may be empty */
+	uint64_t since_ns, until_ns; /* until_ns 0: not known */
+};
+
+/*
+ * What the program said it was doing: a span, or a point in time. Nanoseconds since the profile's
+ * start.
+ */
+struct dnp_span {
+	uint32_t event;               /* DNP_NONE: the recording has no such event */
+	uint32_t name, trace, result; /* strings; the last two may be empty */
+	uint32_t group;               /* string: those of one are added up; else the name */
+	uint32_t thread, end_thread;  /* end_thread DNP_NONE: not ended, or not shown */
+	uint64_t begin_ns, end_ns;    /* end_ns of one that has not ended: the recording's end */
+	bool ended, point;
+};
+
+/* How often a thread was woken by one other, or by any of another process. */
+struct dnp_wake {
+	uint32_t thread, by; /* by DNP_NONE: another process's, with that pid */
+	uint64_t by_pid;     /* 0: an interrupt */
+	uint32_t name;       /* string: of that process's first one */
+	uint64_t count;
+	struct dnp_wait_sum run; /* until it had a processor, where that is known */
 };
 
 #define DNP_LOSS_REASONS DNP_LOSS_COUNT /* 0 stands for those that this version does not know */
@@ -73,14 +114,27 @@ struct dnp_thread {
 struct dnp_event {
 	uint32_t name, unit, source, note; /* strings */
 	uint64_t interval_ns;
+	bool in_ns; /* weights are of time */
+	bool in_bytes;
 	uint64_t samples; /* in units: a sample of weight 3 counts 3 where the unit is "samples" */
 	uint64_t waiting; /* of them those whose thread did not run */
 	uint64_t lost, lost_by[DNP_LOSS_REASONS];
 	uint64_t truncated, failed, unresolved, frames;
 	uint64_t agent_bytes;              /* memory of the agents, of all processes together */
+	uint64_t walk_ns;                  /* time that walks took, all together */
 	uint64_t walk_p50_ns, walk_p99_ns; /* of the process where they are greatest */
 	struct dnp_vec_of(struct dnp_failure) failures;
+	struct dnp_vec_of(struct dnp_label) labels; /* what its samples are about */
+	bool counted; /* these are of all there was, and samples are only some of it */
 	struct dnp_rows rows;
+	struct dnp_calls *calls;         /* owned; NULL: it does not count calls */
+	bool switches;                   /* of threads, which have all there is to it (run) */
+	uint64_t voluntary, involuntary; /* of these, in all */
+	bool says;                       /* what the program said: spans, and no stacks */
+	/* Where its stacks are of waits: how long the shortest of them are (0: they are not), how
+	 * many there were, of how many there are stacks, and what that cost. */
+	uint64_t wait_ns, waits, waits_seen, waits_cpu_ns;
+	uint64_t waited_ns; /* in all, those without a stack, too; 0: not counted */
 };
 
 /* Which frames stacks have besides managed ones: native, of the kernel, stubs. */
@@ -105,8 +159,24 @@ struct dnp_filter {
 	size_t include_count;
 	const char *const *exclude; /* patterns; stacks with a frame that matches one go */
 	size_t exclude_count;
+	const char *const *requests; /* patterns: route, path or trace; see aggregate/requests.h */
+	size_t request_count;
 	enum dnp_native native; /* include and exclude see whole stacks all the same */
 	enum dnp_state state;
+};
+
+/* Whether a time since the recording's start is one that stays. */
+static inline bool dnp_filter_has_time(const struct dnp_filter *filter, uint64_t at_ns)
+{
+	return at_ns >= filter->from_ns && (!filter->to_ns || at_ns < filter->to_ns);
+}
+
+/* What a filter of requests has found. */
+struct dnp_chosen_requests {
+	uint64_t all, wanted;
+	bool followed;                        /* it is known when which thread worked for them */
+	struct dnp_vec_of(uint32_t) names;    /* strings: what each is called */
+	struct dnp_vec_of(uint32_t) left_out; /* … events of which that cannot be told */
 };
 
 struct dnp_profile {
@@ -116,20 +186,31 @@ struct dnp_profile {
 	struct dnp_vec_of(struct dnp_process) processes;
 	struct dnp_vec_of(struct dnp_thread) threads;
 	struct dnp_vec_of(struct dnp_event) events;
-	struct dnp_vec_of(uint32_t) problems; /* strings */
+	struct dnp_vec_of(uint32_t) problems;     /* strings */
+	struct dnp_vec_of(struct dnp_wait) waits; /* of profiles by time alone */
+	struct dnp_vec_of(struct dnp_wake) wakes;
+	struct dnp_vec_of(struct dnp_span) spans; /* when finished: in the order they began */
+	struct dnp_collections collections;
+	struct dnp_objects objects; /* that are still there */
+	struct dnp_vec_of(struct dnp_watch) watches;
 	struct dnp_map frame_map;
-	uint32_t *node_slots; /* owned: open addressing by parent and frame, DNP_NONE is free */
-	size_t node_capacity; /* of node_slots, a power of two */
-	size_t settled;       /* nodes before this one are in node_slots */
+	struct dnp_vec_of(uint32_t) first_child; /* of each node; DNP_NONE: it has none */
+	struct dnp_map other_children;           /* parent and frame → node */
 	struct dnp_filter filter;
-	bool timed;       /* keep when samples were taken */
+	struct dnp_chosen_requests requests; /* where the filter has some */
+	bool calls_later; /* set before adding: call events are left to who goes through them */
+	enum dnp_detail detail;
 	bool incomplete;  /* a recording ended early or could not be read in full */
 	uint32_t missing; /* string: the first thing that is missing, if incomplete */
 	uint64_t start_unix_ns, duration_ns;
 };
 
-/* `timed` as for the page; text needs none. 0 or -ENOMEM, as all here. */
-int dnp_profile_init(struct dnp_profile *profile, bool timed, const struct dnp_filter *filter);
+/*
+ * Rows are kept in as much detail as wanted, or more where the filter needs it. 0 or -ENOMEM, as
+ * all here.
+ */
+int dnp_profile_init(
+	struct dnp_profile *profile, enum dnp_detail detail, const struct dnp_filter *filter);
 void dnp_profile_done(struct dnp_profile *profile);
 
 /* Adds all recordings of an input. */
@@ -139,8 +220,13 @@ int dnp_profile_add(
 /* Sorts the rows. Nothing can be added afterwards. */
 void dnp_profile_finish(struct dnp_profile *profile);
 
+/* Forgets the events that have no stacks: for formats of stacks. */
+void dnp_profile_keep_stacks(struct dnp_profile *profile);
+
 /* The event of that name, DNP_NONE if there is none. */
 uint32_t dnp_profile_event(const struct dnp_profile *profile, const char *name);
+/* Whether switches of threads were recorded; *event is theirs then. */
+bool dnp_profile_switches(const struct dnp_profile *profile, uint32_t *event);
 
 static inline const char *dnp_profile_string(const struct dnp_profile *profile, uint32_t number)
 {
@@ -149,7 +235,7 @@ static inline const char *dnp_profile_string(const struct dnp_profile *profile, 
 
 /* For load.c: the frame or node of these properties, made if it is new. */
 int dnp_profile_frame(struct dnp_profile *profile, struct dnp_frame frame, uint32_t *index);
-uint32_t dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame);
+int dnp_profile_node(struct dnp_profile *profile, uint32_t parent, uint32_t frame, uint32_t *node);
 /* Before that: room for so many new nodes. */
 int dnp_profile_reserve_nodes(struct dnp_profile *profile, size_t more);
 int dnp_profile_problem(struct dnp_profile *profile, const char *text);

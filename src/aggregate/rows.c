@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
-#include "base/vec.h"
+#include "os/mem.h"
 
-void dnp_rows_init(struct dnp_rows *rows, bool timed, size_t limit)
+void dnp_rows_init(struct dnp_rows *rows, enum dnp_detail detail, size_t limit)
 {
-	*rows = (struct dnp_rows){.timed = timed, .limit = limit};
+	*rows = (struct dnp_rows){.detail = detail, .limit = limit};
 }
 
 void dnp_rows_done(struct dnp_rows *rows)
@@ -17,6 +16,7 @@ void dnp_rows_done(struct dnp_rows *rows)
 	free(rows->slots);
 	rows->slots = NULL;
 	rows->n = rows->capacity = 0;
+	dnp_vec_done(&rows->threads);
 }
 
 static size_t home_of(const struct dnp_rows *rows, const struct dnp_row *row)
@@ -27,13 +27,12 @@ static size_t home_of(const struct dnp_rows *rows, const struct dnp_row *row)
 	return dnp_hash(key ^ when * UINT64_C(0x9e3779b97f4a7c15)) & (rows->capacity - 1);
 }
 
-static struct dnp_row *slot_of(const struct dnp_rows *rows, const struct dnp_row *row)
+static struct dnp_row *slot_of(const struct dnp_rows *rows, const struct dnp_row *row, size_t home)
 {
 	size_t mask = rows->capacity - 1;
-	size_t i = home_of(rows, row);
 	struct dnp_row *slot;
 
-	for (;; i = (i + 1) & mask) {
+	for (size_t i = home;; i = (i + 1) & mask) {
 		slot = &rows->slots[i];
 		if (!slot->weight)
 			return slot;
@@ -48,49 +47,51 @@ static uint64_t add_up(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-static void put(struct dnp_rows *rows, struct dnp_row row)
+static void put(struct dnp_rows *rows, const struct dnp_row_ahead *ahead)
 {
-	struct dnp_row *slot = slot_of(rows, &row);
+	struct dnp_row *slot = slot_of(rows, &ahead->row, ahead->home);
+	uint64_t weight = add_up(ahead->row.weight, slot->weight);
 
 	rows->n += !slot->weight;
-	row.weight = add_up(row.weight, slot->weight);
-	*slot = row;
+	*slot = ahead->row;
+	slot->weight = weight;
 }
 
 /* Fetches the row's place in the table, and puts there the row that has waited longest for its own.
  */
-static void put_soon(struct dnp_rows *rows, struct dnp_row row)
+static void put_soon(struct dnp_rows *rows, const struct dnp_row *row)
 {
-	struct dnp_row *ahead = &rows->ahead[rows->next_ahead++ % DNP_ROWS_AHEAD];
+	struct dnp_row_ahead *ahead = &rows->ahead[rows->next_ahead++ % DNP_ROWS_AHEAD];
+	const struct dnp_row *slot;
 
-	if (ahead->weight)
-		put(rows, *ahead);
-	*ahead = row;
-	__builtin_prefetch(&rows->slots[home_of(rows, &row)], 1);
+	if (ahead->row.weight)
+		put(rows, ahead);
+	ahead->row = *row;
+	ahead->home = home_of(rows, row);
+	slot = &rows->slots[ahead->home];
+	__builtin_prefetch(slot, 1);
+	__builtin_prefetch(slot + 1, 1); /* it may begin in one line and end in the next */
 }
 
 void dnp_rows_settle(struct dnp_rows *rows)
 {
 	for (unsigned i = 0; i < DNP_ROWS_AHEAD; i++) {
-		if (rows->ahead[i].weight)
-			put(rows, rows->ahead[i]);
-		rows->ahead[i].weight = 0;
+		if (rows->ahead[i].row.weight)
+			put(rows, &rows->ahead[i]);
+		rows->ahead[i].row.weight = 0;
 	}
 }
 
 /*
  * A table of free slots. Its rows are met in no order, so most of the time goes into finding pages:
- * the fewer there are, the better. Only a hint; small tables get none.
+ * the fewer there are, the better.
  */
 static struct dnp_row *new_slots(size_t capacity)
 {
 	struct dnp_row *slots = calloc(capacity, sizeof(*slots));
-	const uintptr_t page = 4096;
-	uintptr_t from = ((uintptr_t)slots + page - 1) & ~(page - 1);
-	uintptr_t to = (uintptr_t)(slots + capacity) & ~(page - 1);
 
-	if (slots && to - from >= (uintptr_t)4 << 20)
-		madvise((void *)from, to - from, MADV_HUGEPAGE);
+	if (slots)
+		dnp_mem_want_large_pages(slots, capacity * sizeof(*slots));
 	return slots;
 }
 
@@ -113,7 +114,7 @@ static int rebuild(struct dnp_rows *rows, size_t capacity, unsigned coarser)
 
 		row.bin >>= coarser;
 		if (row.weight)
-			put_soon(rows, row);
+			put_soon(rows, &row);
 	}
 	dnp_rows_settle(rows);
 	free(old.slots);
@@ -125,7 +126,7 @@ static bool bins_to_spare(const struct dnp_rows *rows)
 {
 	uint64_t bins = rows->newest_us >> rows->shift;
 
-	return rows->timed &&
+	return rows->detail == DNP_BY_TIME &&
 		(bins >= DNP_ROWS_MIN_BINS * 4 || (bins && rows->n >= rows->limit * 2));
 }
 
@@ -141,19 +142,44 @@ static int make_room(struct dnp_rows *rows)
 	return rebuild(rows, rows->capacity ? rows->capacity * 2 : 1024, 0);
 }
 
+static int add_to_thread(struct dnp_rows *rows, const struct dnp_row *row)
+{
+	struct dnp_row *sum;
+
+	while (rows->threads.n / 2 <= row->thread) {
+		struct dnp_row none = {.thread = (uint32_t)(rows->threads.n / 2),
+			.node = DNP_NONE,
+			.waiting = rows->threads.n % 2};
+
+		if (dnp_vec_push(&rows->threads, none))
+			return -ENOMEM;
+	}
+	sum = &rows->threads.p[row->thread * (size_t)2 + row->waiting];
+	sum->weight = add_up(sum->weight, row->weight);
+	return 0;
+}
+
 int dnp_rows_add(struct dnp_rows *rows, uint64_t time_us, struct dnp_row row)
 {
 	if (!row.weight)
 		return 0;
+	if (rows->detail == DNP_SUMS) {
+		if (row.thread != DNP_NONE && add_to_thread(rows, &row))
+			return -ENOMEM;
+		if (row.node == DNP_NONE)
+			return 0;
+		row.thread = DNP_NONE;
+		row.waiting = 0;
+	}
 	if (time_us > rows->newest_us)
 		rows->newest_us = time_us;
 	if ((rows->n >= rows->capacity / 4 * 3 || rows->n >= rows->limit) && make_room(rows))
 		return -ENOMEM;
-	while (rows->timed && time_us >> rows->shift > UINT32_MAX)
+	while (rows->detail == DNP_BY_TIME && time_us >> rows->shift > UINT32_MAX)
 		if (rebuild(rows, rows->capacity, 1))
 			return -ENOMEM;
-	row.bin = rows->timed ? (uint32_t)(time_us >> rows->shift) : 0;
-	put_soon(rows, row);
+	row.bin = rows->detail == DNP_BY_TIME ? (uint32_t)(time_us >> rows->shift) : 0;
+	put_soon(rows, &row);
 	return 0;
 }
 
@@ -184,6 +210,6 @@ void dnp_rows_finish(struct dnp_rows *rows)
 		if (rows->slots[i].weight)
 			rows->slots[kept++] = rows->slots[i];
 	rows->capacity = 0; /* no table any more */
-	if (kept && rows->timed)
+	if (kept && rows->detail == DNP_BY_TIME)
 		qsort(rows->slots, kept, sizeof(*rows->slots), by_time);
 }

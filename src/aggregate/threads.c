@@ -37,6 +37,7 @@ static int row_of(struct dnp_thread_list *list, const struct dnp_tree *tree, uin
 		.total = tree->thread_total[thread],
 		.waiting = tree->thread_waiting[thread],
 		.cpu_ns = from->cpu_ns,
+		.calls = tree->thread_calls ? tree->thread_calls[thread] : 0,
 	};
 	return dnp_strings_add(&list->patterns, (struct dnp_str){pattern, n}, &row->pattern);
 }
@@ -47,6 +48,7 @@ static void add_up(struct dnp_thread_row *row, const struct dnp_thread_row *more
 	row->total += more->total;
 	row->waiting += more->waiting;
 	row->cpu_ns += more->cpu_ns;
+	row->calls += more->calls;
 }
 
 static int make_rows(struct dnp_thread_list *list, const struct dnp_tree *tree)
@@ -108,6 +110,8 @@ static int by_running(const void *left, const void *right)
 		return ran_a < ran_b ? 1 : -1;
 	if (a->total != b->total)
 		return a->total < b->total ? 1 : -1;
+	if (a->calls != b->calls)
+		return a->calls < b->calls ? 1 : -1;
 	return a->thread < b->thread ? -1 : 1;
 }
 

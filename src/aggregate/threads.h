@@ -12,7 +12,7 @@ struct dnp_thread_row {
 	uint32_t thread;  /* of the profile; the first of them */
 	uint32_t count;   /* how many threads this is */
 	uint32_t pattern; /* string of the list: their name, with * for each number */
-	uint64_t total, waiting, cpu_ns;
+	uint64_t total, waiting, cpu_ns, calls;
 };
 
 struct dnp_thread_list {

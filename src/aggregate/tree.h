@@ -13,6 +13,10 @@
 struct dnp_method {
 	uint32_t frame; /* of the profile */
 	uint64_t self, total;
+	/* Where the event counts calls: */
+	uint64_t calls;
+	uint64_t sum; /* of the totals of all its nodes: over `calls` the mean time of a call */
+	struct dnp_call_span span;
 };
 
 struct dnp_tree {
@@ -22,9 +26,11 @@ struct dnp_tree {
 	uint32_t *first_child, *next;      /* owned, of each node; the greatest total comes first;
 					      DNP_NONE: none */
 	struct dnp_vec_of(
-		struct dnp_method) methods; /* greatest self first, then total, then name */
+		struct dnp_method) methods; /* greatest self first, then total, then calls */
 	uint64_t *thread_total;             /* owned, of each thread of the profile */
 	uint64_t *thread_waiting;           /* owned: of that, what did not run */
+	/* Owned, of each node and each thread; NULL where the event does not count calls. */
+	uint64_t *calls, *thread_calls;
 };
 
 int dnp_tree_init(struct dnp_tree *tree, const struct dnp_profile *profile, uint32_t event);
@@ -33,6 +39,9 @@ void dnp_tree_done(struct dnp_tree *tree);
 /* Sorts the methods by total instead, or by self again. */
 void dnp_tree_sort_by_total(struct dnp_tree *tree);
 void dnp_tree_sort_by_self(struct dnp_tree *tree);
+
+/* Puts siblings in the order in which they were first seen. */
+void dnp_tree_sort_nodes_by_first(struct dnp_tree *tree);
 
 /*
  * Walks nodes with at least `least` in total from the root, parents first, without recursion:

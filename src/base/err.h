@@ -18,6 +18,6 @@ struct dnp_err {
 
 /* Fills err (when not NULL) and returns code, so that callers can write `return dnp_err(...)`. */
 int dnp_err(struct dnp_err *err, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+	__attribute__((format(__printf__, 3, 4)));
 
 #endif

@@ -83,6 +83,12 @@ void dnp_json_u64(struct dnp_json *json, const char *key, uint64_t value)
 	dnp_sink_printf(json->sink, "%" PRIu64, value);
 }
 
+void dnp_json_i64(struct dnp_json *json, const char *key, int64_t value)
+{
+	begin_value(json, key);
+	dnp_sink_printf(json->sink, "%" PRId64, value);
+}
+
 void dnp_json_bool(struct dnp_json *json, const char *key, bool value)
 {
 	begin_value(json, key);

@@ -24,6 +24,7 @@ void dnp_json_close(struct dnp_json *json, char close);
 void dnp_json_str(struct dnp_json *json, const char *key, struct dnp_str value);
 void dnp_json_text(struct dnp_json *json, const char *key, const char *value);
 void dnp_json_u64(struct dnp_json *json, const char *key, uint64_t value);
+void dnp_json_i64(struct dnp_json *json, const char *key, int64_t value);
 void dnp_json_bool(struct dnp_json *json, const char *key, bool value);
 
 #endif

@@ -44,15 +44,58 @@ static SIGSAFE void take(struct dnp_thread *thread, const siginfo_t *info, const
 	dnp_sampler_rearm(&thread->sampler, dnp_now_ns() - begin_ns);
 }
 
+/* The thread takes its own stack, for another event. */
+static SIGSAFE void take_late(struct dnp_thread *thread, const siginfo_t *info)
+{
+	if (!atomic_load(&active))
+		return;
+	dnp_self_late(thread, cpu.event, dnp_sampler_weight(&thread->sampler, info));
+	dnp_sampler_rearm(&thread->sampler, 0);
+}
+
+/* A sampler's owner is the place of its thread's record, from 1. */
+static void *owner_at(uint32_t place)
+{
+	return (void *)((uintptr_t)place + 1); /* NOLINT(performance-no-int-to-ptr) */
+}
+
+/* NULL: the signal is of a sampler that there is no more, perhaps of another thread's. */
+static SIGSAFE struct dnp_thread *owner_of(const siginfo_t *info)
+{
+	uintptr_t owner = (uintptr_t)dnp_sampler_owner(info);
+	struct dnp_thread *thread = owner ? dnp_thread_at(owner - 1) : NULL;
+
+	return thread && thread->tid == dnp_thread_id() ? thread : NULL;
+}
+
+/* A sample perhaps, of which nobody knows the weight: one; and the next ones have to come. */
+static SIGSAFE void lose(void)
+{
+	struct dnp_thread *thread = atomic_load(&active) ? dnp_thread_own() : NULL;
+
+	if (thread) {
+		dnp_self_lose(thread, cpu.event, 1);
+		dnp_sampler_rearm_lost(&thread->sampler);
+	}
+}
+
 static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 {
 	struct dnp_thread *thread;
 
+	if (!info) {
+		lose();
+		return 0;
+	}
 	if (!dnp_sampler_is_ours(info))
 		return 0;
-	thread = dnp_sampler_owner(info);
-	if (!thread || !dnp_self_enter(thread, cpu.event))
+	thread = owner_of(info);
+	if (!thread)
 		return 1;
+	if (!dnp_self_enter(thread)) {
+		take_late(thread, info);
+		return 1;
+	}
 	if (atomic_load(&active))
 		take(thread, info, context);
 	dnp_self_leave(thread);
@@ -126,12 +169,12 @@ static void start_sampler(struct dnp_thread *thread)
 	uint64_t first_ns = first_interval(thread);
 	int signo = dnp_signal_number();
 	int failed = dnp_sampler_start(&thread->sampler, cpu.source, cpu.kernel, thread->tid, signo,
-		first_ns, cpu.interval_ns, thread);
+		first_ns, cpu.interval_ns, owner_at(thread->place));
 
 	/* Out of descriptors, say: a tick-bound thread is better than an unseen one. */
 	if (failed && cpu.source == DNP_SAMPLER_PERF)
 		failed = dnp_sampler_start(&thread->sampler, DNP_SAMPLER_TIMER, 0, thread->tid,
-			signo, first_ns, cpu.interval_ns, thread);
+			signo, first_ns, cpu.interval_ns, owner_at(thread->place));
 	if (failed && dnp_thread_exists(thread->tid))
 		dnp_threads_refuse();
 }
@@ -157,10 +200,7 @@ static void stop_thread(struct dnp_thread *thread, void *context)
 	dnp_sampler_stop(&thread->sampler);
 }
 
-/*
- * The handler stays: a signal that is under way would end the process if nobody knew it. It does
- * nothing any more but pass on what is not ours.
- */
+/* What is under way still goes to the runtime's handler, which takes no notice of it. */
 static void cpu_stop(void)
 {
 	pthread_mutex_lock(&begin_lock);
@@ -168,11 +208,13 @@ static void cpu_stop(void)
 	pthread_mutex_unlock(&begin_lock);
 	dnp_threads_each(pause_thread, NULL);
 	dnp_threads_each(stop_thread, NULL);
+	dnp_signal_unshare(on_signal);
 }
 
 const struct dnp_engine dnp_engine_cpu = {
 	.event = "cpu",
 	.choice = DNP_ENGINE_SIGNAL,
+	.walks = true,
 	.start = cpu_start,
 	.source = cpu_source,
 	.note = cpu_note,

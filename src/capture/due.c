@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture/due.h"
 
+#include <string.h>
+
 #include "format/rec.h"
 #include "os/clock.h"
-#include "unwind/target.h"
 
 /* A number in [0, interval), different for each thread. */
 static uint64_t random_phase(uint64_t serial, uint64_t interval_ns)
@@ -23,46 +24,55 @@ static void meet(struct dnp_due *due, const struct dnp_managed *managed, uint64_
 	*due = (struct dnp_due){
 		.serial = managed->serial,
 		.cpu_ns = before ? managed->thread->start_cpu_ns : 0,
-		.owed_ns = random_phase(managed->serial, interval_ns),
+		.part_ns = random_phase(managed->serial, interval_ns),
 		.walked_ns = UINT64_MAX,
 	};
 }
 
-bool dnp_due_look(struct dnp_due *due, const struct dnp_managed *managed, uint32_t events,
-	uint64_t interval_ns, uint32_t intervals)
+bool dnp_due_look(
+	struct dnp_due *due, const struct dnp_managed *managed, const struct dnp_due_round *round)
 {
-	uint64_t cpu_ns = dnp_thread_cpu_ns(managed->thread->tid);
+	uint64_t cpu_ns = dnp_thread_cpu_ns(managed->thread->tid), turn_ns;
 
 	if (due->serial != managed->serial)
-		meet(due, managed, interval_ns);
+		meet(due, managed, round->interval_ns);
 	if (cpu_ns < due->cpu_ns)
 		return false; /* it has gone */
 	due->waiting = cpu_ns == due->cpu_ns;
 	due->owed_ns += cpu_ns - due->cpu_ns;
 	due->cpu_ns = cpu_ns;
-	if (events & 1U << DNP_DUE_CPU)
-		due->weight[DNP_DUE_CPU] += (uint32_t)(due->owed_ns / interval_ns);
-	due->owed_ns %= interval_ns;
-	if (events & 1U << DNP_DUE_WALL)
-		due->weight[DNP_DUE_WALL] += intervals;
+	turn_ns = due->owed_ns < round->most_ns ? due->owed_ns : round->most_ns;
+	due->owed_ns -= turn_ns;
+	due->part_ns += turn_ns;
+	if (round->events & 1U << DNP_DUE_CPU)
+		due->weight[DNP_DUE_CPU] += (uint32_t)(due->part_ns / round->interval_ns);
+	due->part_ns %= round->interval_ns;
+	if (round->events & 1U << DNP_DUE_WALL)
+		due->weight[DNP_DUE_WALL] += round->intervals;
 	return due->weight[DNP_DUE_CPU] || due->weight[DNP_DUE_WALL];
 }
 
-void dnp_due_look_at_leaf(struct dnp_due *due, const struct dnp_managed *managed,
-	dnp_frame_word frames[DNP_DUE_LEAF_MAX])
+SIGSAFE void dnp_due_store(struct dnp_due *due, struct dnp_feed *feed,
+	const unsigned index[DNP_DUE_EVENTS], uint32_t n, uint64_t walk_ns)
 {
-	struct dnp_target_stack stack = {
-		.frames = frames, .max = DNP_DUE_LEAF_MAX, .stack = managed->thread->stack};
+	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++) {
+		uint32_t weight = due->weight[event];
+		struct dnp_sample sample = {
+			.time_ns = dnp_now_ns(),
+			.weight = (uint16_t)(weight < UINT16_MAX ? weight : UINT16_MAX),
+			.flags = due->flags,
+			.event = (uint8_t)index[event],
+		};
 
-	due->n_leaf = 0;
-	due->asleep = !dnp_target_walk(managed->thread->tid, NULL, DNP_TARGET_ASLEEP, &stack) &&
-		dnp_thread_cpu_ns(managed->thread->tid) == due->cpu_ns;
-	if (!due->asleep)
-		return;
-	for (size_t i = 0; i < stack.n; i++)
-		if (dnp_frame_is_managed(frames[i]) ||
-			(i + 1 == stack.n && stack.stop == DNP_STOP_END)) {
-			due->n_leaf = (uint8_t)(dnp_frame_is_managed(frames[i]) ? i : i + 1);
-			return;
-		}
+		if (!weight)
+			continue;
+		if (event == DNP_DUE_WALL && due->waiting)
+			sample.flags |= DNP_SAMPLE_WAITING;
+		due->weight[event] = 0;
+		if (dnp_feed_put(feed, &sample, n, due->stop, walk_ns))
+			memcpy(feed->frames, feed->before, n * sizeof(feed->frames[0]));
+		else
+			due->walked_ns = UINT64_MAX; /* nobody keeps it */
+		walk_ns = 0;
+	}
 }

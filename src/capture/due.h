@@ -21,7 +21,8 @@ enum dnp_due_event { DNP_DUE_CPU, DNP_DUE_WALL, DNP_DUE_EVENTS };
 struct dnp_due {
 	uint64_t serial;                 /* of the thread that this is about */
 	uint64_t cpu_ns;                 /* its clock when it was looked at last */
-	uint64_t owed_ns;                /* CPU time of which no sample has told yet */
+	uint64_t owed_ns;                /* CPU time of which no sample has told yet … */
+	uint64_t part_ns;                /* … and less than a sample of it that was its turn */
 	uint32_t weight[DNP_DUE_EVENTS]; /* of the samples that are due */
 	bool waiting;                    /* it has not run since it was looked at before that */
 	bool asleep;                     /* it slept in native code then, */
@@ -29,16 +30,26 @@ struct dnp_due {
 
 	/* The sampler's. */
 	uint64_t walked_ns;      /* its clock when it was walked last, UINT64_MAX: never */
+	uint64_t moved_ns;       /* when that was last seen to have gone on */
 	enum dnp_walk_stop stop; /* why that walk ended */
 	uint8_t flags;           /* of its samples */
 };
 
-/*
- * Reads a thread's clock; whether samples of it are due. `events`: bits of enum dnp_due_event;
- * `intervals` have passed since the last time.
- */
-bool dnp_due_look(struct dnp_due *due, const struct dnp_managed *managed, uint32_t events,
-	uint64_t interval_ns, uint32_t intervals);
+/* What the sampler is about to look for. */
+struct dnp_due_round {
+	uint32_t events; /* bits of enum dnp_due_event */
+	uint64_t interval_ns;
+	uint32_t intervals; /* that have passed since the last time */
+	/*
+	 * Samples tell of no more CPU time at once than that. Where clocks of threads go in coarse
+	 * ticks it is the time that has passed: what a tick adds is told of evenly over as long.
+	 */
+	uint64_t most_ns;
+};
+
+/* Reads a thread's clock; whether samples of it are due. */
+bool dnp_due_look(
+	struct dnp_due *due, const struct dnp_managed *managed, const struct dnp_due_round *round);
 
 /*
  * In what native code a thread sleeps, if it does. Before the runtime is suspended: it does not
@@ -46,6 +57,13 @@ bool dnp_due_look(struct dnp_due *due, const struct dnp_managed *managed, uint32
  */
 void dnp_due_look_at_leaf(struct dnp_due *due, const struct dnp_managed *managed,
 	dnp_frame_word frames[DNP_DUE_LEAF_MAX]);
+
+/*
+ * Stores the samples that are due: of the `n` frames that stand in feed->frames, the sampled
+ * thread's outside feed; `walk_ns` 0: these are the last ones. `index`: the events' in samples.
+ */
+SIGSAFE void dnp_due_store(struct dnp_due *due, struct dnp_feed *feed,
+	const unsigned index[DNP_DUE_EVENTS], uint32_t n, uint64_t walk_ns);
 
 /* Whether it has run since it was walked last. */
 SIGSAFE static inline bool dnp_due_has_moved(const struct dnp_due *due)

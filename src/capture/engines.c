@@ -2,17 +2,22 @@
 #include "base/clean.h"
 #include "capture/engine.h"
 
-static const struct dnp_engine *const engines[] = {
-	&dnp_engine_cpu,
-	&dnp_engine_snapshot_cpu,
-	&dnp_engine_snapshot_wall,
-	&dnp_engine_wall,
-};
-
-const struct dnp_engine *dnp_engine_find(struct dnp_str event, enum dnp_engine_choice choice)
+/* Most events there is one way to record; the choices are where there are two. */
+static int fits(const struct dnp_engine *engine, enum dnp_engine_choice choice, bool every)
 {
-	for (size_t i = 0; i < DNP_ARRAY_SIZE(engines); i++)
-		if (engines[i]->choice == choice && dnp_str_eq(event, dnp_str(engines[i]->event)))
-			return engines[i];
-	return NULL;
+	return (engine->choice == choice) + (engine->every == every);
+}
+
+const struct dnp_engine *dnp_engine_find(
+	struct dnp_str event, enum dnp_engine_choice choice, bool every)
+{
+	const struct dnp_engine *found = NULL;
+
+	for (size_t i = 0; dnp_engines_all[i]; i++)
+		if (dnp_str_eq(event, dnp_str(dnp_engines_all[i]->event)) &&
+			(!found ||
+				fits(dnp_engines_all[i], choice, every) >
+					fits(found, choice, every)))
+			found = dnp_engines_all[i];
+	return found;
 }

@@ -74,13 +74,47 @@ void dnp_managed_remove(uintptr_t id, dnp_managed_last last)
 	if (place)
 		atomic_store(&place->id, id | ENDING);
 	pthread_mutex_unlock(&lock);
-	if (!place)
-		return;
+	/* Also where somebody else takes it out just now. */
 	while (atomic_load(&looked_at) == id)
 		dnp_sleep_until_ns(dnp_now_ns() + 20000);
+	if (!place)
+		return;
 	managed = (struct dnp_managed){id, place->thread, place->serial};
 	last((uint32_t)(place - places), &managed);
 	atomic_store(&place->id, 0);
+}
+
+/* 0: there is none. */
+static uintptr_t id_of(const struct dnp_thread *thread)
+{
+	uintptr_t found = 0;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < n_places && !found; i++) {
+		uintptr_t id = atomic_load(&places[i].id);
+
+		if (id && !(id & ENDING) && places[i].thread == thread)
+			found = id;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+void dnp_managed_gone(const struct dnp_thread *thread, dnp_managed_last last)
+{
+	uintptr_t id;
+
+	while ((id = id_of(thread)))
+		dnp_managed_remove(id, last);
+}
+
+void dnp_managed_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < n_places; i++)
+		atomic_store(&places[i].id, 0);
+	atomic_store(&n_places, 0);
+	pthread_mutex_unlock(&lock);
 }
 
 uint32_t dnp_managed_places(void)

@@ -33,6 +33,15 @@ typedef void (*dnp_managed_last)(uint32_t place, const struct dnp_managed *manag
  */
 void dnp_managed_remove(uintptr_t id, dnp_managed_last last);
 
+/*
+ * The same for one that has gone: where native code has made it, its id stays until the runtime
+ * finds that out, which may be never. Its record is still there.
+ */
+void dnp_managed_gone(const struct dnp_thread *thread, dnp_managed_last last);
+
+/* No thread is known any more: ids that are not watched may be dead. Nobody looks. Any thread. */
+void dnp_managed_forget(void);
+
 /* Places that there are threads in, or were. */
 uint32_t dnp_managed_places(void);
 

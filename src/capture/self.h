@@ -6,17 +6,25 @@
 #ifndef DNP_CAPTURE_SELF_H
 #define DNP_CAPTURE_SELF_H
 
+#include <stdbool.h>
+
 #include "base/clean.h"
 #include "store/threads.h"
 
 /*
- * The thread is in a handler from here to dnp_self_leave. 0: it was already, and the event is
- * counted as lost; then there is nothing to leave. Sequentially consistent with dnp_self_wait: who
- * first says in memory that samples are not wanted any more, and then waits, meets no handler that
- * has not seen it.
+ * The thread is in a handler from here to dnp_self_leave. 0: it was already, or it takes its stack
+ * by itself; then there is nothing to leave, and dnp_self_late is called. Sequentially consistent
+ * with dnp_self_wait: who first says in memory that samples are not wanted any more, and then
+ * waits, meets no handler that has not seen it.
  */
-SIGSAFE int dnp_self_enter(struct dnp_thread *thread, unsigned event);
+SIGSAFE int dnp_self_enter(struct dnp_thread *thread);
 SIGSAFE void dnp_self_leave(struct dnp_thread *thread);
+
+/* So many units of an event that came then: they are stored later, or counted as lost. */
+SIGSAFE void dnp_self_late(struct dnp_thread *thread, unsigned event, uint32_t units);
+
+/* So many units of an event are lost, since the stack cannot be walked or has no room for it. */
+SIGSAFE void dnp_self_lose(struct dnp_thread *thread, unsigned event, uint32_t units);
 
 /*
  * Walks the calling thread's stack from the interrupted instruction and stores the sample. Event,
@@ -25,6 +33,30 @@ SIGSAFE void dnp_self_leave(struct dnp_thread *thread);
  */
 SIGSAFE void dnp_self_sample(
 	struct dnp_thread *thread, struct dnp_sample *sample, int kernel, const void *context);
+
+/*
+ * The same for a thread outside of handlers, in a callback of the runtime say: its feed is the
+ * caller's alone from begin to end. What handlers leave meanwhile is stored at the end with the
+ * stack that was stored in between (`stored`), where the thread has been all the while.
+ */
+void dnp_self_begin(struct dnp_thread *thread);
+void dnp_self_end(struct dnp_thread *thread, int stored);
+
+/*
+ * The same where the stack was taken by dnp_self_walk (`n` frames with the label, and why it ended)
+ * and nothing was stored: then it is stored for what handlers left.
+ */
+void dnp_self_end_walked(struct dnp_thread *thread, uint32_t n, enum dnp_walk_stop stop);
+
+/*
+ * Takes the calling thread's stack into its feed's frames, without the native frames on top: the
+ * topmost managed one is the leaf, if there is any. If `tells` (NULL: never) says of its address
+ * that the runtime tells of the event by managed code, then that is left out, too, with the native
+ * frames it was called by. `label` is put on top of the rest. Returns the number of frames, 0: the
+ * stack cannot be walked. Between begin and end.
+ */
+uint32_t dnp_self_walk(struct dnp_thread *thread, dnp_frame_word label, bool (*tells)(uintptr_t pc),
+	enum dnp_walk_stop *stop);
 
 /* Waits until the handler that runs on the thread now, if any, has left. Not in handlers. */
 void dnp_self_wait(const struct dnp_thread *thread);

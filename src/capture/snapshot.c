@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All threads at once, by the runtime itself: it is suspended, each thread that has something to
- * tell is walked, and it goes on. No signal is used. The runtime stops managed code at safe points
- * only, so stacks are seen there and not where the time goes.
+ * tell is walked, and it goes on. The runtime stops managed code at safe points only, so stacks are
+ * seen there and not where the time goes. No signal is sent by us, but some threads are stopped by
+ * the runtime's: what that interrupts is made to start again (os/sampling_signal.h).
  *
  * A thread of ours, which never runs managed code, does it:
  *
@@ -12,7 +13,8 @@
  *      comes after it, since only suspended threads can be walked; frames would do as well.
  *   2. While the runtime is suspended nothing is allocated and no lock taken; names come later.
  *      Ends of threads are held up only for the one that is walked (capture/managed.h).
- *   3. Whatever happens between them, each suspension is followed by its resumption.
+ *   3. Whatever happens between them, each suspension is followed by its resumption, and a process
+ *      that forks waits for that: in its child the runtime would stay suspended.
  *
  * A thread whose CPU clock stands still has not moved: its last stack holds, without a walk. When
  * that is so of all, nobody is suspended at all.
@@ -34,7 +36,9 @@
 #include "clr/hresult.h"
 #include "clr/info.h"
 #include "os/clock.h"
+#include "os/forks.h"
 #include "os/mem.h"
+#include "os/sampling_signal.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "unwind/dss.h"
@@ -57,6 +61,7 @@ static struct {
 	_Atomic uint32_t events;        /* bits of enum dnp_due_event that are wanted */
 	unsigned index[DNP_DUE_EVENTS]; /* in samples */
 	struct dnp_own_thread thread;
+	bool abandoned;                 /* it did not end when it was to */
 	_Atomic uint32_t stop, stopped; /* futexes */
 	_Atomic uint64_t since_ns;      /* walks are going on; UINT64_MAX: none */
 	bool ready;                     /* rule 1 */
@@ -93,7 +98,14 @@ static void count_for_all(HRESULT hr)
 
 static bool look(struct dnp_due *due, const struct dnp_managed *managed, uint32_t intervals)
 {
-	return dnp_due_look(due, managed, events(), sampler.interval_ns, intervals);
+	struct dnp_due_round round = {
+		.events = events(),
+		.interval_ns = sampler.interval_ns,
+		.intervals = intervals,
+		.most_ns = UINT64_MAX,
+	};
+
+	return dnp_due_look(due, managed, &round);
 }
 
 static void look_at_all(uint32_t intervals)
@@ -122,31 +134,6 @@ static void look_at_all(uint32_t intervals)
 
 /* ---- Samples */
 
-/* Frames of the sampled thread stand in its outside feed. `walk_ns` 0: they are the last ones. */
-SIGSAFE static void store(struct dnp_feed *feed, struct dnp_due *due, uint32_t n, uint64_t walk_ns)
-{
-	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++) {
-		uint32_t weight = due->weight[event];
-		struct dnp_sample sample = {
-			.time_ns = dnp_now_ns(),
-			.weight = (uint16_t)(weight < UINT16_MAX ? weight : UINT16_MAX),
-			.flags = due->flags,
-			.event = (uint8_t)sampler.index[event],
-		};
-
-		if (!weight)
-			continue;
-		if (event == DNP_DUE_WALL && due->waiting)
-			sample.flags |= DNP_SAMPLE_WAITING;
-		due->weight[event] = 0;
-		if (dnp_feed_put(feed, &sample, n, due->stop, walk_ns))
-			memcpy(feed->frames, feed->before, n * sizeof(feed->frames[0]));
-		else
-			due->walked_ns = UINT64_MAX; /* nobody keeps it */
-		walk_ns = 0;
-	}
-}
-
 /* A stack that the runtime could not walk: the time was spent, but it is not known where. */
 SIGSAFE static void not_walked(struct dnp_feed *feed, struct dnp_due *due, HRESULT hr)
 {
@@ -157,7 +144,7 @@ SIGSAFE static void not_walked(struct dnp_feed *feed, struct dnp_due *due, HRESU
 	due->flags = DNP_SAMPLE_INCOMPLETE;
 	due->stop = DNP_STOP_END;
 	due->walked_ns = UINT64_MAX;
-	store(feed, due, 1, 0);
+	dnp_due_store(due, feed, sampler.index, 1, 0);
 }
 
 /*
@@ -214,7 +201,7 @@ SIGSAFE static void walk(
 	due->walked_ns = due->cpu_ns;
 	due->flags = 0;
 	due->stop = mixed.stop;
-	store(feed, due, (uint32_t)(mixed.frames + mixed.n - feed->frames),
+	dnp_due_store(due, feed, sampler.index, (uint32_t)(mixed.frames + mixed.n - feed->frames),
 		dnp_now_ns() - begin_ns);
 }
 
@@ -244,7 +231,7 @@ SIGSAFE static void repeat(
 
 	(void)leaf;
 	memcpy(feed->frames, feed->before, feed->n_before * sizeof(feed->frames[0]));
-	store(feed, due, feed->n_before, 0);
+	dnp_due_store(due, feed, sampler.index, feed->n_before, 0);
 }
 
 /* Samples that are due, but nobody could or can ask where the thread was. */
@@ -257,7 +244,7 @@ SIGSAFE static void not_seen(
 	feed->frames[0] = (dnp_frame_word)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT | DNP_FRAME_EXACT;
 	due->flags = 0;
 	due->stop = DNP_STOP_END;
-	store(feed, due, 1, 0);
+	dnp_due_store(due, feed, sampler.index, 1, 0);
 }
 
 /* ---- Suspension */
@@ -272,8 +259,10 @@ static bool get_ready(void)
 
 		if (!dnp_managed_enter(sampler.round[i].place, &managed))
 			continue;
+		dnp_forks_hold();
 		hr = dnp_dss_walk(
 			sampler.info, managed.id, COR_PRF_SNAPSHOT_DEFAULT, NULL, &sampler.dss);
+		dnp_forks_release();
 		dnp_managed_leave();
 		sampler.ready = hr == E_NOTIMPL || sampler.dss.n;
 	}
@@ -298,9 +287,11 @@ static bool suspend(void)
 
 	assert(sampler.ready);
 	while (!is_stopping()) {
+		dnp_forks_hold();
 		hr = dnp_com(sampler.info->com, SuspendRuntime);
 		if (SUCCEEDED(hr))
 			return true;
+		dnp_forks_release();
 		count_for_all(hr);
 		if (hr != CORPROF_E_SUSPENSION_IN_PROGRESS || dnp_now_ns() >= give_up_ns)
 			return false;
@@ -314,6 +305,7 @@ static void resume(void)
 {
 	HRESULT hr = dnp_com(sampler.info->com, ResumeRuntime);
 
+	dnp_forks_release();
 	if (FAILED(hr))
 		count_for_all(hr);
 }
@@ -403,9 +395,61 @@ static int get_memory(size_t depth)
 	return 0;
 }
 
+/* None of them is ours. */
+static SIGSAFE int pass_on(const siginfo_t *info, void *context)
+{
+	(void)info;
+	(void)context;
+	return 0;
+}
+
+/* The thread has ended, or is about to: its memory goes. */
+static void end_sampler(void)
+{
+	dnp_own_thread_join(&sampler.thread);
+	sampler.abandoned = false;
+	pthread_mutex_lock(&end_lock);
+	dnp_mem_unmap(sampler.dss.frames, sampler.bytes);
+	sampler.dss.frames = NULL;
+	pthread_mutex_unlock(&end_lock);
+	dnp_managed_forget();
+}
+
+static void begin_afresh(void)
+{
+	memset(sampler.reasons, 0, sizeof(sampler.reasons));
+	sampler.ready = false;
+	sampler.n_round = 0;
+	atomic_store(&sampler.events, 0);
+	atomic_store(&sampler.stopped, 0);
+	atomic_store(&sampler.stop, 0);
+}
+
+static int start_thread(const struct dnp_engine_setting *setting)
+{
+	int failed = get_memory(setting->options->depth);
+
+	if (failed)
+		return failed;
+	begin_afresh();
+	failed = dnp_own_thread_start(&sampler.thread, run, NULL);
+	if (failed) {
+		atomic_store(&sampler.stop, 1);
+		end_sampler();
+	}
+	return failed;
+}
+
 static int start_sampler(const struct dnp_engine_setting *setting, struct dnp_err *err)
 {
 	int failed;
+
+	if (sampler.abandoned && !atomic_load_explicit(&sampler.stopped, memory_order_acquire))
+		return dnp_err(err, -EBUSY,
+			"the runtime still keeps the thread that took snapshots before; use "
+			"--engine signal");
+	if (sampler.abandoned)
+		end_sampler();
 
 	if (!dnp_info_has(setting->info, SuspendRuntime))
 		return dnp_err(err, -ENOTSUP,
@@ -413,19 +457,19 @@ static int start_sampler(const struct dnp_engine_setting *setting, struct dnp_er
 	sampler.info = setting->info;
 	sampler.interval_ns = setting->options->interval_ns;
 	sampler.native = setting->options->native;
-	failed = get_memory(setting->options->depth);
-	if (!failed)
-		failed = dnp_own_thread_start(&sampler.thread, run, NULL);
+	failed = start_thread(setting);
 	if (failed)
 		return dnp_err(err, failed, "the thread that takes snapshots cannot be started: %s",
 			strerror(-failed));
+	/* Where that is not possible, it is as in a collection: such a call may fail. */
+	dnp_signal_share(pass_on, &(struct dnp_err){0});
 	return 0;
 }
 
 static int start(enum dnp_due_event event, const struct dnp_engine_setting *setting, unsigned index,
 	struct dnp_err *err)
 {
-	int failed = sampler.thread.running ? 0 : start_sampler(setting, err);
+	int failed = sampler.thread.running && !is_stopping() ? 0 : start_sampler(setting, err);
 
 	if (failed)
 		return failed;
@@ -468,21 +512,22 @@ static void snapshot_stop(void)
 {
 	struct timespec patience = {STOP_PATIENCE, 0};
 
-	if (!sampler.thread.running)
+	if (!sampler.thread.running || sampler.abandoned)
 		return;
+	pthread_mutex_lock(&end_lock);
 	atomic_store_explicit(&sampler.stop, 1, memory_order_release);
+	pthread_mutex_unlock(&end_lock);
 	syscall(SYS_futex, &sampler.stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	while (!atomic_load_explicit(&sampler.stopped, memory_order_acquire))
 		if (syscall(SYS_futex, &sampler.stopped, FUTEX_WAIT_PRIVATE, 0, &patience, NULL,
 			    0) &&
 			errno == ETIMEDOUT) {
-			sampler.thread.running = 0;
-			return;
+			sampler.abandoned = true;
+			break;
 		}
-	dnp_own_thread_join(&sampler.thread);
-	pthread_mutex_lock(&end_lock);
-	dnp_mem_unmap(sampler.dss.frames, sampler.bytes);
-	pthread_mutex_unlock(&end_lock);
+	dnp_signal_unshare(pass_on);
+	if (!sampler.abandoned)
+		end_sampler();
 }
 
 static void cpu_failures(unsigned index, dnp_failure_tell tell)
@@ -518,11 +563,16 @@ static void managed_end(uintptr_t id, int tid)
 	dnp_managed_remove(id, see_last);
 }
 
+static void thread_end(struct dnp_thread *thread)
+{
+	dnp_managed_gone(thread, see_last);
+}
+
 #define SNAPSHOT_ENGINE(name, begin, tell)                                                         \
 	{                                                                                          \
-		.event = (name), .choice = DNP_ENGINE_SNAPSHOT,                                    \
+		.event = (name), .choice = DNP_ENGINE_SNAPSHOT, .walks = true,                     \
 		.events_low = COR_PRF_ENABLE_STACK_SNAPSHOT, .start = (begin),                     \
-		.source = snapshot_source, .note = snapshot_note,                                  \
+		.source = snapshot_source, .note = snapshot_note, .thread_end = thread_end,        \
 		.managed_begin = dnp_managed_add, .managed_end = managed_end,                      \
 		.walking_since = walking_since, .stop = snapshot_stop, .failures = (tell),         \
 	}

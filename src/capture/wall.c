@@ -22,13 +22,13 @@
 
 #include "base/clean.h"
 #include "capture/engine.h"
+#include "capture/outside.h"
 #include "capture/self.h"
 #include "os/clock.h"
 #include "os/sampling_signal.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "os/watch.h"
-#include "unwind/target.h"
 
 #define SECOND_NS     UINT64_C(1000000000)
 #define LOOKS_PER_S   5000 /* at all threads together */
@@ -58,8 +58,11 @@ static struct {
 	uint64_t interval_ns;
 } wall;
 
-/* 1: samples are taken. */
+/* 1: samples are taken. It changes under begin_lock. */
 static _Atomic int active;
+
+/* Held while a thread is made known, so that none is once stop has begun. A leaf lock. */
+static pthread_mutex_t begin_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint32_t stopping;
 
 /* Threads that are new, the newest first. */
@@ -178,21 +181,44 @@ static uint32_t take_back(struct dnp_thread *thread)
 	return (uint32_t)asked;
 }
 
+static SIGSAFE uint32_t take_asked(struct dnp_thread *thread)
+{
+	return atomic_load(&active) ? (uint32_t)atomic_exchange(&thread->turn.asked, 0) : 0;
+}
+
+/* Its signal came to nothing, if there was one. */
+static SIGSAFE void lose(void)
+{
+	struct dnp_thread *thread = dnp_thread_own();
+	uint32_t weight = thread ? take_asked(thread) : 0;
+
+	if (weight)
+		dnp_self_lose(thread, wall.event, weight);
+}
+
 /*
- * The signal is for this thread, and the record still its own: both carry its id. The record's
- * memory is there as long as the process is.
+ * The signal is for this thread, and the record still its own: both carry its id. It may be of a
+ * recording before, and so carries the record's place.
  */
 static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 {
-	struct dnp_thread *thread = info->si_value.sival_ptr;
+	struct dnp_thread *thread;
 	uint32_t weight;
 
+	if (!info)
+		lose();
 	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))
 		return 0;
-	if ((int)(atomic_load(&thread->turn.asked) >> 32) != dnp_thread_id() ||
-		!dnp_self_enter(thread, wall.event))
+	thread = dnp_thread_at((uintptr_t)info->si_value.sival_ptr);
+	if (!thread)
 		return 1;
-	weight = atomic_load(&active) ? (uint32_t)atomic_exchange(&thread->turn.asked, 0) : 0;
+	if ((int)(atomic_load(&thread->turn.asked) >> 32) != dnp_thread_id())
+		return 1;
+	if (!dnp_self_enter(thread)) {
+		dnp_self_late(thread, wall.event, take_asked(thread));
+		return 1;
+	}
+	weight = take_asked(thread);
 	if (weight) {
 		struct dnp_sample sample = sample_of(&weight, 0);
 
@@ -220,6 +246,11 @@ static int add_to_asked(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t wei
 	return 0;
 }
 
+static void *place_of(const struct dnp_thread *thread)
+{
+	return (void *)(uintptr_t)thread->place; /* NOLINT(performance-no-int-to-ptr) */
+}
+
 static void ask(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight)
 {
 	struct dnp_turn *turn = &thread->turn;
@@ -230,7 +261,7 @@ static void ask(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight)
 	turn->asked_ns = dnp_now_ns();
 	turn->asked_cpu_ns = cpu_ns;
 	atomic_store(&turn->asked, ask_of(thread, weight));
-	if (dnp_signal_send(thread->tid, DNP_SIGNAL_WALL, thread)) {
+	if (dnp_signal_send(thread->tid, DNP_SIGNAL_WALL, place_of(thread))) {
 		atomic_store(&turn->asked, 0);
 		put_failed(thread, weight, NO_SIGNAL);
 	}
@@ -238,33 +269,12 @@ static void ask(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight)
 
 /* ---- A thread that sleeps is read */
 
-static int read_stack(struct dnp_thread *thread, struct dnp_target_stack *stack, uint64_t *walk_ns)
-{
-	struct dnp_turn *turn = &thread->turn;
-	uint64_t begin_ns = dnp_now_ns();
-	uintptr_t high = atomic_load_explicit(&turn->stack_high, memory_order_acquire);
-	int result;
-
-	*stack = (struct dnp_target_stack){
-		.frames = thread->outside.frames,
-		.max = dnp_threads_depth(),
-		.stack = {atomic_load_explicit(&turn->stack_low, memory_order_relaxed), high},
-	};
-	result = dnp_target_walk(thread->tid, NULL, DNP_TARGET_ASLEEP, stack);
-	if (!high && stack->stack.high) {
-		atomic_store_explicit(&turn->stack_low, stack->stack.low, memory_order_relaxed);
-		atomic_store_explicit(&turn->stack_high, stack->stack.high, memory_order_release);
-	}
-	*walk_ns = dnp_now_ns() - begin_ns;
-	return result;
-}
-
 static void put_stack(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight,
 	const struct dnp_target_stack *stack, uint64_t walk_ns)
 {
 	uint8_t flags = DNP_SAMPLE_WAITING;
 
-	if (atomic_load_explicit(&thread->collecting, memory_order_relaxed))
+	if (dnp_thread_collects(thread))
 		flags |= DNP_SAMPLE_COLLECTING;
 	thread->turn.self = 0;
 	thread->turn.cpu_ns =
@@ -281,7 +291,8 @@ static void look_closer(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t wei
 	int result = -EAGAIN;
 
 	for (int i = 0; i < TRIES && result == -EAGAIN; i++) {
-		result = read_stack(thread, &stack, &walk_ns);
+		result = dnp_outside_walk(
+			thread, DNP_TARGET_ASLEEP, thread->outside.frames, &stack, &walk_ns);
 		if (result == -EAGAIN && !stack.asleep) {
 			ask(thread, cpu_ns, weight);
 			return;
@@ -542,6 +553,15 @@ static void *look_at_all(void *context)
 
 /* ---- The engine */
 
+/* No sample is taken and no thread made known any more. */
+static void close_down(void)
+{
+	pthread_mutex_lock(&begin_lock);
+	atomic_store(&active, 0);
+	atomic_store(&newcomers, NULL);
+	pthread_mutex_unlock(&begin_lock);
+}
+
 static int wall_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
 {
 	struct dnp_thread_state state;
@@ -553,6 +573,8 @@ static int wall_start(const struct dnp_engine_setting *setting, unsigned index, 
 			"%s; record without -e wall",
 			strerror(-result));
 	random_state = dnp_now_ns() | 1;
+	for (unsigned i = 0; i < FAILURES; i++)
+		atomic_store(&failed[i], 0);
 	wall.event = (uint8_t)index;
 	wall.interval_ns = setting->options->interval_ns;
 	result = dnp_signal_share(on_signal, err);
@@ -562,7 +584,8 @@ static int wall_start(const struct dnp_engine_setting *setting, unsigned index, 
 	atomic_store(&stopping, 0);
 	result = dnp_own_thread_start(&sampler, look_at_all, NULL);
 	if (result) {
-		atomic_store(&active, 0);
+		close_down();
+		dnp_signal_unshare(on_signal);
 		return dnp_err(err, result, "the profiler's thread cannot be started: %s",
 			strerror(-result));
 	}
@@ -574,21 +597,19 @@ static const char *wall_source(void)
 	return "turns of all threads";
 }
 
-static const char *wall_note(void)
-{
-	return "";
-}
-
 static void wall_thread_begin(struct dnp_thread *thread)
 {
-	struct dnp_thread *before = atomic_load_explicit(&newcomers, memory_order_relaxed);
+	struct dnp_thread *before;
 
-	if (!atomic_load(&active))
-		return;
-	do
-		thread->turn.next = before;
-	while (!atomic_compare_exchange_weak_explicit(
-		&newcomers, &before, thread, memory_order_release, memory_order_relaxed));
+	pthread_mutex_lock(&begin_lock);
+	if (atomic_load(&active)) {
+		before = atomic_load_explicit(&newcomers, memory_order_relaxed);
+		do
+			thread->turn.next = before;
+		while (!atomic_compare_exchange_weak_explicit(
+			&newcomers, &before, thread, memory_order_release, memory_order_relaxed));
+	}
+	pthread_mutex_unlock(&begin_lock);
 }
 
 static void wall_managed_begin(uintptr_t id, struct dnp_thread *thread)
@@ -634,12 +655,13 @@ static void wall_stop(void)
 	atomic_store(&stopping, 1);
 	syscall(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	dnp_own_thread_join(&sampler);
-	atomic_store(&active, 0);
+	close_down();
 	pthread_mutex_lock(&lock);
 	while (n_list)
 		finish(list[--n_list]);
 	at = 0;
 	pthread_mutex_unlock(&lock);
+	dnp_signal_unshare(on_signal);
 }
 
 static void wall_failures(unsigned index, dnp_failure_tell tell)
@@ -652,9 +674,9 @@ static void wall_failures(unsigned index, dnp_failure_tell tell)
 const struct dnp_engine dnp_engine_wall = {
 	.event = "wall",
 	.choice = DNP_ENGINE_SIGNAL,
+	.walks = true,
 	.start = wall_start,
 	.source = wall_source,
-	.note = wall_note,
 	.thread_begin = wall_thread_begin,
 	.thread_end = wall_thread_end,
 	.managed_begin = wall_managed_begin,

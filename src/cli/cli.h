@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -37,10 +38,19 @@ enum dnp_exit {
 
 #define DNP_VALUES_MAX 32
 
+#define DNP_VALUES_EACH 64
+
 /* What the command line gave. */
 struct dnp_values {
-	const char *text[DNP_VALUES_MAX]; /* borrowed; the default where not given; flags: NULL */
-	unsigned given[DNP_VALUES_MAX];   /* how often */
+	const struct dnp_command *command; /* static */
+	const char *text[DNP_VALUES_MAX];  /* borrowed; the default where not given; flags: NULL */
+	unsigned given[DNP_VALUES_MAX];    /* how often */
+	/* Each value that was given, in their order: for options of which all count. */
+	struct dnp_value {
+		size_t option;
+		const char *text; /* borrowed */
+	} each[DNP_VALUES_EACH];
+	size_t each_count;
 };
 
 #define DNP_OPTION_NAME 32
@@ -82,16 +92,24 @@ const struct dnp_command *dnp_command_suggest(const char *name);
 int dnp_values_parse(const struct dnp_command *command, struct dnp_values *values, int argc,
 	char **argv, int *status);
 
+/*
+ * An option's text, and how often it was given, by its name in options.def: for what several
+ * commands share. Not given, and NULL, where the command has no such option.
+ */
+const char *dnp_value(const struct dnp_values *values, const char *name);
+unsigned dnp_given(const struct dnp_values *values, const char *name);
+
 void dnp_help_print(const struct dnp_command *command);
 
 /* The name as users write it: with - for _, without the leading dashes. */
 void dnp_option_long(const struct dnp_option *option, char out[DNP_OPTION_NAME]);
 
 /* "dnprof: …" and a new line, to stderr. */
-void dnp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void dnp_say(const char *format, ...) __attribute__((format(__printf__, 1, 2)));
 
 /* Wrong usage: says it, names the help, returns DNP_EXIT_USAGE. */
-int dnp_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int dnp_usage(const char *command, const char *format, ...)
+	__attribute__((format(__printf__, 2, 3)));
 
 /* Which of the words, ended by NULL, an option's text is; -1 after saying that it is none. */
 int dnp_choose(
@@ -100,10 +118,17 @@ int dnp_choose(
 /* Says what err tells; returns DNP_EXIT_FAILED. */
 int dnp_failed(const struct dnp_err *err);
 
+/* The one word of a command that is about one process: its id. An exit status. */
+int dnp_take_pid(const char *command, int argc, char **argv, pid_t *pid);
+
+/* The option --timeout. An exit status. */
+int dnp_take_timeout(const struct dnp_values *values, uint64_t *ns);
+
 /* Values of options; false: not one. */
 bool dnp_parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 bool dnp_parse_seconds(const char *text, uint64_t *ns);  /* 10, 0.5, 10ms, 500us, 2m */
 bool dnp_parse_interval(const char *text, uint64_t *ns); /* the same, but a unit must stand */
+bool dnp_parse_bytes(const char *text, uint64_t *bytes); /* 4096, 512k, 1.5m, 2g: times 1,024 */
 bool dnp_parse_hz(const char *text, uint64_t *ns);       /* 199, 0.5: the time between two */
 
 #define DNP_COMMAND(name, usage, summary, description)                                             \

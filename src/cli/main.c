@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* dnprof: finds the command, parses its options, runs it. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "os/console.h"
 
 static void print_commands(void)
 {
@@ -24,6 +26,7 @@ static void print_commands(void)
 	       "\n"
 	       "Examples:\n"
 	       "  dnprof run -o app.html -- dotnet app.dll   # profile a program, get a page\n"
+	       "  dnprof record -d 30 -o app.html 4242       # 30 seconds of a running process\n"
 	       "  dnprof help run                            # every option of run\n");
 }
 
@@ -61,7 +64,8 @@ int dnp_cmd_help(const struct dnp_values *values, int argc, char **argv)
 static int flush(int status)
 {
 	if (fflush(stdout) && status == DNP_EXIT_DONE) {
-		dnp_say("cannot write to the standard output: %m; see where it leads");
+		dnp_say("cannot write to the standard output: %s; see where it leads",
+			strerror(errno));
 		return DNP_EXIT_FAILED;
 	}
 	return status;
@@ -96,5 +100,9 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	if (dnp_console_begin(&argc, &argv)) {
+		dnp_say("cannot read the command line: out of memory; free some");
+		return DNP_EXIT_FAILED;
+	}
 	return flush(run(argc, argv));
 }

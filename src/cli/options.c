@@ -97,16 +97,25 @@ static size_t option_index(const struct dnp_command *command, int code)
 	return i;
 }
 
-/* What getopt did not understand, as the user wrote it. */
+/* An option's code as getopt gives it: whether a value belongs to it. */
+static bool takes_value(const struct dnp_command *command, int code)
+{
+	return code != CODE_HELP && command->options[option_index(command, code)].argument;
+}
+
+/*
+ * What getopt did not understand, as the user wrote it. Where a value stands that does not belong
+ * there, it says '?' on one system and ':' on the other.
+ */
 static int refuse(const struct dnp_command *command, int code, char **argv)
 {
 	char letter[3] = {'-', (char)optopt, '\0'};
 	const char *word = optopt > 0 && optopt < CODE_BASE ? letter : argv[optind - 1];
 
+	if (optopt >= CODE_BASE && !takes_value(command, optopt))
+		return dnp_usage(command->name, "option '%s' takes no value", word);
 	if (code == ':')
 		return dnp_usage(command->name, "option '%s' needs a value", word);
-	if (optopt >= CODE_BASE)
-		return dnp_usage(command->name, "option '%s' takes no value", word);
 	return dnp_usage(command->name, "unknown option '%s'", word);
 }
 
@@ -124,6 +133,7 @@ int dnp_values_parse(const struct dnp_command *command, struct dnp_values *value
 
 	make_tables(command, &tables);
 	memset(values, 0, sizeof(*values));
+	values->command = command;
 	for (size_t i = 0; command->options[i].name; i++)
 		values->text[i] = command->options[i].initial;
 	optind = 0;
@@ -142,8 +152,38 @@ int dnp_values_parse(const struct dnp_command *command, struct dnp_values *value
 		}
 		i = option_index(command, code);
 		values->given[i]++;
-		if (command->options[i].argument)
-			values->text[i] = optarg;
+		if (!command->options[i].argument)
+			continue;
+		if (values->each_count == DNP_VALUES_EACH) {
+			*status = dnp_usage(command->name, "too many options");
+			return -1;
+		}
+		values->text[i] = optarg;
+		values->each[values->each_count++] = (struct dnp_value){i, optarg};
 	}
 	return optind;
+}
+
+/* The index of an option, -1: the command has none of that name. */
+static int find_option(const struct dnp_command *command, const char *name)
+{
+	for (int i = 0; command->options[i].name; i++) {
+		if (!strcmp(command->options[i].name, name))
+			return i;
+	}
+	return -1;
+}
+
+const char *dnp_value(const struct dnp_values *values, const char *name)
+{
+	int i = find_option(values->command, name);
+
+	return i < 0 ? NULL : values->text[i];
+}
+
+unsigned dnp_given(const struct dnp_values *values, const char *name)
+{
+	int i = find_option(values->command, name);
+
+	return i < 0 ? 0 : values->given[i];
 }

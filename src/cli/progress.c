@@ -50,6 +50,14 @@ void dnp_progress_show(const char *format, ...)
 	shown = true;
 }
 
+void dnp_progress_samples(
+	uint64_t elapsed_ns, uint64_t samples, uint64_t lost, uint64_t cpu_ns, const char *tail)
+{
+	dnp_progress_show("dnprof: %.0f s, %'llu samples, lost %'llu, CPU %.1f s%s",
+		(double)elapsed_ns / 1e9, (unsigned long long)samples, (unsigned long long)lost,
+		(double)cpu_ns / 1e9, tail);
+}
+
 void dnp_progress_clear(void)
 {
 	if (shown && is_ours())

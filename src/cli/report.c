@@ -2,13 +2,12 @@
 /* dnprof report: recordings as text, JSON, or what the output's name ends with. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 
-#include "base/clean.h"
 #include "cli/cli.h"
+#include "cli/loaded.h"
+#include "cli/output.h"
 #include "cli/words.h"
-#include "export/export.h"
-#include "read/symbolize.h"
+#include "os/console.h"
 
 #define OPT(name) DNP_OPT(report, name)
 
@@ -16,10 +15,8 @@ struct report {
 	const struct dnp_values *values;
 	const struct dnp_exporter *exporter;
 	struct dnp_export_options options;
-	struct dnp_words threads, include, exclude;
-	struct dnp_input input;
-	struct dnp_sink_memory names; /* chunks with the names of native functions */
-	struct dnp_profile profile;
+	struct dnp_words threads, requests, include, exclude, about;
+	struct dnp_loaded loaded;
 };
 
 static bool parse_percent(const char *text, double *percent)
@@ -30,15 +27,6 @@ static bool parse_percent(const char *text, double *percent)
 		return false;
 	*percent = strtod(text, &end);
 	return !*end && *percent <= 100;
-}
-
-static unsigned terminal_columns(void)
-{
-	struct winsize size;
-
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
-		return 0;
-	return size.ws_col;
 }
 
 static int parse_shown(struct report *report)
@@ -75,7 +63,8 @@ static int choose_exporter(struct report *report)
 static int parse_options(struct report *report)
 {
 	const struct dnp_values *values = report->values;
-	bool part = values->given[OPT(threads)] || values->given[OPT(tree)];
+	bool part = values->given[OPT(threads)] || values->given[OPT(tree)] ||
+		values->given[OPT(method)];
 	bool json = values->given[OPT(json)];
 	uint64_t top;
 	int status;
@@ -91,56 +80,29 @@ static int parse_options(struct report *report)
 	report->options.methods = !part;
 	report->options.threads = !part || values->given[OPT(threads)];
 	report->options.tree = !part || values->given[OPT(tree)];
+	report->options.input = &report->loaded.input;
 	report->options.each_thread = values->given[OPT(thread)];
 	status = parse_shown(report);
 	return status ? status : choose_exporter(report);
 }
 
-/* A recording whose launcher had no time to look up names gets them now, if this is its machine. */
-static int add_names(struct report *report, struct dnp_err *err)
-{
-	struct dnp_input *input = &report->input;
-	size_t found, total = 0;
-
-	dnp_sink_memory_init(&report->names);
-	for (size_t i = 0; i < input->recordings.n; i++) {
-		if (dnp_symbolize(&input->recordings.p[i], &report->names.sink, &found))
-			return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
-		total += found;
-	}
-	if (!total)
-		return 0;
-	if (dnp_input_add_bytes(
-		    input, "names of functions", report->names.bytes.p, report->names.bytes.n, err))
-		return err->code;
-	return dnp_input_finish(input, err);
-}
-
-static int read_files(struct report *report, int argc, char **argv, struct dnp_err *err)
-{
-	int status;
-
-	for (int i = 0; i < argc; i++) {
-		status = dnp_input_add_file(&report->input, argv[i], err);
-		if (status)
-			return status;
-	}
-	status = dnp_input_finish(&report->input, err);
-	return status ? status : add_names(report, err);
-}
-
 static int make_profile(struct report *report, struct dnp_err *err)
 {
 	struct dnp_filter filter;
-	int status;
 
 	if (dnp_words_split(&report->threads, report->values->text[OPT(thread)]) ||
+		dnp_words_split(&report->requests, report->values->text[OPT(request)]) ||
 		dnp_words_split(&report->include, report->values->text[OPT(include)]) ||
-		dnp_words_split(&report->exclude, report->values->text[OPT(exclude)]))
+		dnp_words_split(&report->exclude, report->values->text[OPT(exclude)]) ||
+		dnp_words_split(&report->about, report->values->text[OPT(method)]))
 		return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
+	report->options.about = report->about.list.p;
+	report->options.about_count = report->about.list.n;
 	filter = (struct dnp_filter){
 		.threads = report->threads.list.p,
 		.thread_count = report->threads.list.n,
+		.requests = report->requests.list.p,
+		.request_count = report->requests.list.n,
 		.include = report->include.list.p,
 		.include_count = report->include.list.n,
 		.exclude = report->exclude.list.p,
@@ -150,42 +112,15 @@ static int make_profile(struct report *report, struct dnp_err *err)
 		filter.native = report->options.native;
 		filter.state = report->options.state;
 	}
-	if (dnp_profile_init(&report->profile, report->exporter->timed, &filter))
-		return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
-	status = dnp_profile_add(&report->profile, &report->input, err);
-	if (!status)
-		dnp_profile_finish(&report->profile);
-	return status;
-}
-
-/* The names of all events, as "cpu, wall". Owned by the caller; NULL: no memory. */
-static char *list_events(const struct dnp_profile *profile)
-{
-	struct dnp_sink_memory list;
-
-	dnp_sink_memory_init(&list);
-	for (size_t i = 0; i < profile->events.n; i++)
-		dnp_sink_printf(&list.sink, "%s%s", i ? ", " : "",
-			dnp_profile_string(profile, profile->events.p[i].name));
-	dnp_sink_write(&list.sink, "", 1);
-	return list.bytes.p;
+	return dnp_loaded_profile(&report->loaded, report->exporter, &filter, err);
 }
 
 static int choose_event(struct report *report, struct dnp_err *err)
 {
-	const struct dnp_profile *profile = &report->profile;
-	const char *name = report->values->text[OPT(event)];
-	auto_free char *recorded = NULL;
+	const char *const *text = report->values->text;
 
-	if (!profile->events.n)
-		return dnp_err(err, -ENODATA,
-			"nothing to report: the recording has no events; record again");
-	report->options.event = name ? dnp_profile_event(profile, name) : 0;
-	if (report->options.event != DNP_NONE)
-		return 0;
-	recorded = list_events(profile);
-	return dnp_err(err, -ENOENT, "cannot show %s: it was not recorded; choose with -e: %s",
-		name, recorded ? recorded : "");
+	return dnp_loaded_event(&report->loaded, report->exporter, text[OPT(event)],
+		text[OPT(output)], &report->options.event, err);
 }
 
 static int write_out(struct report *report, struct dnp_err *err)
@@ -196,31 +131,21 @@ static int write_out(struct report *report, struct dnp_err *err)
 
 	if (output && strcmp(output, "-"))
 		return dnp_export_file(
-			report->exporter, &report->profile, &report->options, output, err);
-	report->options.columns = terminal_columns();
-	dnp_sink_fd_init(&out, STDOUT_FILENO);
-	status = report->exporter->write(&report->profile, &report->options, &out.sink, err);
-	if (status)
-		return status;
-	status = dnp_sink_fd_flush(&out);
-	if (status && status != -EPIPE)
-		return dnp_err(err, status, "cannot write the report: %s; choose a place with -o",
-			strerror(-status));
-	return 0;
+			report->exporter, &report->loaded.profile, &report->options, output, err);
+	report->options.columns = dnp_console_columns();
+	dnp_output_begin(&out);
+	status = report->exporter->write(&report->loaded.profile, &report->options, &out.sink, err);
+	return status ? status : dnp_output_end(&out, "the report", "choose a place with -o", err);
 }
 
 static int make_report(struct report *report, int argc, char **argv)
 {
 	struct dnp_err err = {0};
 
-	if (read_files(report, argc, argv, &err) || make_profile(report, &err) ||
+	if (dnp_loaded_read(&report->loaded, argc, argv, &err) || make_profile(report, &err) ||
 		choose_event(report, &err) || write_out(report, &err))
 		return dnp_failed(&err);
-	if (!report->profile.incomplete)
-		return DNP_EXIT_DONE;
-	dnp_say("the recording is incomplete: %s",
-		dnp_profile_string(&report->profile, report->profile.missing));
-	return DNP_EXIT_INCOMPLETE;
+	return dnp_loaded_whole(&report->loaded);
 }
 
 int dnp_cmd_report(const struct dnp_values *values, int argc, char **argv)
@@ -233,13 +158,13 @@ int dnp_cmd_report(const struct dnp_values *values, int argc, char **argv)
 	status = parse_options(&report);
 	if (status)
 		return status;
-	dnp_input_init(&report.input);
+	dnp_loaded_init(&report.loaded);
 	status = make_report(&report, argc, argv);
-	dnp_profile_done(&report.profile);
-	dnp_input_done(&report.input);
-	dnp_vec_done(&report.names.bytes);
+	dnp_loaded_done(&report.loaded);
 	dnp_words_done(&report.threads);
+	dnp_words_done(&report.requests);
 	dnp_words_done(&report.include);
 	dnp_words_done(&report.exclude);
+	dnp_words_done(&report.about);
 	return status;
 }

@@ -6,14 +6,15 @@
 
 #include "cli/cli.h"
 
-__attribute__((format(printf, 2, 0))) static void say(
+__attribute__((format(__printf__, 2, 0))) static void say(
 	const char *prefix, const char *format, va_list args, const char *suffix)
 {
-	char text[1024];
+	char text[1024], line[1280];
 
 	/* One write for the whole line: others write to the same terminal. */
 	vsnprintf(text, sizeof(text), format, args);
-	fprintf(stderr, "dnprof: %s%s%s\n", prefix, text, suffix);
+	snprintf(line, sizeof(line), "dnprof: %s%s%s\n", prefix, text, suffix);
+	fputs(line, stderr);
 }
 
 void dnp_say(const char *format, ...)

@@ -2,18 +2,18 @@
 /* dnprof stack: what all threads of a process are doing now. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "base/clean.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/words.h"
 #include "export/stacks.h"
-#include "launch/control.h"
+#include "launch/interrupt.h"
+#include "launch/remote.h"
+#include "os/console.h"
 #include "read/symbolize.h"
 
 #define OPT(name) DNP_OPT(stack, name)
-
-#define MAX_TIMEOUT_NS UINT64_C(3600000000000)
 
 struct stack {
 	const struct dnp_values *values;
@@ -32,23 +32,29 @@ static int parse_options(struct stack *stack, int argc, char **argv)
 	static const char *const natives[] = {"all", "leaf", "none", NULL};
 	const struct dnp_values *values = stack->values;
 	int native = dnp_choose("stack", "native", values->text[OPT(native)], natives);
-	uint64_t pid;
+	int status = dnp_take_pid("stack", argc, argv, &stack->pid);
 
-	if (!argc)
-		return dnp_usage("stack", "no process named; give its id");
-	if (argc > 1)
-		return dnp_usage("stack", "one process at a time");
-	if (!dnp_parse_count(argv[0], 1, INT32_MAX, &pid))
-		return dnp_usage("stack", "%s: not a process id", argv[0]);
+	if (status)
+		return status;
 	if (native < 0)
 		return DNP_EXIT_USAGE;
-	stack->pid = (pid_t)pid;
 	stack->native = (enum dnp_native)native;
-	if (!dnp_parse_seconds(values->text[OPT(timeout)], &stack->timeout_ns) ||
-		stack->timeout_ns > MAX_TIMEOUT_NS)
-		return dnp_usage("stack", "--timeout %s: not a time up to an hour",
-			values->text[OPT(timeout)]);
-	return DNP_EXIT_DONE;
+	return dnp_take_timeout(values, &stack->timeout_ns);
+}
+
+/* An agent that was brought for this does not stay where it is interrupted. */
+static int ask(const struct stack *stack, int *fd, struct dnp_err *err)
+{
+	struct dnp_interrupt interrupt;
+	int status = dnp_interrupt_take(&interrupt, err);
+
+	if (status)
+		return status;
+	status = dnp_remote_stack(stack->pid, stack->timeout_ns, interrupt.fd, fd, err);
+	if (status == -EINTR)
+		dnp_failed(err);
+	dnp_interrupt_give_back(&interrupt);
+	return status;
 }
 
 /* Fetches the stacks, and the names of native functions as the process itself sees its files. */
@@ -57,7 +63,7 @@ static int fetch(struct stack *stack, struct dnp_err *err)
 	char path[32], root[32];
 	auto_close int fd = -1;
 	size_t found;
-	int status = dnp_control_stack(stack->pid, stack->timeout_ns, &fd, err);
+	int status = ask(stack, &fd, err);
 
 	if (status)
 		return status;
@@ -85,7 +91,7 @@ static int read_in(struct stack *stack, struct dnp_err *err)
 	};
 
 	if (!status)
-		status = dnp_profile_init(&stack->profile, false, &filter);
+		status = dnp_profile_init(&stack->profile, DNP_BY_THREAD, &filter);
 	if (!status)
 		status = dnp_profile_add(&stack->profile, &stack->input, err);
 	if (!status) {
@@ -98,33 +104,18 @@ static int read_in(struct stack *stack, struct dnp_err *err)
 	return status;
 }
 
-static unsigned terminal_columns(void)
-{
-	struct winsize size;
-
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
-		return 0;
-	return size.ws_col;
-}
-
 static int show(const struct stack *stack, struct dnp_err *err)
 {
 	const struct dnp_values *values = stack->values;
 	struct dnp_sink_fd out;
-	int status;
 
-	dnp_sink_fd_init(&out, STDOUT_FILENO);
+	dnp_output_begin(&out);
 	if (values->given[OPT(json)])
 		dnp_stacks_json(&stack->moment, &out.sink);
 	else
-		dnp_stacks_text(&stack->moment, values->given[OPT(threads)] > 0, terminal_columns(),
-			&out.sink);
-	status = dnp_sink_fd_flush(&out);
-	if (status && status != -EPIPE)
-		return dnp_err(err, status,
-			"cannot write the stacks: %s; see where the output leads",
-			strerror(-status));
-	return 0;
+		dnp_stacks_text(&stack->moment, values->given[OPT(threads)] > 0,
+			dnp_console_columns(), &out.sink);
+	return dnp_output_end(&out, "the stacks", "see where the output leads", err);
 }
 
 int dnp_cmd_stack(const struct dnp_values *values, int argc, char **argv)

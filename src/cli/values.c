@@ -86,6 +86,24 @@ bool dnp_parse_interval(const char *text, uint64_t *ns)
 	return parse_time(text, 0, ns);
 }
 
+bool dnp_parse_bytes(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "kmg";
+	const char *rest, *unit;
+	double value;
+
+	if (!parse_decimal(text, &value, &rest))
+		return false;
+	unit = *rest ? strchr(units, *rest | 0x20) : NULL;
+	if (*rest && (!unit || rest[1]))
+		return false;
+	value *= unit ? (double)(UINT64_C(1) << 10 * (unit - units + 1)) : 1;
+	if (value < 1 || value > MAX_NS)
+		return false;
+	*bytes = (uint64_t)(value + 0.5);
+	return true;
+}
+
 bool dnp_parse_hz(const char *text, uint64_t *ns)
 {
 	const char *rest;

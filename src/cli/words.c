@@ -5,28 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pattern.h"
+
 int dnp_words_split(struct dnp_words *words, const char *text)
 {
-	int depth = 0;
-	char *from;
+	struct dnp_str rest = dnp_str(text), word;
+	char *to;
 
 	if (!text)
 		return 0;
-	words->text = strdup(text);
-	if (!words->text)
+	words->text = to = malloc(rest.n + 1);
+	if (!to)
 		return -ENOMEM;
-	from = words->text;
-	for (char *at = from; *at; at++) {
-		depth += *at == '(' || *at == '<' || *at == '[';
-		depth -= *at == ')' || *at == '>' || *at == ']';
-		if (*at != ',' || depth > 0)
-			continue;
-		*at = '\0';
-		if (dnp_vec_push(&words->list, from))
+	/* Each word and its zero take no more than it and its comma did. */
+	while (dnp_pattern_cut(&rest, &word)) {
+		memcpy(to, word.p, word.n);
+		to[word.n] = '\0';
+		if (dnp_vec_push(&words->list, to))
 			return -ENOMEM;
-		from = at + 1;
+		to += word.n + 1;
 	}
-	return dnp_vec_push(&words->list, from);
+	return 0;
 }
 
 void dnp_words_done(struct dnp_words *words)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "clr/names.h"
 
+#include <string.h>
+
 #include "clr/hresult.h"
 #include "clr/metadata.h"
 #include "clr/sig.h"
@@ -25,6 +27,7 @@ struct wide {
 struct namer {
 	ICorProfilerInfo *info;
 	int depth;
+	bool full;          /* no keywords: System.Int32 */
 	struct wide method; /* name of the method, while its type's name is written */
 	struct wide last;   /* the last identifier; any call may overwrite it */
 };
@@ -64,6 +67,7 @@ static void namer_init(struct namer *namer, const struct dnp_info *info)
 {
 	namer->info = info->com;
 	namer->depth = 0;
+	namer->full = false;
 }
 
 /* Ends a call that wrote to wide->units: lengths count the terminating zero. */
@@ -267,7 +271,8 @@ static void write_class_arg(struct dnp_type_args *args, struct dnp_text *out)
 static HRESULT put_array(struct namer *namer, uint32_t element, ClassID element_class,
 	uint32_t rank, struct dnp_text *out)
 {
-	const char *keyword = dnp_keyword_of_element((uint8_t)element);
+	const char *keyword = namer->full ? dnp_name_of_element((uint8_t)element)
+					  : dnp_keyword_of_element((uint8_t)element);
 	HRESULT hr = S_OK;
 
 	if (element_class)
@@ -322,7 +327,8 @@ static HRESULT put_plain_class(struct namer *namer, ClassID id, struct dnp_text 
 	put_type_def(namer, args.import, args.owner, &args.args, out);
 	put_other_args(&args.args, out);
 	dnp_com(args.import, Release);
-	use_keyword(out, from);
+	if (!namer->full)
+		use_keyword(out, from);
 	return S_OK;
 }
 
@@ -528,6 +534,22 @@ HRESULT dnp_method_describe(const struct dnp_info *info, FunctionID id, COR_PRF_
 	return describe(&namer, method, &args, name);
 }
 
+HRESULT dnp_method_describe_exact(const struct dnp_info *info, FunctionID id, ClassID class_id,
+	const ClassID *args, uint32_t n, struct dnp_method *method, struct dnp_text *name)
+{
+	struct namer namer;
+	struct classes exact = {.n = n < MAX_TYPE_ARGS ? n : MAX_TYPE_ARGS};
+	HRESULT hr;
+
+	namer_init(&namer, info);
+	memcpy(exact.ids, args, exact.n * sizeof(*args));
+	*method = (struct dnp_method){.id = id};
+	hr = dnp_com(info->com, GetFunctionInfo2, id, 0, NULL, &method->module, &method->token, 0,
+		NULL, NULL);
+	method->class_id = class_id;
+	return FAILED(hr) ? hr : describe(&namer, method, &exact, name);
+}
+
 HRESULT dnp_method_of_token(const struct dnp_info *info, ModuleID module, mdMethodDef token,
 	struct dnp_method *method, struct dnp_text *name)
 {
@@ -544,6 +566,15 @@ HRESULT dnp_class_describe(const struct dnp_info *info, ClassID class_id, struct
 	struct namer namer;
 
 	namer_init(&namer, info);
+	return put_class(&namer, class_id, name);
+}
+
+HRESULT dnp_class_name(const struct dnp_info *info, ClassID class_id, struct dnp_text *name)
+{
+	struct namer namer;
+
+	namer_init(&namer, info);
+	namer.full = true;
 	return put_class(&namer, class_id, name);
 }
 
@@ -564,6 +595,38 @@ static void read_scope(struct namer *namer, struct dnp_module *module, struct dn
 	dnp_com(import, Release);
 }
 
+void dnp_module_path(const struct dnp_info *info, ModuleID id, struct dnp_text *path)
+{
+	struct wide *wide;
+	struct namer namer;
+	uint32_t length = 0, flags;
+	AssemblyID assembly;
+	HRESULT hr;
+
+	namer_init(&namer, info);
+	wide = &namer.last;
+	hr = dnp_com(info->com, GetModuleInfo2, id, NULL, MAX_WIDE, &length, wide->units, &assembly,
+		&flags);
+	/* Its assembly is not known yet, all else is. */
+	if (hr == CORPROF_E_DATAINCOMPLETE)
+		hr = S_OK;
+	if (got_wide(wide, hr, length))
+		put_wide(wide, path);
+}
+
+void dnp_assembly_name(const struct dnp_info *info, AssemblyID id, struct dnp_text *name)
+{
+	struct namer namer;
+	uint32_t length = 0;
+	HRESULT hr;
+
+	namer_init(&namer, info);
+	hr = dnp_com(
+		info->com, GetAssemblyInfo, id, MAX_WIDE, &length, namer.last.units, NULL, NULL);
+	if (got_wide(&namer.last, hr, length))
+		put_wide(&namer.last, name);
+}
+
 HRESULT dnp_module_describe(const struct dnp_info *info, ModuleID id, struct dnp_module *module,
 	struct dnp_text *path, struct dnp_text *assembly)
 {
@@ -580,11 +643,6 @@ HRESULT dnp_module_describe(const struct dnp_info *info, ModuleID id, struct dnp
 	if (got_wide(&namer.last, hr, length))
 		put_wide(&namer.last, path);
 	read_scope(&namer, module, path);
-
-	length = 0;
-	hr = dnp_com(info->com, GetAssemblyInfo, module->assembly, MAX_WIDE, &length,
-		namer.last.units, NULL, NULL);
-	if (got_wide(&namer.last, hr, length))
-		put_wide(&namer.last, assembly);
+	dnp_assembly_name(info, module->assembly, assembly);
 	return S_OK;
 }

@@ -35,12 +35,22 @@ struct dnp_method {
 HRESULT dnp_method_describe(const struct dnp_info *info, FunctionID id, COR_PRF_FRAME_INFO frame,
 	struct dnp_method *method, struct dnp_text *name);
 
+/*
+ * The same for an instantiation: `class_id` and type arguments are exact, as GetFunctionInfo2 gave
+ * them for a frame.
+ */
+HRESULT dnp_method_describe_exact(const struct dnp_info *info, FunctionID id, ClassID class_id,
+	const ClassID *args, uint32_t n, struct dnp_method *method, struct dnp_text *name);
+
 /* The same for a method that may not have been run, by its place in the metadata. */
 HRESULT dnp_method_of_token(const struct dnp_info *info, ModuleID module, mdMethodDef token,
 	struct dnp_method *method, struct dnp_text *name);
 
 /* Writes the name of a class, as it stands in a list of arguments: `int`, `System.Guid[]`. */
 HRESULT dnp_class_describe(const struct dnp_info *info, ClassID class_id, struct dnp_text *name);
+
+/* The same without keywords, as it stands alone: `System.Int32`, `System.Byte[]`. */
+HRESULT dnp_class_name(const struct dnp_info *info, ClassID class_id, struct dnp_text *name);
 
 struct dnp_module {
 	ModuleID id;
@@ -49,6 +59,12 @@ struct dnp_module {
 	uint32_t flags;       /* COR_PRF_MODULE_* */
 	struct dnp_guid mvid; /* module version id; zero where there is no metadata */
 };
+
+/* Its simple name, if the runtime tells. */
+void dnp_assembly_name(const struct dnp_info *info, AssemblyID id, struct dnp_text *name);
+
+/* Its path, if it has one; also of one that is being loaded. */
+void dnp_module_path(const struct dnp_info *info, ModuleID id, struct dnp_text *path);
 
 /*
  * Fills `module` and writes its path (of a module without a file: its name) and its assembly's

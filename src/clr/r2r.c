@@ -39,22 +39,42 @@ SIGSAFE static struct list *current_list(void)
 	return atomic_load_explicit(&current, memory_order_acquire);
 }
 
-SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc)
+/* The first whose code ends behind an address. */
+SIGSAFE static size_t first_behind(const struct list *list, uintptr_t address)
 {
-	const struct list *list = current_list();
 	size_t low = 0, high = list ? list->n : 0;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (list->images[middle]->high <= pc)
+		if (list->images[middle]->high <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!list || low == list->n || pc < list->images[low]->low)
+	return low;
+}
+
+SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc)
+{
+	const struct list *list = current_list();
+	size_t i = first_behind(list, pc);
+
+	if (!list || i == list->n || pc < list->images[i]->low)
 		return NULL;
-	return list->images[low];
+	return list->images[i];
+}
+
+SIGSAFE bool dnp_r2r_is_inside(uintptr_t address)
+{
+	const struct list *list = current_list();
+	size_t i = first_behind(list, address);
+
+	if (!list)
+		return false;
+	/* Before or in the code of one image, or behind that of another. */
+	return (i < list->n && address >= list->images[i]->base) ||
+		(i && address - list->images[i - 1]->base < list->images[i - 1]->pe.image_bytes);
 }
 
 /* As dnp_pe_section_of, for handlers: bytes from rva to the end of its section, 0: in none. */
@@ -445,6 +465,7 @@ void dnp_r2r_done(void)
 	pthread_mutex_lock(&lock);
 	list = current_list();
 	atomic_store_explicit(&current, NULL, memory_order_relaxed);
+	dnp_generation_bump();
 	for (size_t i = 0; list && i < list->n; i++)
 		free(list->images[i]);
 	free(list);

@@ -43,6 +43,9 @@ bool dnp_r2r_remove(uintptr_t base);
 /* The image whose code is at an address, or NULL. Valid as long as the calling walk runs. */
 SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc);
 
+/* Whether an address lies anywhere in an image, be it code or not. */
+SIGSAFE bool dnp_r2r_is_inside(uintptr_t address);
+
 /* The function of an image at an address; false: there is none. */
 SIGSAFE bool dnp_r2r_function_at(
 	const struct dnp_r2r_image *image, uintptr_t pc, struct dnp_r2r_function *function);

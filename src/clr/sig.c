@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/clean.h"
+#include "clr/element.h"
 
 enum {
 	MAX_DEPTH = 32,   /* of types within types */
@@ -11,52 +12,41 @@ enum {
 	MAX_RANK = 32,    /* the CLR's limit */
 };
 
-/* Element types, ECMA-335 II.23.1.16, where they are no plain keyword. */
+/* Calling conventions, ECMA-335 II.23.2.1. */
 enum {
-	T_PTR = 0x0f,
-	T_BYREF = 0x10,
-	T_VALUETYPE = 0x11,
-	T_CLASS = 0x12,
-	T_VAR = 0x13,
-	T_ARRAY = 0x14,
-	T_GENERICINST = 0x15,
-	T_FNPTR = 0x1b,
-	T_SZARRAY = 0x1d,
-	T_MVAR = 0x1e,
-	T_CMOD_REQD = 0x1f,
-	T_CMOD_OPT = 0x20,
-	T_INTERNAL = 0x21, /* of the runtime: followed by a pointer */
-	T_SENTINEL = 0x41,
-	T_PINNED = 0x45,
+	CC_MASK = 0x0f,
+	CC_VARARG = 0x5,
+	CC_FIELD = 0x6,
+	CC_UNMANAGED = 0x9,
+	CC_GENERIC = 0x10,
+	CC_THIS = 0x20,
+	CC_EXPLICIT_THIS = 0x40,
 };
 
-/* Calling conventions, ECMA-335 II.23.2.1. */
-enum { CC_MASK = 0x0f, CC_VARARG = 0x5, CC_FIELD = 0x6, CC_UNMANAGED = 0x9, CC_GENERIC = 0x10 };
-
 /* The types that have a keyword. Element type 0: the CLR knows them by name only. */
-static const struct {
+static const struct keyword {
 	uint8_t element;
 	const char *keyword;
 	const char *name;
 } keywords[] = {
-	{0x01, "void", "System.Void"},
-	{0x02, "bool", "System.Boolean"},
-	{0x03, "char", "System.Char"},
-	{0x04, "sbyte", "System.SByte"},
-	{0x05, "byte", "System.Byte"},
-	{0x06, "short", "System.Int16"},
-	{0x07, "ushort", "System.UInt16"},
-	{0x08, "int", "System.Int32"},
-	{0x09, "uint", "System.UInt32"},
-	{0x0a, "long", "System.Int64"},
-	{0x0b, "ulong", "System.UInt64"},
-	{0x0c, "float", "System.Single"},
-	{0x0d, "double", "System.Double"},
-	{0x0e, "string", "System.String"},
-	{0x16, "System.TypedReference", "System.TypedReference"},
-	{0x18, "nint", "System.IntPtr"},
-	{0x19, "nuint", "System.UIntPtr"},
-	{0x1c, "object", "System.Object"},
+	{DNP_ELEMENT_VOID, "void", "System.Void"},
+	{DNP_ELEMENT_BOOLEAN, "bool", "System.Boolean"},
+	{DNP_ELEMENT_CHAR, "char", "System.Char"},
+	{DNP_ELEMENT_I1, "sbyte", "System.SByte"},
+	{DNP_ELEMENT_U1, "byte", "System.Byte"},
+	{DNP_ELEMENT_I2, "short", "System.Int16"},
+	{DNP_ELEMENT_U2, "ushort", "System.UInt16"},
+	{DNP_ELEMENT_I4, "int", "System.Int32"},
+	{DNP_ELEMENT_U4, "uint", "System.UInt32"},
+	{DNP_ELEMENT_I8, "long", "System.Int64"},
+	{DNP_ELEMENT_U8, "ulong", "System.UInt64"},
+	{DNP_ELEMENT_R4, "float", "System.Single"},
+	{DNP_ELEMENT_R8, "double", "System.Double"},
+	{DNP_ELEMENT_STRING, "string", "System.String"},
+	{DNP_ELEMENT_TYPEDBYREF, "System.TypedReference", "System.TypedReference"},
+	{DNP_ELEMENT_I, "nint", "System.IntPtr"},
+	{DNP_ELEMENT_U, "nuint", "System.UIntPtr"},
+	{DNP_ELEMENT_OBJECT, "object", "System.Object"},
 	{0x00, "decimal", "System.Decimal"},
 };
 
@@ -85,12 +75,26 @@ const char *dnp_keyword_of_type(struct dnp_str name)
 	return NULL;
 }
 
-const char *dnp_keyword_of_element(uint8_t element)
+static const struct keyword *find_element(uint8_t element)
 {
 	for (size_t i = 0; element && i < DNP_ARRAY_SIZE(keywords); i++)
 		if (keywords[i].element == element)
-			return keywords[i].keyword;
+			return &keywords[i];
 	return NULL;
+}
+
+const char *dnp_keyword_of_element(uint8_t element)
+{
+	const struct keyword *known = find_element(element);
+
+	return known ? known->keyword : NULL;
+}
+
+const char *dnp_name_of_element(uint8_t element)
+{
+	const struct keyword *known = find_element(element);
+
+	return known ? known->name : NULL;
 }
 
 void dnp_type_args_next(struct dnp_type_args *args, struct dnp_text *out)
@@ -181,7 +185,7 @@ static void read_generic(struct sig *sig, struct dnp_text *out)
 {
 	uint8_t element = read_byte(sig);
 
-	if (element != T_CLASS && element != T_VALUETYPE)
+	if (element != DNP_ELEMENT_CLASS && element != DNP_ELEMENT_VALUETYPE)
 		sig->bad = true;
 	else
 		read_named(sig, true, out);
@@ -249,46 +253,55 @@ static void read_function_pointer(struct sig *sig, struct dnp_text *out)
 	put(out, ">");
 }
 
+/* What is not of the type itself: modifiers, and marks of locals and variable arguments. */
+static void skip_modifiers(struct sig *sig)
+{
+	while (!sig->bad && sig->p < sig->end) {
+		uint8_t element = *sig->p;
+
+		if (element != DNP_ELEMENT_CMOD_REQD && element != DNP_ELEMENT_CMOD_OPT &&
+			element != DNP_ELEMENT_SENTINEL && element != DNP_ELEMENT_PINNED)
+			return;
+		sig->p++;
+		if (element == DNP_ELEMENT_CMOD_REQD || element == DNP_ELEMENT_CMOD_OPT)
+			read_type_token(sig);
+	}
+}
+
 static void read_element(struct sig *sig, struct dnp_text *out)
 {
-	uint8_t element = read_byte(sig);
+	uint8_t element;
 
-	/* Not of the type itself: modifiers, and marks of locals and variable arguments. */
-	while (!sig->bad &&
-		(element == T_CMOD_REQD || element == T_CMOD_OPT || element == T_SENTINEL ||
-			element == T_PINNED)) {
-		if (element == T_CMOD_REQD || element == T_CMOD_OPT)
-			read_type_token(sig);
-		element = read_byte(sig);
-	}
+	skip_modifiers(sig);
+	element = read_byte(sig);
 	if (dnp_keyword_of_element(element)) {
 		put(out, dnp_keyword_of_element(element));
 		return;
 	}
 	switch (element) {
-	case T_PTR:
+	case DNP_ELEMENT_PTR:
 		read_type(sig, out);
 		put(out, "*");
 		break;
-	case T_BYREF:
+	case DNP_ELEMENT_BYREF:
 		put(out, "ref ");
 		read_type(sig, out);
 		break;
-	case T_VALUETYPE:
-	case T_CLASS: read_named(sig, false, out); break;
-	case T_GENERICINST: read_generic(sig, out); break;
-	case T_VAR: read_variable(sig, false, out); break;
-	case T_MVAR: read_variable(sig, true, out); break;
-	case T_SZARRAY:
+	case DNP_ELEMENT_VALUETYPE:
+	case DNP_ELEMENT_CLASS: read_named(sig, false, out); break;
+	case DNP_ELEMENT_GENERICINST: read_generic(sig, out); break;
+	case DNP_ELEMENT_VAR: read_variable(sig, false, out); break;
+	case DNP_ELEMENT_MVAR: read_variable(sig, true, out); break;
+	case DNP_ELEMENT_SZARRAY:
 		read_type(sig, out);
 		put(out, "[]");
 		break;
-	case T_ARRAY:
+	case DNP_ELEMENT_ARRAY:
 		read_type(sig, out);
 		read_shape(sig, out);
 		break;
-	case T_FNPTR: read_function_pointer(sig, out); break;
-	case T_INTERNAL:
+	case DNP_ELEMENT_FNPTR: read_function_pointer(sig, out); break;
+	case DNP_ELEMENT_INTERNAL:
 		skip_pointer(sig);
 		put(out, "?");
 		break;
@@ -343,4 +356,60 @@ int dnp_sig_type(
 	if (sig.bad)
 		put(out, "?");
 	return sig.bad ? -EBADMSG : 0;
+}
+
+/* --- by hand --- */
+
+static struct sig begin_part(const struct dnp_sig_part *part)
+{
+	return (struct sig){.p = part->p, .end = part->end, .bad = part->bad};
+}
+
+static void end_part(struct dnp_sig_part *part, const struct sig *sig)
+{
+	part->p = sig->p;
+	part->bad = sig->bad;
+}
+
+uint32_t dnp_sig_method(struct dnp_sig_part *part, bool *has_this)
+{
+	struct sig sig = begin_part(part);
+	uint8_t convention = 0;
+	uint32_t n = read_head(&sig, &convention);
+
+	if ((convention & CC_MASK) >= CC_FIELD && (convention & CC_MASK) != CC_UNMANAGED)
+		sig.bad = true;
+	*has_this = (convention & CC_THIS) && !(convention & CC_EXPLICIT_THIS);
+	end_part(part, &sig);
+	return part->bad ? 0 : n;
+}
+
+const uint8_t *dnp_sig_skip_type(struct dnp_sig_part *part)
+{
+	struct sig sig = begin_part(part);
+	const uint8_t *first;
+
+	skip_modifiers(&sig);
+	first = sig.p;
+	read_type(&sig, NULL);
+	end_part(part, &sig);
+	return first;
+}
+
+uint32_t dnp_sig_number(struct dnp_sig_part *part)
+{
+	struct sig sig = begin_part(part);
+	uint32_t number = read_number(&sig);
+
+	end_part(part, &sig);
+	return part->bad ? 0 : number;
+}
+
+uint32_t dnp_sig_token(struct dnp_sig_part *part)
+{
+	struct sig sig = begin_part(part);
+	uint32_t token = read_type_token(&sig);
+
+	end_part(part, &sig);
+	return part->bad ? 0 : token;
 }

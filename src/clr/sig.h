@@ -49,8 +49,30 @@ int dnp_sig_params(
 int dnp_sig_type(
 	const uint8_t *blob, size_t n, const struct dnp_sig_names *names, struct dnp_text *out);
 
+/* A signature that is read by hand, part by part. */
+struct dnp_sig_part {
+	const uint8_t *p, *end; /* borrowed: what is still to be read */
+	bool bad;               /* damaged: everything read is 0 */
+};
+
+/*
+ * Reads all of a method's signature before the type of its result. Returns the number of
+ * parameters; `has_this`: the object is not among them.
+ */
+uint32_t dnp_sig_method(struct dnp_sig_part *part, bool *has_this);
+
+/* Goes over one type, and over the modifiers in front of it. Returns its first byte's address. */
+const uint8_t *dnp_sig_skip_type(struct dnp_sig_part *part);
+
+/* Numbers and tokens within a type (ECMA-335 II.23.2, II.23.2.8). */
+uint32_t dnp_sig_number(struct dnp_sig_part *part);
+uint32_t dnp_sig_token(struct dnp_sig_part *part);
+
 /* The C# keyword of an element type (0x08 → "int"), or NULL. */
 const char *dnp_keyword_of_element(uint8_t element);
+
+/* Its full name (0x08 → "System.Int32"), or NULL. */
+const char *dnp_name_of_element(uint8_t element);
 
 /* The C# keyword of a type by its full name ("System.Int32" → "int"), or NULL. */
 const char *dnp_keyword_of_type(struct dnp_str name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collapsed stacks: a line "root;…;leaf count" for each distinct stack, as flamegraph.pl reads. The
- * event's note, if it has one, stands above them behind a #.
+ * event's note, if it has one, stands above them behind a #. Of an event that counts calls the
+ * count is nanoseconds, or calls where no time was seen at all.
  */
 #include <inttypes.h>
 
@@ -60,18 +61,20 @@ static int write_collapsed(const struct dnp_profile *profile,
 	struct dnp_vec_of(uint32_t) stack = {0}; /* from below the root to the node */
 	struct dnp_tree tree;
 	struct dnp_tree_walk walk;
+	const uint64_t *counts;
 	int status = dnp_tree_init(&tree, profile, options->event);
 
 	if (!status)
 		put_note(&tree, sink);
-	walk = dnp_tree_walk(&tree, 1);
+	counts = tree.calls && !tree.total[0] ? tree.calls : tree.self;
+	walk = dnp_tree_walk(&tree, tree.calls ? 0 : 1);
 	while (!status && !sink->error && dnp_tree_walk_next(&walk)) {
 		if (!walk.depth)
 			continue;
 		stack.n = walk.depth - 1;
 		status = dnp_vec_push(&stack, walk.node);
-		if (!status && tree.self[walk.node])
-			put_stack(profile, stack.p, stack.n, tree.self[walk.node], sink);
+		if (!status && counts[walk.node])
+			put_stack(profile, stack.p, stack.n, counts[walk.node], sink);
 	}
 	dnp_vec_done(&stack);
 	dnp_tree_done(&tree);
@@ -84,5 +87,6 @@ static int write_collapsed(const struct dnp_profile *profile,
 const struct dnp_exporter dnp_export_collapsed = {
 	.name = "collapsed",
 	.extensions = ".collapsed .folded",
+	.stacks = true,
 	.write = write_collapsed,
 };

@@ -8,8 +8,9 @@ const char *dnp_loss_name(size_t reason)
 	static const char *const names[DNP_LOSS_REASONS] = {
 		[DNP_LOSS_RING] = "buffer full",
 		[DNP_LOSS_NESTED] = "during another sample",
-		[DNP_LOSS_STACK] = "on a foreign stack",
+		[DNP_LOSS_STACK] = "on a foreign stack, or no room on it",
 		[DNP_LOSS_WRITE] = "not written",
+		[DNP_LOSS_ROOM] = "no room for more stacks",
 	};
 
 	return reason < DNP_LOSS_REASONS && names[reason] ? names[reason] : "other";
@@ -27,6 +28,50 @@ const char *dnp_state_name(enum dnp_state state)
 	static const char *const names[] = {"any", "running", "waiting"};
 
 	return names[state];
+}
+
+const char *dnp_wait_name(enum dnp_wait_kind kind)
+{
+	static const char *const names[DNP_WAIT_KINDS] = {
+		[DNP_WAIT_OTHER] = "other",
+		[DNP_WAIT_LOCK] = "lock",
+		[DNP_WAIT_SLEEP] = "sleep",
+		[DNP_WAIT_SOCKET] = "socket",
+		[DNP_WAIT_FILE] = "file",
+		[DNP_WAIT_PIPE] = "pipe",
+		[DNP_WAIT_GC] = "gc",
+		[DNP_WAIT_POOL] = "pool",
+		[DNP_WAIT_EVENT] = "event",
+		[DNP_WAIT_SEMAPHORE] = "semaphore",
+		[DNP_WAIT_JOIN] = "join",
+		[DNP_WAIT_PROCESS] = "process",
+		[DNP_WAIT_RUNTIME] = "runtime",
+	};
+
+	return names[kind < DNP_WAIT_KINDS ? kind : DNP_WAIT_OTHER];
+}
+
+const char *dnp_call_depth_name(enum dnp_call_depth depth)
+{
+	static const char *const names[] = {"tree", "time", "events"};
+
+	return names[depth];
+}
+
+static void put_calls(const struct dnp_calls *calls, struct dnp_json *json)
+{
+	dnp_json_text(json, "depth", dnp_call_depth_name(calls->depth));
+	dnp_json_u64(json, "calls", calls->calls);
+	if (!calls->counted)
+		return;
+	dnp_json_u64(json, "enters", calls->enters);
+	dnp_json_u64(json, "leaves", calls->leaves);
+	dnp_json_u64(json, "tailcalls", calls->tailcalls);
+	dnp_json_u64(json, "unwinds", calls->unwinds);
+	dnp_json_u64(json, "open", calls->open);
+	dnp_json_u64(json, "waits", calls->waits);
+	dnp_json_u64(json, "methods", calls->methods);
+	dnp_json_u64(json, "left_out", calls->left_out);
 }
 
 /* What was lost or failed, by reason: an object of those that there are. */
@@ -52,6 +97,21 @@ void dnp_event_members(
 	dnp_json_text(json, "source", dnp_profile_string(profile, event->source));
 	dnp_json_text(json, "note", dnp_profile_string(profile, event->note));
 	dnp_json_u64(json, "interval_ns", event->interval_ns);
+	if (event->calls)
+		put_calls(event->calls, json);
+	if (event->switches) {
+		dnp_json_u64(json, "voluntary", event->voluntary);
+		dnp_json_u64(json, "involuntary", event->involuntary);
+		dnp_json_bool(json, "sampled", event->interval_ns);
+	}
+	if (event->wait_ns) {
+		dnp_json_u64(json, "least_ns", event->wait_ns);
+		dnp_json_u64(json, "waits", event->waits);
+		dnp_json_u64(json, "seen", event->waits_seen);
+		dnp_json_u64(json, "cpu_ns", event->waits_cpu_ns);
+		if (event->waited_ns)
+			dnp_json_u64(json, "waited_ns", event->waited_ns);
+	}
 	dnp_json_u64(json, "samples", event->samples);
 	if (event->waiting)
 		dnp_json_u64(json, "waiting", event->waiting);
@@ -62,6 +122,7 @@ void dnp_event_members(
 	put_reasons(profile, event, json);
 	dnp_json_u64(json, "frames", event->frames);
 	dnp_json_u64(json, "agent_bytes", event->agent_bytes);
+	dnp_json_u64(json, "walk_ns", event->walk_ns);
 	dnp_json_u64(json, "walk_p50_ns", event->walk_p50_ns);
 	dnp_json_u64(json, "walk_p99_ns", event->walk_p99_ns);
 }

@@ -15,6 +15,8 @@ const char *dnp_loss_name(size_t reason);
 
 /* As on the command line. */
 const char *dnp_native_name(enum dnp_native native);
+const char *dnp_wait_name(enum dnp_wait_kind kind);
 const char *dnp_state_name(enum dnp_state state);
+const char *dnp_call_depth_name(enum dnp_call_depth depth);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/export.h"
 
+#include "os/file_sink.h"
+
 const struct dnp_exporter *const dnp_exporters[] = {
 	&dnp_export_text,
 	&dnp_export_json,
@@ -8,6 +10,9 @@ const struct dnp_exporter *const dnp_exporters[] = {
 #ifdef DNP_HAVE_PAGE
 	&dnp_export_html,
 #endif
+	&dnp_export_perfetto,
+	&dnp_export_chrome,
+	&dnp_export_csv,
 	NULL,
 };
 
@@ -19,28 +24,34 @@ const struct dnp_exporter *dnp_exporter_named(const char *name)
 	return NULL;
 }
 
-/* Whether `ending` is one of the blank-separated words of `list`. */
-static bool lists(const char *list, const char *ending)
+/* The longest of the blank-separated words of `list` that `name` ends with: its length. */
+static size_t ending_of(const char *name, const char *list)
 {
-	size_t n = strlen(ending);
+	struct dnp_str rest = dnp_str(list), ending;
+	size_t length = strlen(name), longest = 0;
 
-	for (const char *at = list; (at = strstr(at, ending)); at += n)
-		if ((at == list || at[-1] == ' ') && (!at[n] || at[n] == ' '))
-			return true;
-	return false;
+	while (dnp_str_cut(&rest, ' ', &ending))
+		if (ending.n <= length && ending.n > longest &&
+			!memcmp(name + length - ending.n, ending.p, ending.n))
+			longest = ending.n;
+	return longest;
 }
 
 const struct dnp_exporter *dnp_exporter_for(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	const char *ending = strrchr(slash ? slash : path, '.');
+	const struct dnp_exporter *best = NULL;
+	size_t longest = 0;
 
-	if (!ending || strchr(ending, ' '))
-		return NULL;
-	for (size_t i = 0; dnp_exporters[i]; i++)
-		if (lists(dnp_exporters[i]->extensions, ending))
-			return dnp_exporters[i];
-	return NULL;
+	for (size_t i = 0; dnp_exporters[i]; i++) {
+		size_t length = ending_of(slash ? slash : path, dnp_exporters[i]->extensions);
+
+		if (length > longest) {
+			longest = length;
+			best = dnp_exporters[i];
+		}
+	}
+	return best;
 }
 
 int dnp_export_file(const struct dnp_exporter *exporter, const struct dnp_profile *profile,

@@ -3,15 +3,7 @@
  * The page: the viewer of web/, with what it needs to know as JSON (meta) in one place and the
  * profile's arrays in another.
  *
- * Data is base64 of raw deflate of the sections that meta lists, in that order, little-endian, each
- * padded with zero bytes to a multiple of 8:
- *   strings       utf8: every string ended by a zero byte; string 0 is ""
- *   frame.name, frame.module   u32: strings      frame.kind  u8: enum dnp_code
- *   frame.managed   u8: 1: stays where native frames are left out
- *   node.parent, node.frame    u32: node 0 is the root, parents before children
- *   EVENT.time    u32: in time_unit_ns since the start, ascending
- *   EVENT.thread, EVENT.node, EVENT.weight       u32
- *   EVENT.waiting   u8: 1: the thread did not run; only where there are such samples
+ * Data is base64 of raw deflate of the arrays that meta lists, in that order: see arrays.h.
  */
 #include "export/html.h"
 
@@ -20,191 +12,19 @@
 
 #include "aggregate/tree.h"
 #include "base/base64.h"
+#include "export/arrays.h"
 #include "export/deflate.h"
 #include "export/event.h"
 #include "base/json.h"
-
-struct page {
-	const struct dnp_profile *profile;
-	const struct dnp_export_options *options;
-	unsigned unit_shift; /* a unit of time is 2^unit_shift microseconds */
-};
-
-/* One array: where its elements come from. */
-struct column {
-	const char *name;
-	unsigned bytes; /* of an element: 1 or 4 */
-	uint32_t (*at)(const struct page *page, const struct dnp_event *event, size_t i);
-};
-
-static uint32_t frame_name(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	(void)event;
-	return page->profile->frames.p[i].name;
-}
-
-static uint32_t frame_module(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	(void)event;
-	return page->profile->frames.p[i].module;
-}
-
-static uint32_t frame_kind(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	(void)event;
-	return page->profile->frames.p[i].code;
-}
-
-static uint32_t frame_managed(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	(void)event;
-	return page->profile->frames.p[i].managed;
-}
-
-static uint32_t node_parent(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	(void)event;
-	return page->profile->nodes.p[i].parent;
-}
-
-static uint32_t node_frame(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	(void)event;
-	return page->profile->nodes.p[i].frame;
-}
-
-static uint32_t row_time(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	return (uint32_t)(dnp_rows_time_us(&event->rows, &event->rows.slots[i]) >>
-		page->unit_shift);
-}
-
-static uint32_t row_thread(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	(void)page;
-	return event->rows.slots[i].thread;
-}
-
-static uint32_t row_node(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	(void)page;
-	return event->rows.slots[i].node;
-}
-
-static uint32_t row_weight(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	uint64_t weight = event->rows.slots[i].weight;
-
-	(void)page;
-	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
-}
-
-static uint32_t row_waiting(const struct page *page, const struct dnp_event *event, size_t i)
-{
-	(void)page;
-	return event->rows.slots[i].waiting;
-}
-
-static const struct column frame_columns[] = {
-	{"frame.name", 4, frame_name},
-	{"frame.module", 4, frame_module},
-	{"frame.kind", 1, frame_kind},
-	{"frame.managed", 1, frame_managed},
-	{0},
-};
-
-static const struct column node_columns[] = {
-	{"node.parent", 4, node_parent},
-	{"node.frame", 4, node_frame},
-	{0},
-};
-
-static const struct column row_columns[] = {
-	{"time", 4, row_time},
-	{"thread", 4, row_thread},
-	{"node", 4, row_node},
-	{"weight", 4, row_weight},
-	{0},
-};
-
-static const struct column waiting_column = {"waiting", 1, row_waiting};
-
-/* Calls one of the two for every column in order: what meta lists is what data holds. */
-typedef void (*column_fn)(const struct page *page, const struct column *column,
-	const struct dnp_event *event, size_t n, void *arg);
-
-static void each_column(const struct page *page, column_fn each, void *arg)
-{
-	const struct dnp_profile *profile = page->profile;
-
-	for (const struct column *c = frame_columns; c->name; c++)
-		each(page, c, NULL, profile->frames.n, arg);
-	for (const struct column *c = node_columns; c->name; c++)
-		each(page, c, NULL, profile->nodes.n, arg);
-	for (size_t i = 0; i < profile->events.n; i++) {
-		const struct dnp_event *event = &profile->events.p[i];
-
-		for (const struct column *c = row_columns; c->name; c++)
-			each(page, c, event, event->rows.n, arg);
-		if (event->waiting)
-			each(page, &waiting_column, event, event->rows.n, arg);
-	}
-}
-
-static void list_column(const struct page *page, const struct column *column,
-	const struct dnp_event *event, size_t n, void *arg)
-{
-	struct dnp_json *json = arg;
-	const char *prefix = event ? dnp_profile_string(page->profile, event->name) : "";
-	char *name;
-
-	if (asprintf(&name, "%s%s%s", prefix, event ? "." : "", column->name) < 0) {
-		json->sink->error = -ENOMEM;
-		return;
-	}
-	dnp_json_open(json, NULL, '{');
-	dnp_json_text(json, "name", name);
-	dnp_json_text(json, "type", column->bytes == 1 ? "u8" : "u32");
-	dnp_json_u64(json, "count", n);
-	dnp_json_close(json, '}');
-	free(name);
-}
-
-static void pad(struct dnp_sink *sink, size_t bytes)
-{
-	static const char zeros[8];
-
-	dnp_sink_write(sink, zeros, -bytes & 7);
-}
-
-static void write_column(const struct page *page, const struct column *column,
-	const struct dnp_event *event, size_t n, void *arg)
-{
-	struct dnp_sink *sink = arg;
-	uint8_t buffer[4096];
-	size_t used = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		uint32_t value = column->at(page, event, i);
-
-		for (unsigned k = 0; k < column->bytes; k++, value >>= 8)
-			buffer[used++] = (uint8_t)value;
-		if (used == sizeof(buffer)) {
-			dnp_sink_write(sink, buffer, used);
-			used = 0;
-		}
-	}
-	dnp_sink_write(sink, buffer, used);
-	pad(sink, n * column->bytes);
-}
+#include "export/page_tables.h"
 
 static void put_string(
-	const struct page *page, struct dnp_json *json, const char *key, uint32_t number)
+	const struct dnp_page *page, struct dnp_json *json, const char *key, uint32_t number)
 {
 	dnp_json_text(json, key, dnp_profile_string(page->profile, number));
 }
 
-static void put_title(const struct page *page, struct dnp_json *json)
+static void put_title(const struct dnp_page *page, struct dnp_json *json)
 {
 	const struct dnp_profile *profile = page->profile;
 	const char *first = dnp_profile_string(profile, profile->processes.p[0].title);
@@ -219,7 +39,7 @@ static void put_title(const struct page *page, struct dnp_json *json)
 
 /* As ps shows it: the first two words of the command, without their folders. */
 static void put_process_name(
-	const struct page *page, struct dnp_json *json, const struct dnp_process *process)
+	const struct dnp_page *page, struct dnp_json *json, const struct dnp_process *process)
 {
 	const char *title = dnp_profile_string(page->profile, process->title);
 	const char *program = title, *slash;
@@ -236,7 +56,7 @@ static void put_process_name(
 	dnp_json_text(json, "name", name);
 }
 
-static void put_processes(const struct page *page, struct dnp_json *json)
+static void put_processes(const struct dnp_page *page, struct dnp_json *json)
 {
 	const struct dnp_profile *profile = page->profile;
 
@@ -259,7 +79,8 @@ static void put_processes(const struct page *page, struct dnp_json *json)
 	dnp_json_close(json, ']');
 }
 
-static void put_threads(const struct page *page, const struct dnp_tree *tree, struct dnp_json *json)
+static void put_threads(
+	const struct dnp_page *page, const struct dnp_tree *tree, struct dnp_json *json)
 {
 	dnp_json_open(json, "threads", '[');
 	for (size_t i = 0; i < page->profile->threads.n; i++) {
@@ -276,8 +97,17 @@ static void put_threads(const struct page *page, const struct dnp_tree *tree, st
 	dnp_json_close(json, ']');
 }
 
-static void put_events(const struct page *page, struct dnp_json *json)
+static void put_calls(const struct dnp_page_calls *calls, struct dnp_json *json)
 {
+	dnp_json_u64(json, "weight_ns", UINT64_C(1) << calls->weight_shift);
+	dnp_json_u64(json, "bin_ns", dnp_page_calls_bin_ns(calls));
+	dnp_json_u64(json, "merged_below_ns", calls->lanes.slices.merged_below_ns);
+}
+
+static int put_events(const struct dnp_page *page, struct dnp_json *json)
+{
+	int status = 0;
+
 	dnp_json_open(json, "events", '[');
 	for (size_t i = 0; i < page->profile->events.n; i++) {
 		const struct dnp_event *event = &page->profile->events.p[i];
@@ -285,13 +115,28 @@ static void put_events(const struct page *page, struct dnp_json *json)
 		dnp_json_open(json, NULL, '{');
 		put_string(page, json, "name", event->name);
 		dnp_event_members(page->profile, event, json);
+		if (page->calls[i])
+			put_calls(page->calls[i], json);
+		else if (event->in_ns)
+			dnp_json_u64(json, "weight_ns",
+				UINT64_C(1) << dnp_page_weight_shift(&event->rows));
+		else if (event->in_bytes)
+			dnp_json_u64(json, "weight_bytes",
+				UINT64_C(1) << dnp_page_weight_shift(&event->rows));
+		if (event->switches && page->runs) {
+			dnp_json_u64(json, "marks", page->runs->beside.mark_count);
+			dnp_json_u64(json, "wakes", page->runs->beside.wake_count);
+		}
 		dnp_json_u64(json, "rows", event->rows.n);
+		if (!status)
+			status = dnp_page_tables(page->profile, (uint32_t)i, json);
 		dnp_json_close(json, '}');
 	}
 	dnp_json_close(json, ']');
+	return status;
 }
 
-static void put_beginning(const struct page *page, struct dnp_json *json)
+static void put_beginning(const struct dnp_page *page, struct dnp_json *json)
 {
 	const struct dnp_export_options *options = page->options;
 
@@ -302,11 +147,12 @@ static void put_beginning(const struct page *page, struct dnp_json *json)
 	dnp_json_close(json, '}');
 }
 
-static void put_meta(const struct page *page, const struct dnp_tree *tree, struct dnp_sink *sink)
+static int put_meta(const struct dnp_page *page, const struct dnp_tree *tree, struct dnp_sink *sink)
 {
 	const struct dnp_profile *profile = page->profile;
 	struct dnp_json json = {.sink = sink};
 	char start[24];
+	int status;
 
 	snprintf(start, sizeof(start), "%" PRIu64, profile->start_unix_ns);
 	dnp_json_open(&json, NULL, '{');
@@ -318,26 +164,21 @@ static void put_meta(const struct page *page, const struct dnp_tree *tree, struc
 	dnp_json_u64(&json, "time_unit_ns", UINT64_C(1000) << page->unit_shift);
 	put_processes(page, &json);
 	put_threads(page, tree, &json);
-	put_events(page, &json);
+	status = put_events(page, &json);
 	put_beginning(page, &json);
 	dnp_json_open(&json, "problems", '[');
 	for (size_t i = 0; i < profile->problems.n; i++)
 		put_string(page, &json, NULL, profile->problems.p[i]);
 	dnp_json_close(&json, ']');
 	dnp_json_open(&json, "sections", '[');
-	dnp_json_open(&json, NULL, '{');
-	dnp_json_text(&json, "name", "strings");
-	dnp_json_text(&json, "type", "utf8");
-	dnp_json_u64(&json, "bytes", profile->strings.bytes.n);
-	dnp_json_close(&json, '}');
-	each_column(page, list_column, &json);
+	dnp_arrays_list(page, &json);
 	dnp_json_close(&json, ']');
 	dnp_json_close(&json, '}');
+	return status;
 }
 
-static int put_data(const struct page *page, struct dnp_sink *sink)
+static int put_data(const struct dnp_page *page, struct dnp_sink *sink)
 {
-	const struct dnp_strings *strings = &page->profile->strings;
 	struct dnp_sink_base64 base64;
 	struct dnp_sink_deflate deflate;
 	int status;
@@ -346,25 +187,87 @@ static int put_data(const struct page *page, struct dnp_sink *sink)
 	status = dnp_sink_deflate_init(&deflate, &base64.sink);
 	if (status)
 		return status;
-	dnp_sink_write(&deflate.sink, strings->bytes.p, strings->bytes.n);
-	pad(&deflate.sink, strings->bytes.n);
-	each_column(page, write_column, &deflate.sink);
+	dnp_arrays_write(page, &deflate.sink);
 	status = dnp_sink_deflate_finish(&deflate);
 	return status ? status : dnp_sink_base64_finish(&base64);
 }
 
-static unsigned unit_shift(const struct dnp_profile *profile)
+/* So that all times of some rows fit into a column. */
+static unsigned shift_for(const struct dnp_rows *rows, unsigned shift)
+{
+	/* The middle of the last bin is at most the next power of two beyond. */
+	while ((rows->newest_us | (UINT64_C(1) << rows->shift)) >> shift > UINT32_MAX)
+		shift++;
+	return shift;
+}
+
+static unsigned unit_shift(const struct dnp_page *page)
 {
 	unsigned shift = 0;
 
-	for (size_t i = 0; i < profile->events.n; i++) {
-		const struct dnp_rows *rows = &profile->events.p[i].rows;
+	for (size_t i = 0; i < page->profile->events.n; i++) {
+		const struct dnp_page_calls *calls = page->calls[i];
 
-		/* The middle of the last bin is at most the next power of two beyond. */
-		while ((rows->newest_us | (UINT64_C(1) << rows->shift)) >> shift > UINT32_MAX)
-			shift++;
+		shift = shift_for(&page->profile->events.p[i].rows, shift);
+		if (!calls)
+			continue;
+		shift = shift_for(&calls->lanes.time, shift);
+		shift = shift_for(&calls->lanes.counts, shift);
+		shift = shift_for(&calls->lanes.durations, shift);
 	}
 	return shift;
+}
+
+static int find_calls(struct dnp_page *page)
+{
+	const struct dnp_profile *profile = page->profile;
+
+	page->calls = calloc(profile->events.n + 1, sizeof(struct dnp_page_calls *));
+	if (!page->calls)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile->events.n; i++) {
+		if (!profile->events.p[i].calls)
+			continue;
+		page->calls[i] = malloc(sizeof(**page->calls));
+		if (!page->calls[i] ||
+			dnp_page_calls_init(page->calls[i], profile, i, page->options->input))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static size_t slices_max(const struct dnp_page *page)
+{
+	return page->options->slices_max ? page->options->slices_max : DNP_PAGE_RUNS;
+}
+
+/* All events of switches are one. */
+static int find_runs(struct dnp_page *page)
+{
+	const struct dnp_profile *profile = page->profile;
+	bool any = false;
+
+	for (size_t i = 0; i < profile->events.n; i++)
+		any |= profile->events.p[i].switches;
+	if (!any || !page->options->input)
+		return 0;
+	page->runs = malloc(sizeof(*page->runs));
+	if (!page->runs)
+		return -ENOMEM;
+	return dnp_page_runs_init(page->runs, profile, page->options->input, slices_max(page));
+}
+
+static void free_parts(struct dnp_page *page)
+{
+	if (page->runs)
+		dnp_page_runs_done(page->runs);
+	free(page->runs);
+	for (size_t i = 0; page->calls && i < page->profile->events.n; i++) {
+		if (page->calls[i])
+			dnp_page_calls_done(page->calls[i]);
+		free(page->calls[i]);
+	}
+	free(page->calls);
 }
 
 static size_t find_marker(struct dnp_str template, const char *marker)
@@ -374,12 +277,23 @@ static size_t find_marker(struct dnp_str template, const char *marker)
 	return found ? (size_t)(found - template.p) : template.n;
 }
 
+static int refuse(const struct dnp_page *page, int status, struct dnp_err *err)
+{
+	if (status == -EFBIG)
+		return dnp_err(err, status,
+			"cannot write the page: it would have more than %zu slices, which is too "
+			"much for browsers; show fewer threads, with --thread, or write all for "
+			"other tools, with dnprof export",
+			slices_max(page));
+	return dnp_err(err, status, "cannot write the page: %s; show less, with --thread, say",
+		strerror(-status));
+}
+
 int dnp_html_write(struct dnp_str template, const struct dnp_profile *profile,
 	const struct dnp_export_options *options, struct dnp_sink *sink, struct dnp_err *err)
 {
 	static const char meta_marker[] = "@DNPROF_META@", data_marker[] = "@DNPROF_DATA@";
-	struct page page = {
-		.profile = profile, .options = options, .unit_shift = unit_shift(profile)};
+	struct dnp_page page = {.profile = profile, .options = options};
 	size_t meta = find_marker(template, meta_marker);
 	size_t data = find_marker(template, data_marker);
 	struct dnp_tree tree;
@@ -390,18 +304,23 @@ int dnp_html_write(struct dnp_str template, const struct dnp_profile *profile,
 			"cannot write the page: the viewer in this dnprof is damaged; build it "
 			"anew");
 	status = dnp_tree_init(&tree, profile, options->event);
+	if (!status)
+		status = find_calls(&page);
+	if (!status)
+		status = find_runs(&page);
 	if (!status) {
+		page.unit_shift = unit_shift(&page);
 		dnp_sink_write(sink, template.p, meta);
-		put_meta(&page, &tree, sink);
+		status = put_meta(&page, &tree, sink);
+	}
+	if (!status) {
 		meta += sizeof(meta_marker) - 1;
 		dnp_sink_write(sink, template.p + meta, data - meta);
 		status = put_data(&page, sink);
 		data += sizeof(data_marker) - 1;
 		dnp_sink_write(sink, template.p + data, template.n - data);
 	}
+	free_parts(&page);
 	dnp_tree_done(&tree);
-	if (status)
-		dnp_err(err, status, "cannot write the page: %s; report part of the time",
-			strerror(-status));
-	return status;
+	return status ? refuse(&page, status, err) : 0;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The report for programs. Fields may be added, never renamed. */
-#include "aggregate/tree.h"
+#include "aggregate/neighbours.h"
+#include "aggregate/spans.h"
+#include "base/pattern.h"
 #include "base/json.h"
 #include "export/event.h"
 #include "export/export.h"
 #include "export/share.h"
+#include "format/gc_reason.h"
 
 static const char *const code_names[] = {
 	[DNP_CODE_USER] = "user",
@@ -93,6 +96,57 @@ static void put_states(const struct dnp_tree *tree, size_t thread, struct dnp_js
 	dnp_json_u64(json, "waiting_ns", waiting * interval_ns);
 }
 
+/* By the kernel's clock, which was read so long: cpu_ns, ready_ns; the others by its switches. */
+static void put_switches(
+	const struct dnp_event *event, const struct dnp_run_times *run, struct dnp_json *json)
+{
+	dnp_json_u64(json, "cpu_ns", dnp_run_times_cpu(run));
+	dnp_json_u64(json, "ready_ns", dnp_run_times_ready(run));
+	dnp_json_u64(json, "clock_ns", dnp_run_times_watched(run));
+	dnp_json_u64(json, "on_cpu_ns", run->on_cpu_ns);
+	dnp_json_u64(json, "preempted_ns", run->preempted_ns);
+	dnp_json_u64(json, "blocked_ns", run->blocked_ns);
+	dnp_json_u64(json, "seen_ns", event->interval_ns ? 0 : dnp_run_times_life(run));
+	dnp_json_u64(json, "voluntary", run->voluntary);
+	dnp_json_u64(json, "involuntary", run->involuntary);
+	dnp_json_open(json, "waits", '[');
+	for (unsigned i = 0; i < DNP_WAIT_KINDS; i++) {
+		if (!run->waits[i].count)
+			continue;
+		dnp_json_open(json, NULL, '{');
+		dnp_json_text(json, "kind", dnp_wait_name(i));
+		dnp_json_u64(json, "count", run->waits[i].count);
+		dnp_json_u64(json, "ns", run->waits[i].ns);
+		dnp_json_u64(json, "longest_ns", run->waits[i].longest_ns);
+		dnp_json_close(json, '}');
+	}
+	dnp_json_close(json, ']');
+}
+
+/* By whom a thread was woken: `by` is a thread's id, 0 that of another process. */
+static void put_wakes(const struct dnp_profile *profile, uint32_t thread, struct dnp_json *json)
+{
+	dnp_json_open(json, "wakeups", '[');
+	for (size_t i = 0; i < profile->wakes.n; i++) {
+		const struct dnp_wake *wake = &profile->wakes.p[i];
+
+		if (wake->thread != thread)
+			continue;
+		dnp_json_open(json, NULL, '{');
+		dnp_json_u64(
+			json, "by", wake->by == DNP_NONE ? 0 : profile->threads.p[wake->by].tid);
+		dnp_json_u64(json, "by_pid", wake->by_pid);
+		put_string(profile, json, "by_name",
+			wake->by == DNP_NONE ? wake->name : profile->threads.p[wake->by].name);
+		dnp_json_u64(json, "count", wake->count);
+		dnp_json_u64(json, "run_count", wake->run.count);
+		dnp_json_u64(json, "run_ns", wake->run.ns);
+		dnp_json_u64(json, "longest_ns", wake->run.longest_ns);
+		dnp_json_close(json, '}');
+	}
+	dnp_json_close(json, ']');
+}
+
 static void put_threads(const struct dnp_tree *tree, struct dnp_json *json)
 {
 	const struct dnp_profile *profile = tree->profile;
@@ -104,10 +158,20 @@ static void put_threads(const struct dnp_tree *tree, struct dnp_json *json)
 		dnp_json_open(json, NULL, '{');
 		dnp_json_u64(json, "tid", thread->tid);
 		put_string(profile, json, "name", thread->name);
-		dnp_json_u64(json, "samples", tree->thread_total[i]);
-		dnp_json_u64(json, "cpu_ns", thread->cpu_ns);
+		if (tree->calls) {
+			dnp_json_u64(json, "calls", tree->thread_calls[i]);
+			dnp_json_u64(json, "self_ns", tree->thread_total[i]);
+		} else {
+			dnp_json_u64(json, "samples", tree->thread_total[i]);
+		}
+		if (!tree->event->switches)
+			dnp_json_u64(json, "cpu_ns", thread->cpu_ns);
 		if (tree->event->waiting)
 			put_states(tree, i, json);
+		if (tree->event->switches)
+			put_switches(tree->event, &thread->run, json);
+		if (tree->event->switches && profile->wakes.n)
+			put_wakes(profile, (uint32_t)i, json);
 		if (profile->processes.n > 1)
 			dnp_json_u64(json, "pid", profile->processes.p[thread->process].pid);
 		dnp_json_close(json, '}');
@@ -115,19 +179,80 @@ static void put_threads(const struct dnp_tree *tree, struct dnp_json *json)
 	dnp_json_close(json, ']');
 }
 
-static void put_methods(const struct dnp_tree *tree, size_t top, struct dnp_json *json)
+/* Time and calls, or samples. */
+static void put_amounts(const struct dnp_tree *tree, uint64_t self, uint64_t total, uint64_t calls,
+	struct dnp_json *json)
 {
+	if (tree->calls)
+		dnp_json_u64(json, "calls", calls);
+	dnp_json_u64(json, tree->calls ? "self_ns" : "self", self);
+	dnp_json_u64(json, tree->calls ? "total_ns" : "total", total);
+}
+
+/* Of calls that were timed one by one. */
+static void put_span(struct dnp_call_span span, struct dnp_json *json)
+{
+	if (!span.max_ns)
+		return;
+	dnp_json_u64(json, "min_ns", span.min_ns);
+	dnp_json_u64(json, "max_ns", span.max_ns);
+}
+
+static void put_edges(const struct dnp_tree *tree, const char *key, const struct dnp_edge *edges,
+	size_t n, struct dnp_json *json)
+{
+	dnp_json_open(json, key, '[');
+	for (size_t i = 0; i < n; i++) {
+		dnp_json_open(json, NULL, '{');
+		put_frame(tree->profile, json, edges[i].frame);
+		put_amounts(tree, edges[i].self, edges[i].total, edges[i].calls, json);
+		dnp_json_close(json, '}');
+	}
+	dnp_json_close(json, ']');
+}
+
+static int put_neighbours(const struct dnp_tree *tree, uint32_t frame, struct dnp_json *json)
+{
+	struct dnp_neighbours neighbours;
+	int status = dnp_neighbours_init(&neighbours, tree, frame);
+
+	if (!status) {
+		put_edges(tree, "callers", neighbours.callers.p, neighbours.callers.n, json);
+		put_edges(tree, "callees", neighbours.callees.p, neighbours.callees.n, json);
+	}
+	dnp_neighbours_done(&neighbours);
+	return status;
+}
+
+static bool is_about(
+	const struct dnp_tree *tree, const struct dnp_export_options *options, uint32_t frame)
+{
+	uint32_t name = tree->profile->frames.p[frame].name;
+
+	return dnp_pattern_any(options->about, options->about_count,
+		dnp_str(dnp_profile_string(tree->profile, name)));
+}
+
+static int put_methods(const struct dnp_tree *tree, const struct dnp_export_options *options,
+	struct dnp_json *json)
+{
+	size_t top = options->top;
+
 	dnp_json_open(json, "methods", '[');
 	for (size_t i = 0; i < tree->methods.n && (!top || i < top); i++) {
 		const struct dnp_method *method = &tree->methods.p[i];
 
 		dnp_json_open(json, NULL, '{');
 		put_frame(tree->profile, json, method->frame);
-		dnp_json_u64(json, "self", method->self);
-		dnp_json_u64(json, "total", method->total);
+		put_amounts(tree, method->self, method->total, method->calls, json);
+		put_span(method->span, json);
+		if (is_about(tree, options, method->frame) &&
+			put_neighbours(tree, method->frame, json))
+			return -ENOMEM;
 		dnp_json_close(json, '}');
 	}
 	dnp_json_close(json, ']');
+	return 0;
 }
 
 /* A node's object stays open while its children are written. */
@@ -147,8 +272,10 @@ static void put_tree(const struct dnp_tree *tree, double min_percent, struct dnp
 		depth = walk.depth;
 		dnp_json_open(json, NULL, '{');
 		put_frame(tree->profile, json, tree->profile->nodes.p[walk.node].frame);
-		dnp_json_u64(json, "self", tree->self[walk.node]);
-		dnp_json_u64(json, "total", tree->total[walk.node]);
+		put_amounts(tree, tree->self[walk.node], tree->total[walk.node],
+			tree->calls ? tree->calls[walk.node] : 0, json);
+		if (tree->calls)
+			put_span(dnp_calls_span(tree->event->calls, walk.node), json);
 		dnp_json_open(json, "children", '[');
 	}
 	for (; depth; depth--) {
@@ -156,6 +283,272 @@ static void put_tree(const struct dnp_tree *tree, double min_percent, struct dnp
 		dnp_json_close(json, '}');
 	}
 	dnp_json_close(json, ']');
+}
+
+static void put_tallies(const struct dnp_profile *profile, const char *name, const char *of,
+	const struct dnp_tallies *tallies, size_t top, struct dnp_json *json)
+{
+	dnp_json_open(json, name, '[');
+	for (size_t i = 0; i < tallies->n && (!top || i < top); i++) {
+		dnp_json_open(json, NULL, '{');
+		put_string(profile, json, of, tallies->p[i].name);
+		dnp_json_u64(json, "count", tallies->p[i].count);
+		dnp_json_close(json, '}');
+	}
+	dnp_json_close(json, ']');
+}
+
+/* What became of the exceptions of a type. */
+static void put_thrown(const struct dnp_profile *profile, const struct dnp_thrown *thrown,
+	size_t top, struct dnp_json *json)
+{
+	if (!thrown)
+		return;
+	dnp_json_u64(json, "known", thrown->known);
+	dnp_json_u64(json, "caught", thrown->ended[DNP_EXCEPTION_CAUGHT]);
+	dnp_json_u64(json, "ended_in_filter", thrown->ended[DNP_EXCEPTION_IN_FILTER]);
+	dnp_json_u64(json, "not_caught", thrown->ended[DNP_EXCEPTION_NOT_CAUGHT]);
+	dnp_json_u64(json, "search_ns", thrown->search_ns);
+	dnp_json_u64(json, "longest_search_ns", thrown->longest_search_ns);
+	dnp_json_u64(json, "unwind_ns", thrown->unwind_ns);
+	dnp_json_u64(json, "longest_unwind_ns", thrown->longest_unwind_ns);
+	put_tallies(profile, "caught_in", "name", &thrown->catchers, top, json);
+	put_tallies(profile, "messages", "text", &thrown->messages, top, json);
+}
+
+/* What samples are about; bounds where the sums are estimates. */
+static void put_labels(const struct dnp_tree *tree, size_t top, struct dnp_json *json)
+{
+	const struct dnp_event *event = tree->event;
+
+	if (!event->labels.n)
+		return;
+	dnp_json_open(json, "types", '[');
+	for (size_t i = 0; i < event->labels.n && (!top || i < top); i++) {
+		const struct dnp_label_sum *sum = &event->labels.p[i].sum;
+		struct dnp_range range = dnp_label_range(sum);
+
+		dnp_json_open(json, NULL, '{');
+		put_string(tree->profile, json, "name", event->labels.p[i].name);
+		dnp_json_u64(json, "samples", sum->samples);
+		dnp_json_u64(json, "count", (uint64_t)(sum->count + 0.5));
+		dnp_json_u64(json,
+			event->in_bytes        ? "bytes"
+				: event->in_ns ? "ns"
+					       : "weight",
+			sum->weight);
+		if (event->in_bytes) {
+			dnp_json_u64(json, "bytes_low", (uint64_t)range.low);
+			dnp_json_u64(json, "bytes_high", (uint64_t)(range.high + 0.5));
+		}
+		if (event->in_ns)
+			dnp_json_u64(json, "longest_ns", sum->greatest);
+		if (event->counted)
+			dnp_json_u64(json, "unfinished", sum->unfinished);
+		put_thrown(tree->profile, event->labels.p[i].thrown, top, json);
+		dnp_json_close(json, '}');
+	}
+	dnp_json_close(json, ']');
+}
+
+static void put_span_sum(const struct dnp_profile *profile, const struct dnp_span_sum *sum,
+	bool timed, struct dnp_json *json)
+{
+	dnp_json_open(json, NULL, '{');
+	put_string(profile, json, "name", sum->name);
+	dnp_json_u64(json, "count", sum->count);
+	if (timed) {
+		dnp_json_u64(json, "ended", sum->ended);
+		dnp_json_u64(json, "ended_elsewhere", sum->elsewhere);
+		dnp_json_u64(json, "total_ns", sum->total_ns);
+		dnp_json_u64(json, "median_ns", sum->median_ns);
+		dnp_json_u64(json, "p99_ns", sum->p99_ns);
+		dnp_json_u64(json, "longest_ns", sum->longest_ns);
+	}
+	dnp_json_close(json, '}');
+}
+
+static void put_one_span(
+	const struct dnp_profile *profile, const struct dnp_span *span, struct dnp_json *json)
+{
+	dnp_json_open(json, NULL, '{');
+	put_string(profile, json, "name", span->name);
+	dnp_json_u64(json, "begin_ns", span->begin_ns);
+	dnp_json_u64(json, "ns", dnp_span_ns(span));
+	dnp_json_u64(json, "tid", profile->threads.p[span->thread].tid);
+	if (span->result)
+		put_string(profile, json, "result", span->result);
+	if (span->group != span->name)
+		put_string(profile, json, "group", span->group);
+	if (span->trace)
+		put_string(profile, json, "trace", span->trace);
+	dnp_json_close(json, '}');
+}
+
+static void put_results(
+	const struct dnp_profile *profile, const struct dnp_span_sums *sums, struct dnp_json *json)
+{
+	dnp_json_open(json, "results", '[');
+	for (size_t i = 0; i < sums->results.n; i++) {
+		dnp_json_open(json, NULL, '{');
+		put_string(profile, json, "name", sums->results.p[i].name);
+		dnp_json_u64(json, "count", sums->results.p[i].count);
+		dnp_json_close(json, '}');
+	}
+	dnp_json_close(json, ']');
+}
+
+/* What the program said it was doing, by name. 0 or -ENOMEM. */
+static int put_spans(const struct dnp_profile *profile, const struct dnp_export_options *options,
+	struct dnp_json *json)
+{
+	struct dnp_span_sums sums;
+	int status = dnp_span_sums_init(&sums, profile, options->event);
+
+	if (!status) {
+		dnp_json_open(json, "spans", '[');
+		for (size_t i = 0; i < sums.spans.n && (!options->top || i < options->top); i++)
+			put_span_sum(profile, &sums.spans.p[i], true, json);
+		dnp_json_close(json, ']');
+		dnp_json_open(json, "longest", '[');
+		for (size_t i = 0; i < sums.longest.n && (!options->top || i < options->top); i++)
+			put_one_span(profile, sums.longest.p[i], json);
+		dnp_json_close(json, ']');
+		put_results(profile, &sums, json);
+		dnp_json_open(json, "marks", '[');
+		for (size_t i = 0; i < sums.points.n && (!options->top || i < options->top); i++)
+			put_span_sum(profile, &sums.points.p[i], false, json);
+		dnp_json_close(json, ']');
+	}
+	dnp_span_sums_done(&sums);
+	return status;
+}
+
+static void put_heap(const struct dnp_collection *one, struct dnp_json *json)
+{
+	static const char *const names[DNP_HEAP_PARTS] = {
+		"gen0", "gen1", "gen2", "large", "pinned"};
+
+	dnp_json_open(json, "heap", '{');
+	for (unsigned i = 0; i < DNP_HEAP_PARTS; i++) {
+		dnp_json_open(json, names[i], '{');
+		dnp_json_u64(json, "before", one->heap[i].before);
+		dnp_json_u64(json, "after", one->heap[i].after);
+		dnp_json_u64(json, "survived", one->heap[i].survived);
+		dnp_json_close(json, '}');
+	}
+	dnp_json_close(json, '}');
+}
+
+static void put_collection(
+	const struct dnp_profile *profile, const struct dnp_collection *one, struct dnp_json *json)
+{
+	dnp_json_open(json, NULL, '{');
+	dnp_json_u64(json, "number", one->number);
+	dnp_json_u64(json, "generation", one->generation);
+	dnp_json_text(json, "kind", dnp_collection_kind_name(one->kind));
+	dnp_json_text(json, "reason", dnp_gc_reason(one->reason));
+	dnp_json_bool(json, "compacting", one->compacting);
+	dnp_json_u64(json, "begin_ns", one->begin_ns);
+	if (one->ended)
+		dnp_json_u64(json, "ns", one->end_ns - one->begin_ns);
+	dnp_json_u64(json, "pauses", one->pauses);
+	dnp_json_u64(json, "pause_ns", one->pause_ns);
+	dnp_json_u64(json, "longest_pause_ns", one->longest_ns);
+	dnp_json_u64(json, "suspend_ns", one->suspend_ns);
+	if (one->sized)
+		put_heap(one, json);
+	if (profile->processes.n > 1)
+		dnp_json_u64(json, "pid", profile->processes.p[one->process].pid);
+	dnp_json_close(json, '}');
+}
+
+/* In the order they were told. */
+static void put_collections(const struct dnp_profile *profile, size_t top, struct dnp_json *json)
+{
+	const struct dnp_collections *all = &profile->collections;
+
+	if (!all->n)
+		return;
+	dnp_json_open(json, "collections", '[');
+	for (size_t i = 0; i < all->n && (!top || i < top); i++)
+		put_collection(profile, &all->p[i], json);
+	dnp_json_close(json, ']');
+}
+
+static void put_estimate(const struct dnp_label_sum *sum, struct dnp_json *json)
+{
+	struct dnp_range range = dnp_label_range(sum);
+
+	dnp_json_u64(json, "samples", sum->samples);
+	dnp_json_u64(json, "count", (uint64_t)(sum->count + 0.5));
+	dnp_json_u64(json, "bytes", sum->weight);
+	dnp_json_u64(json, "bytes_low", (uint64_t)range.low);
+	dnp_json_u64(json, "bytes_high", (uint64_t)(range.high + 0.5));
+}
+
+/* Leaf first, from the method that made it. */
+static void put_way(const struct dnp_profile *profile, uint32_t node, struct dnp_json *json)
+{
+	dnp_json_open(json, "stack", '[');
+	for (; node; node = profile->nodes.p[node].parent)
+		put_string(
+			profile, json, NULL, profile->frames.p[profile->nodes.p[node].frame].name);
+	dnp_json_close(json, ']');
+}
+
+static void put_site(
+	const struct dnp_profile *profile, const struct dnp_live_site *site, struct dnp_json *json)
+{
+	dnp_json_open(json, NULL, '{');
+	put_string(profile, json, "type", profile->frames.p[site->type].name);
+	put_string(profile, json, "method", profile->frames.p[site->method].name);
+	put_estimate(&site->sum, json);
+	dnp_json_u64(json, "median_ns", site->median_ns);
+	dnp_json_u64(json, "oldest_ns", site->oldest_ns);
+	dnp_json_u64(json, "median_full", site->median_full);
+	dnp_json_u64(json, "most_full", site->most_full);
+	dnp_json_u64(json, "even_percent", (uint64_t)(site->even * 100 + 0.5));
+	dnp_json_open(json, "made", '[');
+	for (unsigned i = 0; i < DNP_LIVE_PARTS; i++)
+		dnp_json_u64(json, NULL, site->parts[i]);
+	dnp_json_close(json, ']');
+	put_way(profile, site->node, json);
+	dnp_json_close(json, '}');
+}
+
+static void put_sites(const struct dnp_profile *profile, const struct dnp_live *live, size_t top,
+	struct dnp_json *json)
+{
+	dnp_json_open(json, "live", '{');
+	dnp_json_u64(json, "watched", live->watched);
+	dnp_json_u64(json, "most", live->most);
+	dnp_json_u64(json, "mean_bytes", live->mean_bytes);
+	dnp_json_u64(json, "asked_bytes", live->asked_bytes);
+	dnp_json_u64(json, "collections", live->collections);
+	dnp_json_u64(json, "full", live->full);
+	dnp_json_open(json, "unseen", '{');
+	put_estimate(&live->unseen, json);
+	dnp_json_close(json, '}');
+	dnp_json_open(json, "sites", '[');
+	for (size_t i = 0; i < live->sites.n && (!top || i < top); i++)
+		put_site(profile, &live->sites.p[i], json);
+	dnp_json_close(json, ']');
+	dnp_json_close(json, '}');
+}
+
+/* Where objects were watched. */
+static int put_live(const struct dnp_profile *profile, size_t top, struct dnp_json *json)
+{
+	struct dnp_live live;
+	int status = profile->watches.n ? dnp_live_init(&live, profile) : 0;
+
+	if (!profile->watches.n)
+		return 0;
+	if (!status)
+		put_sites(profile, &live, top, json);
+	dnp_live_done(&live);
+	return status;
 }
 
 static void put_problems(const struct dnp_profile *profile, struct dnp_json *json)
@@ -188,7 +581,13 @@ static int write_json(const struct dnp_profile *profile, const struct dnp_export
 		dnp_json_text(&json, "native", dnp_native_name(profile->filter.native));
 		dnp_json_text(&json, "state", dnp_state_name(profile->filter.state));
 		put_threads(&tree, &json);
-		put_methods(&tree, options->top, &json);
+		put_labels(&tree, options->top, &json);
+		put_collections(profile, options->top, &json);
+		status = put_live(profile, options->top, &json);
+		if (!status)
+			status = put_methods(&tree, options, &json);
+		if (!status && tree.event->says)
+			status = put_spans(profile, options, &json);
 		put_tree(&tree, options->min_percent, &json);
 		dnp_json_close(&json, '}');
 		dnp_sink_puts(sink, "\n");

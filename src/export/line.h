@@ -21,7 +21,7 @@ struct dnp_line {
 /* Our own words. */
 void dnp_line_puts(struct dnp_line *line, const char *text);
 void dnp_line_printf(struct dnp_line *line, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+	__attribute__((format(__printf__, 2, 3)));
 /* The same, to the right of a field. */
 void dnp_line_right(struct dnp_line *line, const char *text, size_t width);
 

@@ -18,7 +18,7 @@ static int write_page(const struct dnp_profile *profile, const struct dnp_export
 const struct dnp_exporter dnp_export_html = {
 	.name = "html",
 	.extensions = ".html .htm",
-	.timed = true,
+	.detail = DNP_BY_TIME,
 	.chooses = true,
 	.write = write_page,
 };

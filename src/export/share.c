@@ -3,12 +3,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "base/clean.h"
+#include "os/clock.h"
 
 uint64_t dnp_share_least(const struct dnp_tree *tree, double min_percent)
 {
 	double least = (double)tree->total[0] * min_percent / 100.0;
 
+	if (tree->calls && least == 0.0)
+		return 0;
 	return least <= 1.0 ? 1 : (uint64_t)least + ((double)(uint64_t)least < least);
 }
 
@@ -53,14 +57,56 @@ struct dnp_number dnp_format_duration(uint64_t ns)
 	return number;
 }
 
+/* Three digits of a value in the largest of these units that it has a whole one of. */
+static struct dnp_number in_units(double value, double step, const char *const *units, size_t n)
+{
+	struct dnp_number number;
+	size_t unit = 0;
+
+	for (; value >= 999.5 && unit + 1 < n; unit++)
+		value /= step;
+	snprintf(number.text, sizeof(number.text), "%.*f %s",
+		value < 9.995           ? 2
+			: value < 99.95 ? 1
+					: 0,
+		value, units[unit]);
+	return number;
+}
+
+struct dnp_number dnp_format_ns(uint64_t ns)
+{
+	static const char *const units[] = {"µs", "ms", "s"};
+	struct dnp_number number;
+
+	if (ns >= 1000)
+		return in_units((double)ns / 1e3, 1e3, units, DNP_ARRAY_SIZE(units));
+	snprintf(number.text, sizeof(number.text), "%" PRIu64 " ns", ns);
+	return number;
+}
+
+struct dnp_number dnp_format_bytes(uint64_t bytes)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+	struct dnp_number number;
+
+	if (bytes >= 1024)
+		return in_units((double)bytes / 1024, 1024, units, DNP_ARRAY_SIZE(units));
+	snprintf(number.text, sizeof(number.text), "%" PRIu64 " B", bytes);
+	return number;
+}
+
+struct dnp_number dnp_format_weight(const struct dnp_event *event, uint64_t weight)
+{
+	if (event->in_bytes)
+		return dnp_format_bytes(weight);
+	return event->in_ns ? dnp_format_duration(weight) : dnp_format_count(weight);
+}
+
 struct dnp_number dnp_format_time(uint64_t unix_ns)
 {
 	struct dnp_number number;
-	time_t seconds = (time_t)(unix_ns / 1000000000);
-	struct tm tm;
 
-	if (!localtime_r(&seconds, &tm) ||
-		!strftime(number.text, sizeof(number.text), "%Y-%m-%d %H:%M:%S %Z", &tm))
+	if (!dnp_unix_text(unix_ns, number.text, sizeof(number.text)))
 		snprintf(number.text, sizeof(number.text), "at an unknown time");
 	return number;
 }

@@ -10,12 +10,19 @@ struct dnp_number {
 	char text[48];
 };
 
-/* The total from which on a node has min_percent of the samples; at least 1. */
+/*
+ * The total from which on a node has min_percent of the samples; at least 1, unless all nodes are
+ * wanted of an event whose nodes may have no time at all.
+ */
 uint64_t dnp_share_least(const struct dnp_tree *tree, double min_percent);
 
 double dnp_percent(uint64_t part, uint64_t whole);
-struct dnp_number dnp_format_count(uint64_t count);  /* 1,234,567 */
-struct dnp_number dnp_format_duration(uint64_t ns);  /* 12 µs, 250 ms, 10.3 s, 3 min 20 s */
+struct dnp_number dnp_format_count(uint64_t count); /* 1,234,567 */
+struct dnp_number dnp_format_duration(uint64_t ns); /* 12 µs, 250 ms, 10.3 s, 3 min 20 s */
+struct dnp_number dnp_format_ns(uint64_t ns);       /* three digits: 950 ns, 1.25 µs, 12.5 ms */
+struct dnp_number dnp_format_bytes(uint64_t bytes); /* 950 B, 12.5 KiB, 1.25 GiB */
+/* What samples weigh. */
+struct dnp_number dnp_format_weight(const struct dnp_event *event, uint64_t weight);
 struct dnp_number dnp_format_time(uint64_t unix_ns); /* 2026-11-21 12:44:01 UTC */
 
 #endif

@@ -8,12 +8,21 @@
 #include "export/export.h"
 #include "export/line.h"
 #include "export/share.h"
+#include "export/text_calls.h"
+#include "export/text_collections.h"
+#include "export/text_labels.h"
+#include "export/text_live.h"
+#include "export/text_spans.h"
+#include "export/text_thrown.h"
+#include "export/text_switches.h"
 #include "export/text_threads.h"
 #include "export/text_tree.h"
 #include "format/rec.h"
 
 #define SHOWN_PROCESSES 20u
 #define METHOD_COLUMNS  "    self     samples     total     samples   method"
+#define TIME_COLUMNS    "    self        time     total        time   method"
+#define BYTES_COLUMNS   "    self       bytes     total       bytes   method"
 
 static const char *string(const struct dnp_tree *tree, uint32_t number)
 {
@@ -112,7 +121,9 @@ static void put_lost(const struct dnp_event *event, struct dnp_line *line)
 	struct reasons reasons = {line, " ("};
 
 	begin_facts(line);
-	dnp_line_printf(line, "lost %s", dnp_format_count(event->lost).text);
+	dnp_line_printf(line, "lost %s",
+		event->in_bytes ? dnp_format_bytes(event->lost).text
+				: dnp_format_count(event->lost).text);
 	for (size_t i = 0; i < DNP_LOSS_REASONS; i++)
 		put_reason(&reasons, dnp_loss_name(i), event->lost_by[i]);
 	end_reasons(&reasons);
@@ -143,13 +154,58 @@ static void put_states(const struct dnp_event *event, struct dnp_line *line)
 {
 	uint64_t running = event->samples - event->waiting;
 
-	if (!event->waiting)
+	if (!event->waiting || event->in_ns)
 		return;
 	begin_facts(line);
 	dnp_line_printf(line, "threads ran %s (%.1f %%),", amount(event, running).text,
 		dnp_percent(running, event->samples));
 	dnp_line_printf(line, " waited %s (%.1f %%)", amount(event, event->waiting).text,
 		dnp_percent(event->waiting, event->samples));
+	dnp_line_end(line);
+}
+
+/* Those that were too short to have a stack are counted all the same. */
+static void put_all_waits(const struct dnp_event *event, struct dnp_line *line)
+{
+	dnp_line_printf(line, "%s waits that took %s in all;", dnp_format_count(event->waits).text,
+		dnp_format_duration(event->waited_ns).text);
+	dnp_line_printf(line, " %s of them %s or longer", dnp_format_count(event->waits_seen).text,
+		dnp_format_duration(event->wait_ns).text);
+	dnp_line_end(line);
+}
+
+/* Of how many waits there are stacks. */
+static void put_waits(const struct dnp_event *event, struct dnp_line *line)
+{
+	if (!event->wait_ns)
+		return;
+	begin_facts(line);
+	if (event->waited_ns) {
+		put_all_waits(event, line);
+		return;
+	}
+	dnp_line_printf(line, "stacks of %s of", dnp_format_count(event->waits_seen).text);
+	dnp_line_printf(line, " %s waits that took %s or longer and ended (%.1f %%),",
+		dnp_format_count(event->waits).text, dnp_format_duration(event->wait_ns).text,
+		dnp_percent(event->waits_seen, event->waits));
+	dnp_line_printf(line, " for %s of CPU time", dnp_format_duration(event->waits_cpu_ns).text);
+	dnp_line_end(line);
+}
+
+/* All there was, where samples are only some of it. */
+static void put_counted(const struct dnp_event *event, struct dnp_line *line)
+{
+	struct dnp_label_sum all = {0};
+
+	if (!event->counted)
+		return;
+	for (size_t i = 0; i < event->labels.n; i++)
+		dnp_label_sum_add(&all, &event->labels.p[i].sum);
+	begin_facts(line);
+	dnp_line_printf(line, "%s calls that took %s in all,",
+		dnp_format_count((uint64_t)(all.count + 0.5)).text,
+		dnp_format_duration(all.weight).text);
+	dnp_line_printf(line, " and %s without an end", dnp_format_count(all.unfinished).text);
 	dnp_line_end(line);
 }
 
@@ -164,13 +220,15 @@ static void put_note(const struct dnp_tree *tree, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
-static void put_event(const struct dnp_tree *tree, struct dnp_line *line)
+static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 {
 	const struct dnp_event *event = tree->event;
 
 	line->wrap = 4;
 	dnp_line_text(line, string(tree, event->name));
 	dnp_line_printf(line, ": %s samples", dnp_format_count(event->samples).text);
+	if (event->in_ns || event->in_bytes)
+		dnp_line_printf(line, ", %s", dnp_format_weight(event, tree->total[0]).text);
 	if (event->interval_ns) {
 		dnp_line_printf(line, ", one per %s", dnp_format_duration(event->interval_ns).text);
 		dnp_line_printf(line, " (%.0f Hz)", 1e9 / (double)event->interval_ns);
@@ -189,7 +247,25 @@ static void put_event(const struct dnp_tree *tree, struct dnp_line *line)
 		dnp_line_printf(line, ", unresolved %s", dnp_format_count(event->unresolved).text);
 	put_failed(tree, event, line);
 	put_note(tree, line);
+	put_waits(event, line);
+	put_counted(event, line);
 	put_states(event, line);
+}
+
+static void put_event(const struct dnp_tree *tree, struct dnp_line *line)
+{
+	if (tree->event->says) {
+		dnp_text_spans_event(tree->profile, tree->event, line);
+		put_note(tree, line);
+	} else if (tree->event->switches) {
+		dnp_text_switches_event(tree->profile, tree->event, line);
+		put_note(tree, line);
+	} else if (tree->calls) {
+		dnp_text_calls_event(tree, line);
+		put_note(tree, line);
+	} else {
+		put_samples(tree, line);
+	}
 }
 
 static void put_others(const struct dnp_tree *tree, struct dnp_line *line)
@@ -207,7 +283,15 @@ static void put_others(const struct dnp_tree *tree, struct dnp_line *line)
 			continue;
 		dnp_line_puts(line, separator);
 		dnp_line_text(line, string(tree, event->name));
-		dnp_line_printf(line, " (%s samples)", dnp_format_count(event->samples).text);
+		if (event->switches)
+			dnp_line_printf(line, " (%s switches)",
+				dnp_format_count(event->voluntary + event->involuntary).text);
+		else if (event->calls)
+			dnp_line_printf(
+				line, " (%s calls)", dnp_format_count(event->calls->calls).text);
+		else
+			dnp_line_printf(
+				line, " (%s samples)", dnp_format_count(event->samples).text);
 		separator = ", ";
 	}
 	dnp_line_puts(line, "; choose with -e");
@@ -234,7 +318,7 @@ static void put_left_out(const struct dnp_tree *tree, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
-/* Whose code it was that ran: shares of self. */
+/* Whose code it was that ran: shares of self. None did where all leaves are what happened. */
 static void put_kinds(const struct dnp_tree *tree, struct dnp_line *line)
 {
 	static const char *const names[] = {
@@ -249,10 +333,12 @@ static void put_kinds(const struct dnp_tree *tree, struct dnp_line *line)
 	uint64_t self[DNP_ARRAY_SIZE(names)] = {0};
 	const char *separator = "";
 
-	begin_facts(line);
 	for (size_t i = 0; i < tree->methods.n; i++)
 		self[tree->profile->frames.p[tree->methods.p[i].frame].code] +=
 			tree->methods.p[i].self;
+	if (self[DNP_CODE_OTHER] == tree->total[0])
+		return;
+	begin_facts(line);
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
 		if (self[i]) {
 			dnp_line_printf(line, "%s%s %.1f %%", separator, names[i],
@@ -279,9 +365,15 @@ static void put_method(
 {
 	uint64_t all = tree->total[0];
 
-	dnp_line_printf(line, "%6.1f %% %11s %7.1f %% %11s   ", dnp_percent(method->self, all),
-		dnp_format_count(method->self).text, dnp_percent(method->total, all),
-		dnp_format_count(method->total).text);
+	if (tree->calls) {
+		dnp_text_calls_method(tree, method, line);
+		return;
+	}
+	dnp_line_printf(line, "%6.1f %% ", dnp_percent(method->self, all));
+	dnp_line_right(line, dnp_format_weight(tree->event, method->self).text, 11);
+	dnp_line_printf(line, " %7.1f %% ", dnp_percent(method->total, all));
+	dnp_line_right(line, dnp_format_weight(tree->event, method->total).text, 11);
+	dnp_line_puts(line, "   ");
 	dnp_line_name(line, string(tree, tree->profile->frames.p[method->frame].name));
 	dnp_line_end(line);
 }
@@ -294,13 +386,25 @@ static bool only_leads_on(const struct dnp_tree *tree, const struct dnp_method *
 	return code != DNP_CODE_USER && code != DNP_CODE_FRAMEWORK && !method->self;
 }
 
+static void put_columns(const struct dnp_tree *tree, struct dnp_line *line)
+{
+	if (tree->calls) {
+		dnp_text_calls_columns(tree, line);
+		return;
+	}
+	dnp_line_puts(line,
+		tree->event->in_ns              ? TIME_COLUMNS
+			: tree->event->in_bytes ? BYTES_COLUMNS
+						: METHOD_COLUMNS);
+	dnp_line_end(line);
+}
+
 static void put_methods(const struct dnp_tree *tree, size_t top, struct dnp_line *line)
 {
 	size_t n = top && top < tree->methods.n ? top : tree->methods.n;
 
 	dnp_text_heading("Methods by self", n, tree->methods.n, line);
-	dnp_line_puts(line, METHOD_COLUMNS);
-	dnp_line_end(line);
+	put_columns(tree, line);
 	for (size_t i = 0; i < n; i++)
 		put_method(tree, &tree->methods.p[i], line);
 }
@@ -313,14 +417,18 @@ static void put_methods_by_total(const struct dnp_tree *tree, size_t top, struct
 		all += !only_leads_on(tree, &tree->methods.p[i]);
 	top = top && top < all ? top : all;
 	dnp_text_heading("Methods by total", top, all, line);
-	dnp_line_puts(line, METHOD_COLUMNS);
-	dnp_line_end(line);
+	put_columns(tree, line);
 	for (size_t i = 0; top; i++) {
 		if (only_leads_on(tree, &tree->methods.p[i]))
 			continue;
 		put_method(tree, &tree->methods.p[i], line);
 		top--;
 	}
+}
+
+static bool is_of(const struct dnp_tree *tree, const char *event)
+{
+	return !strcmp(string(tree, tree->event->name), event);
 }
 
 static int put_report(
@@ -333,12 +441,28 @@ static int put_report(
 	if (tree->total[0])
 		put_kinds(tree, line);
 	put_problems(tree, line);
+	if (tree->event->switches)
+		return dnp_text_switches_threads(tree->profile, tree->event, options, line) ||
+				dnp_text_switches_waits(tree->profile, options, line) ||
+				dnp_text_switches_wakes(tree->profile, options, line)
+			? -ENOMEM
+			: 0;
+	if (tree->event->says)
+		return dnp_text_spans(tree->profile, options, line);
+	if (is_of(tree, "gc") && dnp_text_collections(tree->profile, options, line))
+		return -ENOMEM;
+	if (options->methods && is_of(tree, "live") && dnp_text_live(tree, options, line))
+		return -ENOMEM;
 	if (options->methods) {
+		dnp_text_labels(tree, options->top, line);
+		dnp_text_thrown(tree, options->top, line);
 		put_methods(tree, options->top, line);
 		dnp_tree_sort_by_total(tree);
 		put_methods_by_total(tree, options->top, line);
 	}
 	if (options->threads && dnp_text_threads(tree, options, line))
+		return -ENOMEM;
+	if (options->about_count && dnp_text_neighbours(tree, options, line))
 		return -ENOMEM;
 	if (options->tree)
 		dnp_text_tree(tree, options->min_percent, line);

@@ -52,15 +52,27 @@ static void put_id(const struct dnp_thread *thread, uint32_t count, struct dnp_l
 	dnp_line_right(line, id, 10);
 }
 
+/* Whether some of its samples are of threads that ran, and some of others that did not. */
+static bool has_states(const struct dnp_tree *tree)
+{
+	return tree->event->waiting && !tree->event->in_ns;
+}
+
 static void put_thread(const struct dnp_thread_list *list, const struct dnp_tree *tree,
 	const struct dnp_thread_row *row, struct dnp_line *line)
 {
 	const struct dnp_profile *profile = tree->profile;
 	const struct dnp_thread *thread = &profile->threads.p[row->thread];
 
-	dnp_line_printf(line, "%6.1f %% %11s  ", dnp_percent(row->total, tree->total[0]),
-		dnp_format_count(row->total).text);
-	if (tree->event->waiting) {
+	dnp_line_printf(line, "%6.1f %% ", dnp_percent(row->total, tree->total[0]));
+	if (tree->calls) {
+		dnp_line_right(line, dnp_format_count(row->calls).text, 14);
+		dnp_line_right(line, dnp_format_ns(row->total).text, 12);
+	} else {
+		dnp_line_right(line, dnp_format_weight(tree->event, row->total).text, 11);
+		dnp_line_puts(line, "  ");
+	}
+	if (has_states(tree)) {
 		put_time(tree->event, row->total - row->waiting, line);
 		put_time(tree->event, row->waiting, line);
 	}
@@ -74,8 +86,12 @@ static void put_thread(const struct dnp_thread_list *list, const struct dnp_tree
 
 static void put_columns(const struct dnp_tree *tree, struct dnp_line *line)
 {
-	dnp_line_puts(line, "   share     samples  ");
-	if (tree->event->waiting)
+	dnp_line_puts(line,
+		tree->calls                     ? "   share          calls        time"
+			: tree->event->in_bytes ? "   share       bytes  "
+			: tree->event->in_ns    ? "   share        time  "
+						: "   share     samples  ");
+	if (has_states(tree))
 		dnp_line_puts(line, "      running      waiting");
 	dnp_line_puts(line, "    CPU time");
 	dnp_line_puts(line, tree->profile->processes.n > 1 ? "       pid" : "");
@@ -83,12 +99,23 @@ static void put_columns(const struct dnp_tree *tree, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
+/* Where calls are counted, threads that made none are no news; they stand last. */
+static size_t count_shown(const struct dnp_thread_list *list, const struct dnp_tree *tree)
+{
+	size_t n = list->rows.n;
+
+	while (tree->calls && n && !list->rows.p[n - 1].calls && !list->rows.p[n - 1].total)
+		n--;
+	return n;
+}
+
 int dnp_text_threads(const struct dnp_tree *tree, const struct dnp_export_options *options,
 	struct dnp_line *line)
 {
 	struct dnp_thread_list list;
 	int status = dnp_thread_list_init(&list, tree, options->each_thread ? 0 : MANY);
-	size_t n = list.rows.n, shown = options->top && options->top < n ? options->top : n;
+	size_t n = count_shown(&list, tree),
+	       shown = options->top && options->top < n ? options->top : n;
 
 	if (!status) {
 		dnp_text_heading("Threads", shown, n, line);

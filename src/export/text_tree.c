@@ -5,8 +5,10 @@
 
 #include "export/share.h"
 
-#define LEVELS   64u /* of indentation, at most */
-#define LONG_RUN 5u  /* frames from which on a run is shortened */
+#define CALLS_COLUMNS 15u
+#define TIME_COLUMNS  11u
+#define LEVELS        64u /* of indentation, at most */
+#define LONG_RUN      5u  /* frames from which on a run is shortened */
 
 struct drawing {
 	const struct dnp_tree *tree;
@@ -52,6 +54,12 @@ static void put_node(struct drawing *drawing, uint32_t node)
 	dnp_line_printf(drawing->line, "%6.1f %% %7.1f %%   ",
 		dnp_percent(tree->total[node], tree->total[0]),
 		dnp_percent(tree->self[node], tree->total[0]));
+	if (tree->calls) {
+		dnp_line_right(drawing->line, node ? dnp_format_count(tree->calls[node]).text : "",
+			CALLS_COLUMNS);
+		dnp_line_right(drawing->line, dnp_format_ns(tree->total[node]).text, TIME_COLUMNS);
+		dnp_line_puts(drawing->line, "   ");
+	}
 	put_branches(drawing, node);
 	dnp_line_name(drawing->line, dnp_profile_string(profile, name));
 	dnp_line_end(drawing->line);
@@ -81,7 +89,8 @@ static void shorten(struct drawing *drawing, uint32_t node)
 	if (length < LONG_RUN)
 		return;
 	drawing->skip_to = last;
-	dnp_line_puts(drawing->line, "                     ");
+	dnp_line_right(drawing->line, "",
+		21 + (drawing->tree->calls ? CALLS_COLUMNS + TIME_COLUMNS + 3 : 0));
 	put_branches(drawing, dnp_tree_child(drawing->tree, node, drawing->least));
 	dnp_line_printf(drawing->line, "… %" PRIu32 " frames", length - 1);
 	dnp_line_end(drawing->line);
@@ -127,6 +136,8 @@ void dnp_text_tree(const struct dnp_tree *tree, double min_percent, struct dnp_l
 		dnp_line_printf(line, ", from %g %% on", min_percent);
 	dnp_line_end(line);
 	dnp_line_puts(line, "   total      self");
+	if (tree->calls)
+		dnp_line_puts(line, "            calls       time");
 	dnp_line_end(line);
 	while (dnp_tree_walk_next(&walk)) {
 		leave(&drawing, before, walk.left);

@@ -171,52 +171,87 @@ static const struct key *find_key(const char *name, size_t n)
 	return NULL;
 }
 
-static int parse_pair(struct dnp_agent_options *options, const char *pair, size_t n, uint32_t *seen,
-	struct dnp_err *err)
+/* A text that is being read. */
+struct reading {
+	struct dnp_agent_options *options;
+	const char *what; /* as errors call it */
+	uint32_t seen;    /* keys, a bit each */
+	struct dnp_err *err;
+};
+
+static int parse_pair(struct reading *reading, struct dnp_str pair)
 {
-	const char *equals = memchr(pair, '=', n);
-	size_t name = equals ? (size_t)(equals - pair) : n;
-	const struct key *key = equals ? find_key(pair, name) : NULL;
-	int shown = n > 100 ? 100 : (int)n;
+	const char *equals = pair.n ? memchr(pair.p, '=', pair.n) : NULL;
+	size_t name = equals ? (size_t)(equals - pair.p) : pair.n;
+	const struct key *key = equals ? find_key(pair.p, name) : NULL;
+	int shown = pair.n > 100 ? 100 : (int)pair.n;
 	int ret;
 
 	if (!key)
+		return dnp_err(reading->err, -EINVAL, "%s: not understood: '%.*s'", reading->what,
+			shown, pair.p);
+	if (reading->seen & UINT32_C(1) << (key - keys))
 		return dnp_err(
-			err, -EINVAL, "%s: not understood: '%.*s'", DNP_OPTIONS_ENV, shown, pair);
-	if (*seen & UINT32_C(1) << (key - keys))
-		return dnp_err(err, -EINVAL, "%s: '%s' is given twice", DNP_OPTIONS_ENV, key->name);
-	*seen |= UINT32_C(1) << (key - keys);
-	ret = parse_value(options, key, equals + 1, n - name - 1);
+			reading->err, -EINVAL, "%s: '%s' is given twice", reading->what, key->name);
+	reading->seen |= UINT32_C(1) << (key - keys);
+	ret = parse_value(reading->options, key, equals + 1, pair.n - name - 1);
 	if (ret == -E2BIG)
-		return dnp_err(err, ret, "%s: '%s' is too long", DNP_OPTIONS_ENV, key->name);
+		return dnp_err(reading->err, ret, "%s: '%s' is too long", reading->what, key->name);
 	if (ret)
-		return dnp_err(err, ret, "%s: wrong value: '%.*s'", DNP_OPTIONS_ENV, shown, pair);
+		return dnp_err(
+			reading->err, ret, "%s: wrong value: '%.*s'", reading->what, shown, pair.p);
+	return 0;
+}
+
+static int parse_all(struct reading *reading, struct dnp_str text)
+{
+	struct dnp_str pair;
+
+	dnp_agent_options_init(reading->options);
+	if (text.n > DNP_OPTIONS_MAX)
+		return dnp_err(reading->err, -E2BIG, "%s: too long", reading->what);
+	while (dnp_str_cut(&text, ';', &pair)) {
+		int ret = parse_pair(reading, pair);
+
+		if (ret)
+			return ret;
+	}
 	return 0;
 }
 
 int dnp_agent_options_parse(
 	struct dnp_agent_options *options, const char *text, struct dnp_err *err)
 {
-	size_t left = strnlen(text, DNP_OPTIONS_MAX + 1);
-	uint32_t seen = 0;
+	struct reading reading = {.options = options, .what = DNP_OPTIONS_ENV, .err = err};
+	int ret = parse_all(&reading, (struct dnp_str){text, strnlen(text, DNP_OPTIONS_MAX + 1)});
 
-	dnp_agent_options_init(options);
-	if (left > DNP_OPTIONS_MAX)
-		return dnp_err(err, -E2BIG, "%s: too long", DNP_OPTIONS_ENV);
-	while (left) {
-		const char *end = memchr(text, ';', left);
-		size_t n = end ? (size_t)(end - text) : left;
-		int ret = parse_pair(options, text, n, &seen, err);
+	if (!ret && (options->fd >= 0) == (options->dir[0] != '\0'))
+		return dnp_err(err, -EINVAL, "%s: needs one of 'fd' and 'dir'", reading.what);
+	return ret;
+}
 
-		if (ret)
-			return ret;
-		n += end != NULL;
-		text += n;
-		left -= n;
-	}
-	if ((options->fd >= 0) == (options->dir[0] != '\0'))
-		return dnp_err(err, -EINVAL, "%s: needs one of 'fd' and 'dir'", DNP_OPTIONS_ENV);
-	return 0;
+int dnp_agent_options_parse_request(
+	struct dnp_agent_options *options, struct dnp_str text, struct dnp_err *err)
+{
+	struct reading reading = {.options = options, .what = "the request", .err = err};
+	int ret = parse_all(&reading, text);
+
+	if (!ret && (options->fd >= 0 || options->dir[0] || options->session[0]))
+		return dnp_err(err, -EINVAL,
+			"%s: says where the recording goes, which its descriptor does",
+			reading.what);
+	return ret;
+}
+
+int dnp_agent_options_parse_client(
+	struct dnp_agent_options *options, struct dnp_str text, struct dnp_err *err)
+{
+	struct reading reading = {.options = options, .what = "the client data", .err = err};
+	int ret = parse_all(&reading, text);
+
+	if (!ret && text.n && (options->fd >= 0 || !(options->dir[0] || options->leave_ms)))
+		return dnp_err(err, -EINVAL, "%s: needs 'dir' and not 'fd'", reading.what);
+	return ret;
 }
 
 struct out {

@@ -27,14 +27,29 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/str.h"
 
 #define DNP_OPTIONS_ENV "DNPROF_OPTIONS"
+
+/* In place of options, over a diagnostic port: nothing is recorded until somebody asks for it. */
+#define DNP_OPTIONS_IDLE "idle"
+
+/*
+ * PID:NEWS:LIBRARY. The agent, asked for a class that is not its own in process PID, hands the
+ * request on to that library, and writes what became of it to the file NEWS: DNP_RELAY_DONE, or a
+ * sentence. In other processes it refuses.
+ */
+#define DNP_RELAY_ENV  "DNPROF_RELAY"
+#define DNP_RELAY_DONE "+"
 
 /* The agent's class; clr/guid.h has the same as bytes. */
 #define DNP_AGENT_CLSID "{7A88F714-C4C5-43BA-9AE1-C7C008C0DDC7}"
 
+/* The same agent as a profiler that is only notified, which may stand beside another one. */
+#define DNP_AGENT_NOTIFY_CLSID "{2CBAF7A9-3706-408D-B14C-7315FB3110BD}"
+
 /* Bytes of the longest string that the parser takes, its zero not counted. */
-#define DNP_OPTIONS_MAX (4 * PATH_MAX)
+#define DNP_OPTIONS_MAX (8 * PATH_MAX)
 
 enum dnp_source_choice {
 	DNP_SOURCE_AUTO = 0, /* perf, and where the system refuses it timer */
@@ -45,7 +60,15 @@ enum dnp_source_choice {
 /* How stacks are taken. */
 enum dnp_engine_choice {
 	DNP_ENGINE_SIGNAL = 0,   /* by each thread itself, in a signal handler */
-	DNP_ENGINE_SNAPSHOT = 1, /* by the runtime, while it is suspended */
+	DNP_ENGINE_SNAPSHOT = 1, /* by the runtime, while it or the thread is suspended */
+	DNP_ENGINE_SUSPEND = 2,  /* by us, while the thread is suspended (Windows) */
+};
+
+/* What is recorded of each call (trace). */
+enum dnp_calls_choice {
+	DNP_CALLS_TREE = 0,   /* how often, by path; times by sampling */
+	DNP_CALLS_TIME = 1,   /* and how long */
+	DNP_CALLS_EVENTS = 2, /* each begin and end with its time */
 };
 
 struct dnp_agent_options {
@@ -65,6 +88,21 @@ void dnp_agent_options_init(struct dnp_agent_options *options);
  */
 int dnp_agent_options_parse(
 	struct dnp_agent_options *options, const char *text, struct dnp_err *err);
+
+/*
+ * The same for what comes by the control socket (format/control.h): says neither where the
+ * recording goes nor what session it belongs to. err speaks of "the request".
+ */
+int dnp_agent_options_parse_request(
+	struct dnp_agent_options *options, struct dnp_str text, struct dnp_err *err);
+
+/*
+ * The same for the client data of an attach: `dir`, `leave_ms`, or nothing at all, which leaves all
+ * fields at their defaults; without `dir` no recording is asked for. err speaks of "the client
+ * data".
+ */
+int dnp_agent_options_parse_client(
+	struct dnp_agent_options *options, struct dnp_str text, struct dnp_err *err);
 
 /*
  * Writes what differs from the defaults into out[capacity], zero-terminated. Returns the length, or

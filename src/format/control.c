@@ -57,7 +57,7 @@ int dnp_control_get(const void *packet, size_t n, struct dnp_control_message *me
 		return -EBADMSG;
 	if (head.version != DNP_CONTROL_VERSION)
 		return -EPROTONOSUPPORT;
-	if (head.kind < DNP_CONTROL_STACK || head.kind > DNP_CONTROL_ERROR || n > DNP_CONTROL_MAX ||
+	if (head.kind < DNP_CONTROL_STACK || head.kind > DNP_CONTROL_LAST || n > DNP_CONTROL_MAX ||
 		head.text_bytes != n - sizeof(head))
 		return -EBADMSG;
 	*message = (struct dnp_control_message){

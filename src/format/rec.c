@@ -24,16 +24,22 @@ static uint8_t *put_str(uint8_t *out, struct dnp_str str)
 	return out + str.n;
 }
 
-/* Bytes of the body of each record. */
+/* Bytes of the body of each record: up to the last field that is not 0 or empty. */
 #define DNP_RECORD(id, name, doc)                                                                  \
 	static size_t size_##name(const struct dnp_rec_##name *rec)                                \
 	{                                                                                          \
-		size_t n = 0;
-#define U(field, doc) n += dnp_varint_size(rec->field);
-#define I(field, doc) n += dnp_varint_size(dnp_zigzag(rec->field));
-#define S(field, doc) n += dnp_varint_size(rec->field.n) + rec->field.n;
+		size_t n = 0, kept = 0;
+#define U(field, doc)                                                                              \
+	n += dnp_varint_size(rec->field);                                                          \
+	kept = rec->field ? n : kept;
+#define I(field, doc)                                                                              \
+	n += dnp_varint_size(dnp_zigzag(rec->field));                                              \
+	kept = rec->field ? n : kept;
+#define S(field, doc)                                                                              \
+	n += dnp_varint_size(rec->field.n) + rec->field.n;                                         \
+	kept = rec->field.n ? n : kept;
 #define DNP_RECORD_END(name)                                                                       \
-	return n;                                                                                  \
+	return kept;                                                                               \
 	}
 #include "format/rec.def"
 
@@ -41,27 +47,44 @@ static uint8_t *put_str(uint8_t *out, struct dnp_str str)
 	size_t dnp_put_##name(uint8_t *out, size_t capacity, const struct dnp_rec_##name *rec)     \
 	{                                                                                          \
 		size_t body = size_##name(rec);                                                    \
-		uint8_t *p = out;                                                                  \
+		uint8_t *p = out, *end;                                                            \
                                                                                                    \
 		if (dnp_varint_size(id) + dnp_varint_size(body) + body > capacity)                 \
 			return 0;                                                                  \
 		p = dnp_varint_put(p, id);                                                         \
-		p = dnp_varint_put(p, body);
-#define U(field, doc) p = dnp_varint_put(p, rec->field);
-#define I(field, doc) p = dnp_varint_put(p, dnp_zigzag(rec->field));
-#define S(field, doc) p = put_str(p, rec->field);
+		p = dnp_varint_put(p, body);                                                       \
+		end = p + body;
+#define U(field, doc)                                                                              \
+	if (p < end)                                                                               \
+		p = dnp_varint_put(p, rec->field);
+#define I(field, doc)                                                                              \
+	if (p < end)                                                                               \
+		p = dnp_varint_put(p, dnp_zigzag(rec->field));
+#define S(field, doc)                                                                              \
+	if (p < end)                                                                               \
+		p = put_str(p, rec->field);
 #define DNP_RECORD_END(name)                                                                       \
 	return (size_t)(p - out);                                                                  \
 	}
 #include "format/rec.def"
 
-/* A body that ends early is of an older writer: the fields that it lacks are 0. */
+/* A record without any field. */
+#define DNP_RECORD(id, name, doc) static const struct dnp_rec_##name none_##name = {
+#define U(field, doc)             .field = 0,
+#define I(field, doc)             .field = 0,
+#define S(field, doc)             .field = {"", 0},
+#define DNP_RECORD_END(name)                                                                       \
+	}                                                                                          \
+	;
+#include "format/rec.def"
+
+/* The fields that a body lacks are 0, or empty, or of a writer that did not know them. */
 #define DNP_RECORD(id, name, doc)                                                                  \
 	int dnp_get_##name(const uint8_t *in, size_t n, struct dnp_rec_##name *rec)                \
 	{                                                                                          \
 		const uint8_t *end = in + n;                                                       \
                                                                                                    \
-		*rec = (struct dnp_rec_##name){0};
+		*rec = none_##name;
 #define U(field, doc)                                                                              \
 	if (in == end)                                                                             \
 		return 0;                                                                          \

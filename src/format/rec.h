@@ -18,9 +18,11 @@
 #include "base/str.h"
 
 enum dnp_thread_flags {
-	DNP_THREAD_MANAGED = 1, /* has run managed code */
+	DNP_THREAD_MANAGED = 1, /* the runtime was seen to make it one of its own */
 	DNP_THREAD_OWN = 2,     /* the profiler's */
 	DNP_THREAD_LATE = 4,    /* it ran before recording began */
+	DNP_THREAD_OTHERS =
+		8, /* all threads of other processes, a processor each: who ran instead */
 };
 
 enum dnp_module_kind {
@@ -37,6 +39,7 @@ enum dnp_frame_kind {
 	DNP_FRAME_R2R = 3,     /* managed, compiled ahead of time (ReadyToRun) */
 	DNP_FRAME_DYNAMIC = 4, /* managed, a dynamic method or IL stub */
 	DNP_FRAME_KERNEL = 5,
+	DNP_FRAME_LABEL = 6, /* no code: what the event is about, a type say */
 };
 
 enum dnp_frame_flags {
@@ -58,11 +61,50 @@ enum dnp_thread_doing {
 	DNP_THREAD_WAITING = 2,
 };
 
+/* What a thread waits for. */
+enum dnp_wait_kind {
+	DNP_WAIT_OTHER = 0, /* something else, or not known */
+	DNP_WAIT_LOCK = 1,  /* for a lock that another thread holds */
+	DNP_WAIT_SLEEP = 2, /* for some time to pass */
+	DNP_WAIT_SOCKET = 3,
+	DNP_WAIT_FILE = 4,
+	DNP_WAIT_PIPE = 5,
+	DNP_WAIT_GC = 6,        /* for a garbage collection to end */
+	DNP_WAIT_POOL = 7,      /* a worker of the thread pool: for work */
+	DNP_WAIT_EVENT = 8,     /* for another thread to say so: events, Monitor.Wait, tasks */
+	DNP_WAIT_SEMAPHORE = 9, /* for another thread to release one */
+	DNP_WAIT_JOIN = 10,     /* for another thread's end */
+	DNP_WAIT_PROCESS = 11,  /* for another process's end */
+	DNP_WAIT_RUNTIME = 12,  /* a thread of the runtime's own that has nothing to do */
+	DNP_WAIT_KINDS
+};
+
+/* How a collection of garbage goes. */
+enum dnp_collection_kind {
+	DNP_COLLECTION_BLOCKING = 0,   /* the program stands still all the while */
+	DNP_COLLECTION_BACKGROUND = 1, /* … at its beginning, and once more */
+	DNP_COLLECTION_FOREGROUND = 2, /* as blocking, while one in the background goes on */
+	DNP_COLLECTION_KINDS
+};
+
+/* What became of an exception. */
+enum dnp_exception_end {
+	/*
+	 * No method had caught it by the end of the recording, or nobody saw it: another one took
+	 * its place, or native code of the runtime took it.
+	 */
+	DNP_EXCEPTION_NOT_CAUGHT = 0,
+	DNP_EXCEPTION_CAUGHT = 1,
+	DNP_EXCEPTION_IN_FILTER = 2, /* it came out of a filter, for which that is a no */
+	DNP_EXCEPTION_ENDS
+};
+
 enum dnp_loss_reason {
 	DNP_LOSS_RING = 1,   /* the thread's ring was full */
 	DNP_LOSS_NESTED = 2, /* a sample came while one was taken */
-	DNP_LOSS_STACK = 3,  /* the thread ran on a stack that is not its own */
+	DNP_LOSS_STACK = 3,  /* not the thread's own stack, or no room left on it */
 	DNP_LOSS_WRITE = 4,  /* the recording could not be written */
+	DNP_LOSS_ROOM = 5,   /* it came by one more stack than there is room for */
 	DNP_LOSS_COUNT
 };
 
@@ -71,6 +113,7 @@ enum dnp_end_reason {
 	DNP_END_STOP = 2,     /* asked to stop */
 	DNP_END_LAUNCHER = 3, /* the command line went away */
 	DNP_END_DISK = 4,     /* writing failed */
+	DNP_END_DUMP = 5,     /* it did not: this is a copy of it as it was then */
 };
 
 /* enum dnp_rec: DNP_REC_process … */

@@ -14,8 +14,7 @@
  *     before FAILED. Transitions only go forward.
  *   - update `samples` and `lost` from the drain thread, at least four times a second
  *   - end the recording well (DNP_END_STOP) when `stop` is not 0, or (DNP_END_LAUNCHER) when the
- *     launcher's process is gone. Both within 300 ms; `stop` is a futex word (FUTEX_WAIT without
- *     the private flag) for a thread that sleeps between two looks.
+ *     launcher's process is gone. Both within 300 ms: it is looked for that often.
  *
  * Neither side trusts the other's bytes: indices and texts are bounded where they are read.
  * All accesses are lock-free; the functions here are async-signal-safe.
@@ -56,8 +55,7 @@ struct dnp_session {
 	uint32_t magic;
 	uint32_t version;
 	int32_t launcher_pid;
-	_Atomic uint32_t
-		stop; /* 1: end the recording well. Launcher releases and wakes, agents acquire */
+	_Atomic uint32_t stop; /* 1: end the recording well. Launcher releases, agents acquire */
 	uint64_t launcher_start_ticks;
 	_Atomic uint32_t refused; /* agents that found no free slot */
 	uint32_t reserved[57];

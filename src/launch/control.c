@@ -1,129 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/control.h"
 
-#include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 
 #include "base/clean.h"
-#include "format/control.h"
-#include "launch/process.h"
+#include "format/rec.h"
+#include "launch/interrupt.h"
+#include "launch/target.h"
 #include "os/clock.h"
+#include "os/passed.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-#define ENDING_NS UINT64_C(2000000000)
+/* Between two looks whether a library has gone. */
+#define GONE_LOOK_NS UINT64_C(10000000)
 
-/* The process that is asked. */
-struct target {
-	pid_t pid;
-	int inner_pid; /* as the process itself knows it */
-	struct dnp_process process;
+struct dnp_control {
+	struct dnp_target target;
 	uint64_t patience_ns;
+	int fd;        /* owned */
+	int interrupt; /* borrowed, -1: none */
+	bool has_ended;
+	struct dnp_control_ended ended;      /* if it has */
+	uint8_t packet[DNP_CONTROL_MAX + 1]; /* a byte more: what is longer does not pass */
 };
 
-/* The number that stands behind `key` in /proc/PID/status, the last in its line; -1: none. */
-static int status_number(pid_t pid, const char *key)
-{
-	char path[32], line[256];
-	auto_fclose FILE *file = NULL;
-	size_t n = strlen(key);
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		const char *last = strrchr(line, '\t');
-
-		if (!strncmp(line, key, n) && last)
-			return atoi(last + 1);
-	}
-	return -1;
-}
-
-static int find_target(struct target *target, struct dnp_err *err)
-{
-	int group;
-
-	if (dnp_process_read(&target->process, target->pid))
-		return dnp_err(err, -ESRCH,
-			"cannot ask process %d: there is no such process; 'ps' or 'pgrep' name "
-			"those that run",
-			(int)target->pid);
-	if (target->process.state == 'Z')
-		return dnp_err(err, -ESRCH,
-			"cannot ask process %d: it has ended; its parent has not taken notice yet",
-			(int)target->pid);
-	group = status_number(target->pid, "Tgid:");
-	if (group > 0 && group != target->pid)
-		return dnp_err(err, -ESRCH,
-			"cannot ask process %d: that is a thread of process %d; give that number",
-			(int)target->pid, group);
-	target->inner_pid = status_number(target->pid, "NSpid:");
-	if (target->inner_pid < 0)
-		target->inner_pid = target->pid;
-	return 0;
-}
-
-static int no_rights(const struct target *target, struct dnp_err *err)
-{
-	return dnp_err(err, -EACCES,
-		"cannot ask process %d: it belongs to another user; ask as the user that it runs "
-		"as, or as root",
-		(int)target->pid);
-}
-
-/* A variable of the environment that the process was started with; owned by the caller. */
-static char *initial_variable(pid_t pid, const char *name)
-{
-	char path[32];
-	auto_fclose FILE *file = NULL;
-	auto_free char *line = NULL;
-	size_t room = 0, n = strlen(name);
-
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	file = fopen(path, "re");
-	while (file && getdelim(&line, &room, '\0', file) > 0)
-		if (!strncmp(line, name, n) && line[n] == '=')
-			return strdup(line + n + 1);
-	return NULL;
-}
-
-/* The folder that the target's socket lies in, as an O_PATH descriptor; or -errno. */
-static int open_folder(const struct target *target)
-{
-	auto_free char *folder = initial_variable(target->pid, "TMPDIR");
-	auto_free char *path = NULL;
-	int fd;
-
-	if (!folder || !*folder) {
-		free(folder);
-		folder = strdup("/tmp");
-	}
-	if (!folder ||
-		asprintf(&path, "/proc/%d/%s/%s", (int)target->pid, *folder == '/' ? "root" : "cwd",
-			folder) < 0)
-		return -ENOMEM;
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static struct sockaddr_un make_address(const struct target *target, int folder)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char name[64];
-
-	snprintf(name, sizeof(name), DNP_CONTROL_NAME, target->inner_pid,
-		(unsigned long long)target->process.start_ticks);
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", folder, name);
-	return address;
-}
-
 /* Nobody listens there. Why, as well as it can be known. */
-static int no_agent(const struct target *target, struct dnp_err *err)
+static int no_agent(const struct dnp_target *target, struct dnp_err *err)
 {
 	if (dnp_process_maps(target->pid, "libdnprof.so"))
 		return dnp_err(err, -ENOENT,
@@ -132,193 +36,364 @@ static int no_agent(const struct target *target, struct dnp_err *err)
 			(int)target->pid);
 	if (dnp_process_maps(target->pid, "libcoreclr.so"))
 		return dnp_err(err, -ENOENT,
-			"cannot ask process %d: the agent is not in it; start the program with "
-			"'dnprof run'",
-			(int)target->pid);
+			"cannot ask process %d: the agent is not in it; 'dnprof attach %d' brings "
+			"it there",
+			(int)target->pid, (int)target->pid);
 	return dnp_err(err, -ENOENT,
 		"cannot ask process %d: no .NET runtime was seen in it; it has to be a .NET "
-		"program, started with 'dnprof run'",
+		"program",
 		(int)target->pid);
 }
 
-/* Whoever has made the socket: it has to be the process that was meant. */
-static bool is_targets(int fd, const struct target *target)
-{
-	struct ucred peer = {0};
-	socklen_t n = sizeof(peer);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) && peer.pid == target->pid;
-}
-
-static int open_socket(uint64_t patience_ns)
-{
-	struct timeval patience = {
-		(time_t)(patience_ns / SECOND_NS), (suseconds_t)(patience_ns % SECOND_NS / 1000)};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	return fd;
-}
-
-static int failed_connect(const struct target *target, int error, struct dnp_err *err)
+static int failed_connect(
+	const struct dnp_target *target, const char *name, int error, struct dnp_err *err)
 {
 	if (error == EACCES || error == EPERM)
-		return no_rights(target, err);
+		return dnp_target_no_rights(target, err);
 	if (error == ENOENT || error == ENOTDIR || error == ECONNREFUSED)
 		return no_agent(target, err);
+	if (error == EBADE)
+		return dnp_target_not_own(target, name, err);
 	return dnp_err(err, -error, "cannot ask process %d: its socket: %s; try again",
 		(int)target->pid, strerror(error));
 }
 
 /* A connection to the agent, or -errno with err. */
-static int connect_to(const struct target *target, struct dnp_err *err)
+static int connect_to(const struct dnp_target *target, uint64_t patience_ns, struct dnp_err *err)
 {
-	auto_close int folder = open_folder(target);
-	struct sockaddr_un address;
-	int fd;
+	auto_close int folder = dnp_target_open_folder(target);
+	char name[64];
+	int fd = folder;
 
-	if (folder < 0)
-		return failed_connect(target, -folder, err);
-	address = make_address(target, folder);
-	fd = open_socket(target->patience_ns);
-	if (fd < 0)
-		return failed_connect(target, -fd, err);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address))) {
-		int error = errno;
+	snprintf(name, sizeof(name), DNP_CONTROL_NAME, target->inner_pid,
+		(unsigned long long)target->process.start_ticks);
+	if (folder >= 0)
+		fd = dnp_target_connect(target, folder, name, SOCK_SEQPACKET, patience_ns, -1);
+	return fd < 0 ? failed_connect(target, name, -fd, err) : fd;
+}
 
-		close(fd);
-		return failed_connect(target, error, err);
+int dnp_control_open(struct dnp_control **out, pid_t pid, uint64_t patience_ns, struct dnp_err *err)
+{
+	struct dnp_control *control = malloc(sizeof(*control));
+	int failed;
+
+	if (!control)
+		return dnp_err(
+			err, -ENOMEM, "cannot ask process %d: out of memory; free some", (int)pid);
+	control->patience_ns = patience_ns;
+	control->interrupt = -1;
+	control->has_ended = false;
+	control->fd = -1;
+	failed = dnp_target_find(&control->target, pid, err);
+	if (!failed)
+		control->fd = connect_to(&control->target, patience_ns, err);
+	if (failed || control->fd < 0) {
+		failed = failed ? failed : control->fd;
+		free(control);
+		return failed;
 	}
-	if (!is_targets(fd, target)) {
-		close(fd);
-		return dnp_err(err, -EPERM,
-			"cannot ask process %d: its socket was made by another process; remove %s "
-			"from its TMPDIR",
-			(int)target->pid, strrchr(address.sun_path, '/') + 1);
+	*out = control;
+	return 0;
+}
+
+void dnp_control_close(struct dnp_control *control)
+{
+	if (!control)
+		return;
+	close(control->fd);
+	free(control);
+}
+
+void dnp_control_interrupt_by(struct dnp_control *control, int fd)
+{
+	control->interrupt = fd;
+}
+
+int dnp_control_fd(const struct dnp_control *control)
+{
+	return control->fd;
+}
+
+/* passed -1: none. */
+static int send_request(
+	struct dnp_control *control, const struct dnp_control_message *message, int passed)
+{
+	size_t n = dnp_control_put(control->packet, message);
+
+	return dnp_send_with_fd(control->fd, control->packet, n, passed, 0);
+}
+
+static int no_answer(const struct dnp_control *control, int error, struct dnp_err *err)
+{
+	const struct dnp_target *target = &control->target;
+	bool timed_out = error == EAGAIN || error == EINTR;
+	struct dnp_process now;
+
+	if (timed_out ? dnp_target_has_ended(target, &now)
+		      : dnp_target_has_ended_soon(target, &now))
+		return dnp_target_ended(target, err);
+	if (!timed_out)
+		return dnp_err(err, -ECONNRESET,
+			"cannot ask process %d: its agent ended the connection; try again",
+			(int)target->pid);
+	return dnp_target_timed_out(target, &now, control->patience_ns, err);
+}
+
+static int refused(const struct dnp_control *control, const struct dnp_control_message *answer,
+	struct dnp_err *err)
+{
+	int error = answer->value > 0 && answer->value < 4096 ? (int)answer->value : EPROTO;
+
+	return dnp_err(err, -error, "cannot ask process %d: %.*s", (int)control->target.pid,
+		(int)answer->text.n, answer->text.p);
+}
+
+/* The descriptor that came with a message, -1: none. Others are closed. */
+static int take_fd(struct msghdr *header)
+{
+	int fd = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+			c->cmsg_len < CMSG_LEN(sizeof(int)))
+			continue;
+		if (fd >= 0)
+			close(fd);
+		memcpy(&fd, CMSG_DATA(c), sizeof(int));
 	}
 	return fd;
 }
 
-static int send_request(int fd, const struct dnp_control_message *message, int passed)
+/* A message of the agent's, decoded, and its descriptor (-1: none). 0 or -errno. */
+static int receive(struct dnp_control *control, struct dnp_control_message *message, int *fd)
 {
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {0};
-	uint8_t packet[DNP_CONTROL_MAX];
-	struct iovec bytes = {packet, dnp_control_put(packet, message)};
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+	struct iovec bytes = {control->packet, sizeof(control->packet)};
 	struct msghdr header = {
 		.msg_iov = &bytes,
 		.msg_iovlen = 1,
 		.msg_control = space,
 		.msg_controllen = sizeof(space),
 	};
-	struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-
-	rights->cmsg_level = SOL_SOCKET;
-	rights->cmsg_type = SCM_RIGHTS;
-	rights->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(rights), &passed, sizeof(int));
-	return sendmsg(fd, &header, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-static bool has_ended(const struct target *target, struct dnp_process *now)
-{
-	return dnp_process_read(now, target->pid) || now->state == 'Z' ||
-		now->start_ticks != target->process.start_ticks;
-}
-
-/* A process that ends closes its sockets a moment before. */
-static bool has_ended_soon(const struct target *target, struct dnp_process *now)
-{
-	uint64_t deadline_ns = dnp_now_ns() + ENDING_NS;
-
-	while (!has_ended(target, now)) {
-		if (dnp_now_ns() >= deadline_ns)
-			return false;
-		dnp_sleep_until_ns(dnp_now_ns() + ENDING_NS / 50);
-	}
-	return true;
-}
-
-static int no_answer(const struct target *target, int error, struct dnp_err *err)
-{
-	bool timed_out = error == EAGAIN || error == EINTR;
-	struct dnp_process now;
-	int pid = (int)target->pid;
-
-	if (timed_out ? has_ended(target, &now) : has_ended_soon(target, &now))
-		return dnp_err(err, -ESRCH,
-			"cannot ask process %d: it ended meanwhile; run it again", pid);
-	if (!timed_out)
-		return dnp_err(err, -ECONNRESET,
-			"cannot ask process %d: its agent ended the connection; try again", pid);
-	if (now.state == 'T' || now.state == 't')
-		return dnp_err(err, -ETIMEDOUT,
-			"cannot ask process %d: it is stopped, by a signal or a debugger; let it "
-			"go on ('kill -CONT %d')",
-			pid, pid);
-	return dnp_err(err, -ETIMEDOUT,
-		"cannot ask process %d: no answer within %.1f s; give it more time with --timeout",
-		pid, (double)target->patience_ns / 1e9);
-}
-
-static int refused(
-	const struct target *target, const struct dnp_control_message *answer, struct dnp_err *err)
-{
-	int error = answer->value > 0 && answer->value < 4096 ? (int)answer->value : EPROTO;
-
-	return dnp_err(err, -error, "cannot ask process %d: %.*s", (int)target->pid,
-		(int)answer->text.n, answer->text.p);
-}
-
-/* Waits for the answer and judges it. */
-static int take_answer(int fd, const struct target *target, struct dnp_err *err)
-{
-	uint8_t packet[DNP_CONTROL_MAX + 1];
-	struct dnp_control_message answer;
-	ssize_t n = recv(fd, packet, sizeof(packet), 0);
+	ssize_t n = recvmsg(control->fd, &header, MSG_CMSG_CLOEXEC);
 	int failed;
 
+	*fd = -1;
 	if (n <= 0)
-		return no_answer(target, n ? errno : ECONNRESET, err);
-	failed = dnp_control_get(packet, (size_t)n, &answer);
-	if (!failed && answer.kind == DNP_CONTROL_ERROR)
-		return refused(target, &answer, err);
-	if (failed || answer.kind != DNP_CONTROL_DONE)
-		return dnp_err(err, failed ? failed : -EPROTO,
-			"cannot ask process %d: the agent in it is of another version; use the "
-			"dnprof that it came with",
-			(int)target->pid);
+		return n ? -errno : -ECONNRESET;
+	*fd = take_fd(&header);
+	failed = dnp_control_get(control->packet, (size_t)n, message);
+	return failed ? -EPROTONOSUPPORT : 0;
+}
+
+/* What END says, kept for dnp_control_listen. */
+static void note_end(struct dnp_control *control, const struct dnp_control_message *message)
+{
+	control->has_ended = true;
+	control->ended = (struct dnp_control_ended){
+		.by_itself = true,
+		.whole = true,
+		.reason = message->value,
+	};
+	snprintf(control->ended.why, sizeof(control->ended.why), "%.*s", (int)message->text.n,
+		message->text.p);
+}
+
+static int other_version(const struct dnp_control *control, struct dnp_err *err)
+{
+	return dnp_err(err, -EPROTONOSUPPORT,
+		"cannot ask process %d: the agent in it is of another version; use the dnprof that "
+		"it came with",
+		(int)control->target.pid);
+}
+
+/* Waits for the answer and judges it; its text lies in control->packet. */
+static int take_answer(struct dnp_control *control, struct dnp_control_message *answer, int *fd,
+	struct dnp_err *err)
+{
+	int failed;
+
+	do {
+		failed = dnp_interrupt_await(
+			control->fd, control->interrupt, dnp_now_ns() + control->patience_ns);
+		if (failed == -EINTR)
+			return dnp_err(err, failed,
+				"interrupted; process %d may have got the request all the same",
+				(int)control->target.pid);
+		if (!failed)
+			failed = receive(control, answer, fd);
+		if (failed == -EPROTONOSUPPORT)
+			break;
+		if (failed)
+			return no_answer(control, -failed, err);
+		/* What was asked crossed it on its way. */
+		if (answer->kind == DNP_CONTROL_END)
+			note_end(control, answer);
+	} while (answer->kind == DNP_CONTROL_END);
+	if (!failed && answer->kind == DNP_CONTROL_DONE)
+		return 0;
+	if (*fd >= 0)
+		close(*fd);
+	if (!failed && answer->kind == DNP_CONTROL_ERROR)
+		return refused(control, answer, err);
+	return other_version(control, err);
+}
+
+/* Asks; *fd, the caller's, is what the answer brings, -1: nothing. NULL: it is not wanted. */
+static int ask(struct dnp_control *control, const struct dnp_control_message *request, int passed,
+	struct dnp_control_message *answer, int *fd, struct dnp_err *err)
+{
+	int brought = -1;
+	int failed = send_request(control, request, passed);
+
+	if (failed)
+		return no_answer(control, -failed, err);
+	failed = take_answer(control, answer, &brought, err);
+	if (failed)
+		return failed;
+	if (fd)
+		*fd = brought;
+	else if (brought >= 0)
+		close(brought);
 	return 0;
 }
 
-int dnp_control_stack(pid_t pid, uint64_t patience_ns, int *fd, struct dnp_err *err)
+/* The same, where the answer has to bring a file. */
+static int ask_for_file(struct dnp_control *control, enum dnp_control_kind kind,
+	struct dnp_control_message *answer, int *fd, struct dnp_err *err)
 {
-	struct target target = {.pid = pid, .patience_ns = patience_ns};
-	struct dnp_control_message request = {
-		.kind = DNP_CONTROL_STACK,
-		.value = (uint32_t)(patience_ns / 1000000),
-	};
-	int failed = find_target(&target, err);
-	auto_close int connection = failed ? -1 : connect_to(&target, err);
-	auto_close int memory = -1;
+	const struct dnp_control_message request = {.kind = kind};
+	int failed = ask(control, &request, -1, answer, fd, err);
 
-	if (failed || connection < 0)
-		return failed ? failed : connection;
+	if (!failed && *fd < 0)
+		return other_version(control, err);
+	return failed;
+}
+
+int dnp_control_start(struct dnp_control *control, int fd, const struct dnp_agent_options *options,
+	unsigned flags, struct dnp_err *err)
+{
+	struct dnp_control_message request = {.kind = DNP_CONTROL_START, .value = flags}, answer;
+	auto_free char *text = malloc(DNP_CONTROL_TEXT);
+	int n = text ? dnp_agent_options_write(options, text, DNP_CONTROL_TEXT) : -ENOMEM;
+
+	if (n < 0)
+		return dnp_err(err, n, "cannot ask process %d: %s", (int)control->target.pid,
+			strerror(-n));
+	request.text = (struct dnp_str){text, (size_t)n};
+	return ask(control, &request, fd, &answer, NULL, err);
+}
+
+int dnp_control_stop(
+	struct dnp_control *control, int *fd, struct dnp_control_ended *ended, struct dnp_err *err)
+{
+	struct dnp_control_message answer;
+	int failed = ask_for_file(control, DNP_CONTROL_STOP, &answer, fd, err);
+
+	if (failed)
+		return failed;
+	*ended = (struct dnp_control_ended){.whole = !answer.value, .reason = DNP_END_STOP};
+	snprintf(ended->why, sizeof(ended->why), "%.*s", (int)answer.text.n, answer.text.p);
+	return 0;
+}
+
+int dnp_control_flush(struct dnp_control *control, int *fd, struct dnp_err *err)
+{
+	struct dnp_control_message answer;
+
+	return ask_for_file(control, DNP_CONTROL_FLUSH, &answer, fd, err);
+}
+
+int dnp_control_detach(struct dnp_control *control, struct dnp_err *err)
+{
+	const struct dnp_control_message request = {.kind = DNP_CONTROL_DETACH};
+	struct dnp_control_message answer;
+
+	return ask(control, &request, -1, &answer, NULL, err);
+}
+
+int dnp_control_wait_gone(pid_t pid, uint64_t patience_ns, struct dnp_err *err)
+{
+	uint64_t until_ns = dnp_now_ns() + patience_ns;
+
+	while (dnp_process_maps(pid, "libdnprof.so")) {
+		if (dnp_now_ns() >= until_ns)
+			return dnp_err(err, -ETIMEDOUT,
+				"process %d still has the agent: the runtime did not unload it "
+				"within %.1f s, it may do so later; see 'dnprof status %d'",
+				(int)pid, (double)patience_ns / 1e9, (int)pid);
+		dnp_sleep_until_ns(dnp_now_ns() + GONE_LOOK_NS);
+	}
+	return 0;
+}
+
+bool dnp_control_has_ended(const struct dnp_control *control, struct dnp_control_ended *ended)
+{
+	if (control->has_ended)
+		*ended = control->ended;
+	return control->has_ended;
+}
+
+int dnp_control_listen(
+	struct dnp_control *control, struct dnp_control_ended *ended, struct dnp_err *err)
+{
+	struct dnp_control_message message;
+	int fd, failed = receive(control, &message, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (failed == -EPROTONOSUPPORT || (!failed && message.kind != DNP_CONTROL_END))
+		return other_version(control, err);
+	if (failed)
+		return no_answer(control, -failed, err);
+	note_end(control, &message);
+	*ended = control->ended;
+	return 0;
+}
+
+int dnp_control_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, struct dnp_err *err)
+{
+	struct dnp_control_message answer,
+		request = {
+			.kind = DNP_CONTROL_STACK,
+			.value = (uint32_t)(patience_ns / 1000000),
+		};
+	struct dnp_control *control;
+	auto_close int memory = -1;
+	int failed = dnp_control_open(&control, pid, patience_ns, err);
+
+	if (failed)
+		return failed;
+	dnp_control_interrupt_by(control, interrupt);
 	memory = memfd_create("dnprof-stack", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (memory < 0)
-		return dnp_err(err, -errno, "cannot make a file in memory: %s; free some memory",
+		failed = dnp_err(err, -errno, "cannot make a file in memory: %s; free some memory",
 			strerror(errno));
-	failed = send_request(connection, &request, memory);
-	if (failed)
-		return no_answer(&target, -failed, err);
-	failed = take_answer(connection, &target, err);
+	else
+		failed = ask(control, &request, memory, &answer, NULL, err);
+	dnp_control_close(control);
 	if (failed)
 		return failed;
 	*fd = memory;
 	memory = -1;
 	return 0;
+}
+
+int dnp_control_status(
+	pid_t pid, uint64_t patience_ns, struct dnp_status *status, struct dnp_err *err)
+{
+	const struct dnp_control_message request = {.kind = DNP_CONTROL_STATUS};
+	struct dnp_control_message answer;
+	struct dnp_control *control;
+	int failed = dnp_control_open(&control, pid, patience_ns, err);
+
+	if (failed)
+		return failed;
+	failed = ask(control, &request, -1, &answer, NULL, err);
+	if (!failed)
+		dnp_status_parse(status, answer.text);
+	dnp_control_close(control);
+	return failed;
 }
 
 void dnp_control_remove(pid_t pid, uint64_t start_ticks)

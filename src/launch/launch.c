@@ -23,24 +23,7 @@
 	(3 * SECOND_NS) /* how long processes that outlive the program may end theirs */
 
 static const char session_name[] = "session";
-static const char recording_name[] = "recording.dnp";
 static const char folder_name[] = "processes";
-
-static int make_recording(struct dnp_launch *launch, struct dnp_err *err)
-{
-	auto_close int fd = -1;
-
-	launch->recording = dnp_output_work(&launch->output, recording_name);
-	if (!launch->recording)
-		return -ENOMEM;
-	fd = open(launch->recording, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	/* Not 0 to 2: the program may have them closed, and finds them so. */
-	launch->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (launch->fd < 0)
-		return dnp_err(err, -errno, "cannot write to %s: %s; choose another place with -o",
-			launch->output.folder, strerror(errno));
-	return 0;
-}
 
 static int make_files(struct dnp_launch *launch, struct dnp_err *err)
 {
@@ -51,12 +34,26 @@ static int make_files(struct dnp_launch *launch, struct dnp_err *err)
 	if (!session || !folder)
 		return -ENOMEM;
 	ret = dnp_session_new(&launch->session, session, err);
-	if (!ret)
-		ret = make_recording(launch, err);
-	if (!ret && launch->options.children && mkdir(folder, 0700))
-		ret = dnp_err(err, -errno, "cannot make %s: %s; choose another place with -o",
+	if (ret)
+		return ret;
+	launch->fd = dnp_output_make_recording(&launch->output, &launch->recording, err);
+	if (launch->fd < 0)
+		return launch->fd;
+	if (launch->options.children && mkdir(folder, 0700))
+		return dnp_err(err, -errno, "cannot make %s: %s; choose another place with -o",
 			folder, strerror(errno));
-	return ret;
+	return 0;
+}
+
+/* Calls, and transitions, a profiler of all rights only is told of. */
+static bool traces(const struct dnp_launch_options *options)
+{
+	struct dnp_str rest = dnp_str(options->agent.event), event;
+
+	while (dnp_str_cut(&rest, ',', &event))
+		if (dnp_str_eq(event, dnp_str("trace")) || dnp_str_eq(event, dnp_str("transition")))
+			return true;
+	return false;
 }
 
 int dnp_launch_open(
@@ -69,7 +66,7 @@ int dnp_launch_open(
 	if (!ret && !options->children)
 		ret = dnp_program_check(&launch->program, err);
 	if (!ret)
-		ret = dnp_environment_check(err);
+		ret = dnp_environment_check(traces(options), err);
 	if (!ret)
 		ret = dnp_agent_file_find(launch->agent, err);
 	if (!ret)
@@ -152,20 +149,11 @@ static int start(struct dnp_launch *launch, struct dnp_err *err)
 /* Moves the recording out of the private folder. */
 static int place(struct dnp_launch *launch, struct dnp_err *err)
 {
-	char *path = NULL;
-	int ret;
+	int ret = dnp_output_place_recording(
+		&launch->output, launch->options.raw, &launch->recording, err);
 
-	if (asprintf(&path, "%s%s", launch->output.path, launch->options.raw ? "" : ".dnp") < 0)
-		return -ENOMEM;
-	ret = dnp_output_place(&launch->output, recording_name, path, err);
-	if (ret) {
-		free(path);
-		return ret;
-	}
-	free(launch->recording);
-	launch->recording = path;
-	launch->placed = true;
-	return 0;
+	launch->placed = !ret;
+	return ret;
 }
 
 /* As soon as something is recorded the recording gets its name: it survives dnprof then. */
@@ -296,7 +284,8 @@ static int finish(struct dnp_launch *launch, struct dnp_err *err)
 	ret = gather(launch, err);
 	if (ret || is_empty(launch->recording))
 		return ret;
-	ret = dnp_record_exit(launch->recording, launch->child.pid, launch->child.status, err);
+	ret = dnp_record_exit(
+		launch->recording, launch->child.pid, dnp_ended_of(launch->child.status), err);
 	return ret == -ENODATA ? 0 : ret;
 }
 

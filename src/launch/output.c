@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/output.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clean.h"
+#include "os/file.h"
+#include "os/library.h"
 
 #define TIME_FORMAT "%Y%m%d-%H%M%S"
 
@@ -66,12 +64,10 @@ static int expand(const char *pattern, pid_t pid, char out[PATH_MAX], struct dnp
 /* Splits pattern: the folder, expanded and absolute, and what stands for the file. */
 static int split(struct dnp_output *output, const char *pattern, struct dnp_err *err)
 {
-	const char *slash = strrchr(pattern, '/');
-	const char *file = slash ? slash + 1 : pattern;
-	char folder[PATH_MAX], shown[PATH_MAX];
-	auto_free char *prefix = slash
-		? strndup(pattern, (size_t)(slash - pattern) + (slash == pattern))
-		: strdup(".");
+	size_t n = dnp_path_base_at(pattern, strlen(pattern));
+	const char *file = pattern + n;
+	auto_free char *prefix = n ? strndup(pattern, n > 1 ? n - 1 : n) : strdup(".");
+	char shown[PATH_MAX];
 	int ret;
 
 	if (!prefix)
@@ -82,13 +78,13 @@ static int split(struct dnp_output *output, const char *pattern, struct dnp_err 
 	ret = expand(prefix, 0, shown, err);
 	if (ret)
 		return ret;
-	if (!realpath(shown, folder))
+	output->folder = dnp_file_full(shown);
+	if (!output->folder)
 		return dnp_err(err, -errno,
 			"cannot write to '%s': %s: %s; choose another place with -o", pattern,
 			shown, strerror(errno));
 	output->pattern = strdup(file);
-	output->folder = strdup(folder);
-	return output->pattern && output->folder ? 0 : -ENOMEM;
+	return output->pattern ? 0 : -ENOMEM;
 }
 
 int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_err *err)
@@ -100,13 +96,14 @@ int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_e
 	ret = split(output, pattern, err);
 	if (!ret)
 		ret = expand(output->pattern, 1, path, err);
-	if (!ret && asprintf(&output->work, "%s/.dnprof-XXXXXX", output->folder) < 0) {
+	if (!ret &&
+		asprintf(&output->work, "%s%c.dnprof-XXXXXX", output->folder, dnp_path_slash) < 0) {
 		output->work = NULL;
 		ret = -ENOMEM;
 	}
-	if (!ret && !mkdtemp(output->work)) {
-		ret = dnp_err(err, -errno, "cannot write to %s: %s; choose another place with -o",
-			pattern, strerror(errno));
+	if (!ret && (ret = dnp_folder_create(output->work))) {
+		dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o", pattern,
+			strerror(-ret));
 		free(output->work);
 		output->work = NULL;
 	}
@@ -119,19 +116,19 @@ int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_e
 static int check_place(const char *path, struct dnp_err *err)
 {
 	const char *what;
-	struct stat st;
 
-	if (lstat(path, &st))
+	switch (dnp_file_kind(path)) {
+	case DNP_FILE_NONE:
 		return errno == ENOENT ? 0
 				       : dnp_err(err, -errno,
 						 "cannot write to %s: %s; choose another "
 						 "place with -o",
 						 path, strerror(errno));
-	if (S_ISREG(st.st_mode))
-		return 0;
-	what = S_ISLNK(st.st_mode)    ? "a symbolic link"
-		: S_ISDIR(st.st_mode) ? "a folder"
-				      : "no plain file";
+	case DNP_FILE_REGULAR: return 0;
+	case DNP_FILE_LINK: what = "a symbolic link"; break;
+	case DNP_FILE_FOLDER: what = "a folder"; break;
+	default: what = "no plain file"; break;
+	}
 	return dnp_err(err, -EEXIST, "cannot write to %s: it is %s; choose another name with -o",
 		path, what);
 }
@@ -143,8 +140,8 @@ int dnp_output_name(struct dnp_output *output, pid_t pid, struct dnp_err *err)
 
 	if (ret)
 		return ret;
-	if (asprintf(&output->path, "%s/%s", strcmp(output->folder, "/") ? output->folder : "",
-		    file) < 0) {
+	if (asprintf(&output->path, "%s%c%s", strcmp(output->folder, "/") ? output->folder : "",
+		    dnp_path_slash, file) < 0) {
 		output->path = NULL;
 		return -ENOMEM;
 	}
@@ -155,48 +152,46 @@ char *dnp_output_work(const struct dnp_output *output, const char *name)
 {
 	char *path;
 
-	return asprintf(&path, "%s/%s", output->work, name) < 0 ? NULL : path;
+	return asprintf(&path, "%s%c%s", output->work, dnp_path_slash, name) < 0 ? NULL : path;
 }
 
 int dnp_output_place(
 	const struct dnp_output *output, const char *from, const char *to, struct dnp_err *err)
 {
 	auto_free char *path = dnp_output_work(output, from);
+	int ret;
 
 	if (!path)
 		return -ENOMEM;
-	if (rename(path, to))
-		return dnp_err(err, -errno, "cannot write to %s: %s; choose another place with -o",
-			to, strerror(errno));
+	ret = dnp_file_rename(path, to);
+	if (ret)
+		return dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o", to,
+			strerror(-ret));
 	return 0;
 }
 
-/* The private folder is flat but for one level (children's recordings). */
-static void remove_tree(int parent, const char *name)
+int dnp_output_place_recording(
+	const struct dnp_output *output, bool raw, char **path, struct dnp_err *err)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	char *place = NULL;
+	int ret;
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return;
+	if (asprintf(&place, "%s%s", output->path, raw ? "" : ".dnp") < 0)
+		return -ENOMEM;
+	ret = dnp_output_place(output, DNP_OUTPUT_RECORDING, place, err);
+	if (ret) {
+		free(place);
+		return ret;
 	}
-	while ((entry = readdir(dir))) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		if (unlinkat(fd, entry->d_name, 0) && (errno == EISDIR || errno == EPERM))
-			remove_tree(fd, entry->d_name);
-	}
-	closedir(dir);
-	unlinkat(parent, name, AT_REMOVEDIR);
+	free(*path);
+	*path = place;
+	return 0;
 }
 
 void dnp_output_clean(struct dnp_output *output)
 {
 	if (output->work)
-		remove_tree(AT_FDCWD, output->work);
+		dnp_folder_remove(output->work);
 	free(output->work);
 	output->work = NULL;
 }

@@ -9,9 +9,13 @@
 #ifndef DNP_LAUNCH_OUTPUT_H
 #define DNP_LAUNCH_OUTPUT_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
+
+/* What a recording is called in the private folder. */
+#define DNP_OUTPUT_RECORDING "recording.dnp"
 
 struct dnp_output {
 	char *pattern; /* owned; the file's name, with %p and %t */
@@ -36,6 +40,19 @@ char *dnp_output_work(const struct dnp_output *output, const char *name);
 /* Gives a file of the private folder its place. 0 or -errno. */
 int dnp_output_place(
 	const struct dnp_output *output, const char *from, const char *to, struct dnp_err *err);
+
+/*
+ * Makes the file of a recording in the private folder, open for reading and writing. *path, owned
+ * by the caller: where it is. Returns the descriptor, which is none of 0 to 2, or -errno.
+ */
+int dnp_output_make_recording(const struct dnp_output *output, char **path, struct dnp_err *err);
+
+/*
+ * Gives it a place that outlasts this process: the result's (`raw`), or beside it as RESULT.dnp.
+ * *path is set to that. 0 or -errno.
+ */
+int dnp_output_place_recording(
+	const struct dnp_output *output, bool raw, char **path, struct dnp_err *err);
 
 /* Removes the private folder with all in it. */
 void dnp_output_clean(struct dnp_output *output);

@@ -130,25 +130,173 @@ void dnp_program_classify(struct dnp_program *program, const void *bytes, size_t
 		classify(program, DNP_PROGRAM_OTHER, "neither a program nor a script");
 }
 
+/* A whole file for reading; *map is NULL where it is empty. 0 or -errno. */
+static int map_file(const char *path, void **map, size_t *n)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	*map = NULL;
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ENODEV;
+	*n = (size_t)st.st_size;
+	if (!*n)
+		return 0;
+	*map = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, fd, 0);
+	return *map == MAP_FAILED ? -errno : 0;
+}
+
 static int look_into(struct dnp_program *program, struct dnp_err *err)
 {
-	auto_close int fd = open(program->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
 	void *map;
+	size_t n;
+	int ret = map_file(program->path, &map, &n);
 
-	if (fd < 0 || fstat(fd, &st))
-		return dnp_err(err, -errno, "cannot read %s: %s; dnprof has to see what it starts",
-			program->path, strerror(errno));
-	if (st.st_size == 0) {
+	if (ret)
+		return dnp_err(err, ret, "cannot read %s: %s; dnprof has to see what it starts",
+			program->path, strerror(-ret));
+	if (!map) {
 		classify(program, DNP_PROGRAM_OTHER, "an empty file");
 		return 0;
 	}
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return dnp_err(err, -errno, "cannot read %s: %s", program->path, strerror(errno));
-	dnp_program_classify(program, map, (size_t)st.st_size);
-	munmap(map, (size_t)st.st_size);
+	dnp_program_classify(program, map, n);
+	munmap(map, n);
 	return 0;
+}
+
+const char *dnp_program_not_library(const void *bytes, size_t n)
+{
+	struct view file = {bytes, n};
+	const Elf64_Ehdr *elf = elf_header(file);
+
+	if (n >= 2 && !memcmp(bytes, "MZ", 2))
+		return "an assembly or a Windows library";
+	if (!elf)
+		return "no library";
+	if (elf->e_ident[EI_CLASS] != ELFCLASS64)
+		return "a 32-bit library";
+	if (elf->e_machine != OWN_MACHINE)
+		return "a library for another processor";
+	return elf->e_type == ET_DYN ? NULL : "a program, no library";
+}
+
+int dnp_program_check_library(const char *path, struct dnp_err *err)
+{
+	const char *what = "an empty file";
+	void *map;
+	size_t n;
+	int ret = map_file(path, &map, &n);
+
+	if (ret)
+		return dnp_err(err, ret, "cannot read the profiler %s: %s; check --profiler-path",
+			path, strerror(-ret));
+	if (map) {
+		what = dnp_program_not_library(map, n);
+		munmap(map, n);
+	}
+	if (what)
+		return dnp_err(err, -ELIBBAD,
+			"the profiler cannot load: %s is %s; check --profiler-path", path, what);
+	return 0;
+}
+
+/* Where the file holds what is loaded at `address`; a view of nothing: nowhere. */
+static struct view loaded_at(
+	struct view file, const Elf64_Ehdr *elf, uint64_t address, uint64_t bytes)
+{
+	const Elf64_Phdr *segment;
+
+	for (size_t i = 0; (segment = elf_segment(file, elf, i)); i++) {
+		struct view view = segment_bytes(file, segment);
+
+		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
+			contains(view, address - segment->p_vaddr, bytes))
+			return (struct view){view.p + (address - segment->p_vaddr), bytes};
+	}
+	return (struct view){file.p, 0};
+}
+
+/* The names of the dynamic symbols, behind one another. */
+static struct view dynamic_names(struct view file, const Elf64_Ehdr *elf)
+{
+	const Elf64_Phdr *segment = NULL;
+	uint64_t address = 0, bytes = 0;
+	struct view dynamic;
+	Elf64_Dyn entry;
+
+	for (size_t i = 0; (segment = elf_segment(file, elf, i)); i++)
+		if (segment->p_type == PT_DYNAMIC)
+			break;
+	if (!segment)
+		return (struct view){file.p, 0};
+	dynamic = segment_bytes(file, segment);
+	for (size_t at = 0; contains(dynamic, at, sizeof(entry)); at += sizeof(entry)) {
+		memcpy(&entry, dynamic.p + at, sizeof(entry));
+		if (entry.d_tag == DT_STRTAB)
+			address = entry.d_un.d_ptr;
+		if (entry.d_tag == DT_STRSZ)
+			bytes = entry.d_un.d_val;
+	}
+	return loaded_at(file, elf, address, bytes);
+}
+
+bool dnp_program_names(const char *path, const char *name)
+{
+	const Elf64_Ehdr *elf;
+	struct view file;
+	void *map;
+	bool found;
+
+	if (map_file(path, &map, &file.n) || !map)
+		return false;
+	file.p = map;
+	elf = elf_header(file);
+	found = elf && elf->e_ident[EI_CLASS] == ELFCLASS64 &&
+		memmem(dynamic_names(file, elf).p, dynamic_names(file, elf).n, name,
+			strlen(name) + 1);
+	munmap(map, file.n);
+	return found;
+}
+
+/* The place behind `mark` in what gets loaded, NULL: it is not there. */
+static const unsigned char *loaded_behind(
+	struct view file, const Elf64_Ehdr *elf, const char *mark, const unsigned char **end)
+{
+	const Elf64_Phdr *segment;
+
+	for (size_t i = 0; (segment = elf_segment(file, elf, i)); i++) {
+		struct view view = segment_bytes(file, segment);
+		const unsigned char *at = segment->p_type == PT_LOAD
+			? memmem(view.p, view.n, mark, strlen(mark))
+			: NULL;
+
+		if (at) {
+			*end = view.p + view.n;
+			return at + strlen(mark);
+		}
+	}
+	return NULL;
+}
+
+void dnp_program_text(const char *path, const char *mark, char *out, size_t capacity)
+{
+	const unsigned char *at = NULL, *end = NULL;
+	struct view file;
+	void *map;
+	size_t n = 0;
+
+	*out = '\0';
+	if (map_file(path, &map, &file.n) || !map)
+		return;
+	file.p = map;
+	if (elf_header(file))
+		at = loaded_behind(file, elf_header(file), mark, &end);
+	while (at && at < end && n < capacity - 1 && *at > ' ' && *at < 0x7f)
+		out[n++] = (char)*at++;
+	out[n] = '\0';
+	munmap(map, file.n);
 }
 
 static bool is_executable(const char *path)

@@ -3,6 +3,7 @@
 #ifndef DNP_LAUNCH_PROGRAM_H
 #define DNP_LAUNCH_PROGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -29,6 +30,27 @@ void dnp_program_done(struct dnp_program *program);
 
 /* Fills kind and what from the bytes of its file (aligned to 8), which may be anything. */
 void dnp_program_classify(struct dnp_program *program, const void *bytes, size_t n);
+
+/*
+ * Whether the bytes of a file (aligned to 8) are a library for this processor: NULL, or what they
+ * are instead, as in "a 32-bit library".
+ */
+const char *dnp_program_not_library(const void *bytes, size_t n);
+
+/* The same for a file. 0 or -errno with err. */
+int dnp_program_check_library(const char *path, struct dnp_err *err);
+
+/*
+ * Whether a library has `name` among the names of its dynamic symbols: what it gives to others, or
+ * wants of them. false for what cannot be read.
+ */
+bool dnp_program_names(const char *path, const char *name);
+
+/*
+ * Copies the text that follows `mark` in the part of a file that gets loaded, up to a blank, as
+ * much of it as fits. Empty: `mark` is not there, or the file cannot be read.
+ */
+void dnp_program_text(const char *path, const char *mark, char *out, size_t capacity);
 
 /* Whether it can be profiled by itself: 0, or -ENOEXEC and why not in err. */
 int dnp_program_check(const struct dnp_program *program, struct dnp_err *err);

@@ -3,14 +3,23 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clean.h"
 #include "format/chunk.h"
-#include "os/clock.h"
-#include "read/input.h"
+
+#define COPY_BYTES (1 << 20)
+
+struct dnp_ended dnp_ended_of(int status)
+{
+	return (struct dnp_ended){
+		.status = WIFEXITED(status) ? (uint64_t)WEXITSTATUS(status) : 0,
+		.signal = WIFSIGNALED(status) ? (uint64_t)WTERMSIG(status) : 0,
+	};
+}
 
 static bool write_all(int fd, const void *data, size_t n)
 {
@@ -43,53 +52,47 @@ static int open_end(const char *path, struct dnp_err *err)
 	return fd < 0 ? cannot_write(path, -errno, err) : fd;
 }
 
-static int append_exit(
-	const char *path, const struct dnp_recording *recording, int status, struct dnp_err *err)
+/* Bytes of the whole chunks at the beginning of a file. */
+static off_t whole_bytes(int fd, off_t size)
 {
-	struct dnp_rec_exit record = {
-		.time_ns = dnp_now_ns(),
-		.status = WIFEXITED(status) ? (uint64_t)WEXITSTATUS(status) : 0,
-		.signal = WIFSIGNALED(status) ? (uint64_t)WTERMSIG(status) : 0,
-	};
-	struct {
-		struct dnp_chunk_header header;
-		uint8_t payload[64];
-	} chunk;
-	size_t n = dnp_put_exit(chunk.payload, sizeof(chunk.payload), &record);
-	auto_close int fd = open_end(path, err);
+	struct dnp_chunk_header header;
+	off_t at = 0, next;
 
-	if (fd < 0)
-		return fd;
-	dnp_chunk_seal(&chunk.header, DNP_CHUNK_RECORDS, recording->number,
-		recording->next_sequence, chunk.payload, (uint32_t)n);
-	if (!write_all(fd, &chunk, sizeof(chunk.header) + n))
-		return cannot_write(path, -errno, err);
-	return 0;
-}
-
-static int add_exit(
-	struct dnp_input *input, const char *path, pid_t pid, int status, struct dnp_err *err)
-{
-	int ret = dnp_input_add_file(input, path, err);
-
-	if (!ret)
-		ret = dnp_input_finish(input, err);
-	for (size_t i = 0; !ret && i < input->recordings.n; i++) {
-		if (input->recordings.p[i].process.pid == (uint64_t)pid)
-			return append_exit(path, &input->recordings.p[i], status, err);
+	while (pread(fd, &header, sizeof(header), at) == sizeof(header) &&
+		header.magic == DNP_CHUNK_MAGIC && header.length <= DNP_CHUNK_MAX) {
+		next = at + (off_t)sizeof(header) + (off_t)header.length;
+		if (next > size)
+			break;
+		at = next;
 	}
-	return ret ? ret : -ENODATA;
+	return at;
 }
 
-int dnp_record_exit(const char *path, pid_t pid, int status, struct dnp_err *err)
+int dnp_record_copy(int from, int to, const char *path, struct dnp_err *err)
 {
-	struct dnp_input input;
-	int ret;
+	auto_free char *buffer = malloc(COPY_BYTES);
+	struct stat st;
+	off_t n;
 
-	dnp_input_init(&input);
-	ret = add_exit(&input, path, pid, status, err);
-	dnp_input_done(&input);
-	return ret;
+	if (!buffer)
+		return dnp_err(err, -ENOMEM, "cannot copy a recording: out of memory; free some");
+	if (fstat(from, &st))
+		return dnp_err(err, -errno, "cannot read a recording: %s", strerror(errno));
+	n = whole_bytes(from, st.st_size);
+	for (off_t at = 0; at < n;) {
+		size_t piece = n - at < COPY_BYTES ? (size_t)(n - at) : COPY_BYTES;
+		ssize_t got = pread(from, buffer, piece, at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return dnp_err(err, got ? -errno : -EIO, "cannot read a recording: %s",
+				got ? strerror(errno) : "it became shorter");
+		if (!write_all(to, buffer, (size_t)got))
+			return cannot_write(path, -errno, err);
+		at += got;
+	}
+	return 0;
 }
 
 static int append_file(const char *path, int to, int from, struct dnp_err *err)

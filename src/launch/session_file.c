@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/session_file.h"
 
-#include <fcntl.h>
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "base/clean.h"
-#include "launch/process.h"
+#include "os/file.h"
+#include "os/mem.h"
+#include "os/process.h"
 
 int dnp_session_new(struct dnp_session **out, const char *path, struct dnp_err *err)
 {
-	auto_close int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	static const char zeros[DNP_SESSION_BYTES];
+	auto_close int fd = dnp_file_create_new(path);
 	struct dnp_session *session;
-	struct dnp_process self;
+	int failed;
 
 	if (fd < 0)
-		return dnp_err(err, -errno, "cannot make %s: %s", path, strerror(errno));
+		return dnp_err(err, fd, "cannot make %s: %s", path, strerror(-fd));
 	/* Written, not only made longer: a full disk has to show now, not as a fault later. */
-	if ((errno = posix_fallocate(fd, 0, DNP_SESSION_BYTES)))
-		return dnp_err(err, -errno,
+	failed = dnp_file_write_all(fd, zeros, sizeof(zeros));
+	if (failed)
+		return dnp_err(err, failed,
 			"cannot write to %s: %s; make room, or choose another place with -o", path,
-			strerror(errno));
-	session = mmap(NULL, DNP_SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (session == MAP_FAILED)
+			strerror(-failed));
+	session = dnp_mem_share(path, DNP_SESSION_BYTES);
+	if (!session)
 		return dnp_err(err, -errno, "cannot map %s: %s; choose another place with -o", path,
 			strerror(errno));
 	session->magic = DNP_SESSION_MAGIC;
 	session->version = DNP_SESSION_VERSION;
-	session->launcher_pid = getpid();
-	if (!dnp_process_read(&self, getpid()))
-		session->launcher_start_ticks = self.start_ticks;
+	session->launcher_pid = dnp_process_id();
+	session->launcher_start_ticks = dnp_process_start_ticks(dnp_process_id());
 	*out = session;
 	return 0;
 }
@@ -39,23 +38,19 @@ int dnp_session_new(struct dnp_session **out, const char *path, struct dnp_err *
 void dnp_session_free(struct dnp_session *session)
 {
 	if (session)
-		munmap(session, DNP_SESSION_BYTES);
+		dnp_mem_unshare(session, DNP_SESSION_BYTES);
 }
 
 void dnp_session_stop(struct dnp_session *session)
 {
 	atomic_store_explicit(&session->stop, 1, memory_order_release);
-	syscall(SYS_futex, &session->stop, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 /* Whether the process that took the slot still runs: its id may have been given to another. */
 static bool is_alive(const struct dnp_session_slot *slot)
 {
-	struct dnp_process process;
-
-	if (dnp_process_read(&process, slot->pid) || process.state == 'Z')
-		return false;
-	return !slot->start_ticks || slot->start_ticks == process.start_ticks;
+	return dnp_process_is_alive(slot->pid) &&
+		(!slot->start_ticks || slot->start_ticks == dnp_process_start_ticks(slot->pid));
 }
 
 void dnp_session_sum(const struct dnp_session *session, struct dnp_session_sum *sum)

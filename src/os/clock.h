@@ -3,6 +3,8 @@
 #ifndef DNP_OS_CLOCK_H
 #define DNP_OS_CLOCK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/clean.h"
@@ -12,6 +14,12 @@ SIGSAFE uint64_t dnp_now_ns(void);
 
 /* Nanoseconds since 1970. */
 uint64_t dnp_unix_ns(void);
+
+/*
+ * Such a time as the clock on the wall shows it here, with its zone: "2026-01-31 23:59:59 UTC".
+ * false: that is not known, and `out` is not set. Not for handlers.
+ */
+bool dnp_unix_text(uint64_t unix_ns, char *out, size_t capacity);
 
 /* CPU time of a thread of this process, 0 when there is no such thread. tid 0: the caller. */
 SIGSAFE uint64_t dnp_thread_cpu_ns(int tid);

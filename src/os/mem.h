@@ -6,6 +6,7 @@
 #ifndef DNP_OS_MEM_H
 #define DNP_OS_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,8 +25,34 @@ SIGSAFE int dnp_mem_read(uintptr_t address, void *to, size_t n);
  */
 SIGSAFE size_t dnp_mem_read_some(uintptr_t address, void *to, size_t n);
 
+/*
+ * Whether every page of [low, high) can be read now; 0 as well where a sandbox refuses to tell.
+ * Async-signal-safe; a system call for each 128 KiB.
+ */
+SIGSAFE int dnp_mem_is_readable(uintptr_t low, uintptr_t high);
+
+/*
+ * Whether code could be at an address that was made at run time: executable memory behind which is
+ * no file, or one of the runtime's that are only memory. What the kernel said less than a second
+ * ago may be the answer; else it takes up to a millisecond. Not for handlers.
+ */
+bool dnp_mem_is_generated_code(uintptr_t address);
+
 /* Zeroed pages; NULL when there are none. Pair: dnp_mem_unmap with the same size. */
 void *dnp_mem_map(size_t bytes);
 void dnp_mem_unmap(void *pages, size_t bytes);
+
+/* Such pages are as if they were mapped anew. */
+void dnp_mem_clear(void *pages, size_t bytes);
+
+/*
+ * A file's first bytes, shared with all processes that map them; NULL and errno. The file is not
+ * made. Pair: dnp_mem_unshare.
+ */
+void *dnp_mem_share(const char *path, size_t bytes);
+void dnp_mem_unshare(void *shared, size_t bytes);
+
+/* A hint, for memory that is met in no order: pages as large as there are. Nothing for little. */
+void dnp_mem_want_large_pages(void *memory, size_t bytes);
 
 #endif

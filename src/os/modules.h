@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ELF modules of this process (executable, libraries, vdso).
+ * The native modules of this process: ELF (executable, libraries, vdso) or PE.
  *
  * The list is brought up to date outside of handlers and published as a sorted array that is never
  * changed, so that handlers search it without a lock. What is replaced or unloaded stays readable
@@ -21,10 +21,13 @@
 #define DNP_BUILD_ID_MAX 32
 
 struct dnp_elf_module {
-	uintptr_t low, high;       /* from the first to the last executable byte */
-	uintptr_t bias;            /* address in memory = bias + address in the file */
-	uintptr_t eh_frame_hdr;    /* in memory, 0: none */
-	uintptr_t readable_end;    /* of the segment that eh_frame_hdr is in */
+	uintptr_t low, high;    /* from the first to the last executable byte */
+	uintptr_t bias;         /* address in memory = bias + address in the file */
+	uintptr_t eh_frame_hdr; /* in memory, 0: none */
+	uintptr_t readable_end; /* of the segment that eh_frame_hdr is in */
+	uintptr_t functions;    /* of PE: the table of functions, 0: none … */
+	uint32_t functions_bytes;
+	uint32_t image_bytes;      /* … and of the whole, from `bias` on */
 	uint64_t seen_ns, gone_ns; /* gone_ns 0: loaded */
 	uint32_t id;               /* from 1 upwards, never used again */
 	uint32_t build_id_bytes;

@@ -18,25 +18,7 @@
 
 #include "base/clean.h"
 #include "base/err.h"
-
-enum dnp_sampler_source {
-	DNP_SAMPLER_AUTO = 0,
-	DNP_SAMPLER_PERF,
-	DNP_SAMPLER_TIMER,
-};
-
-/* The sampler of one thread. Zeroed memory is a stopped one. */
-struct dnp_sampler {
-	enum dnp_sampler_source source;
-	int fd;               /* owned, perf */
-	int timer;            /* owned, timer: kernel id */
-	void *ring;           /* owned, perf: mapped, NULL: no kernel frames */
-	uint64_t interval_ns; /* of CPU time */
-	uint64_t random;    /* what follows is the handler's: state of the generator of intervals */
-	uint64_t period_ns; /* perf: the interval that runs now */
-	uint64_t expected_ns; /* perf: CPU time at which this sample is due */
-	uint32_t left;        /* perf: samples until the kernel is asked for more */
-};
+#include "os/sampler_state.h"
 
 /*
  * Which source works here, best first: asks the kernel. *kernel tells whether kernel frames can be
@@ -58,9 +40,6 @@ int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source sourc
  * still. Any thread.
  */
 void dnp_sampler_pause(struct dnp_sampler *sampler);
-
-/* Gives all back. The thread must have ended, or be known to be outside of its handler for good. */
-void dnp_sampler_stop(struct dnp_sampler *sampler);
 
 /* In the handler: whether the signal comes from a sampler, and not from another sender. */
 SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info);
@@ -84,5 +63,8 @@ SIGSAFE size_t dnp_sampler_kernel_frames(
 
 /* In the handler, last: lets the next signal come. The handler took spent_ns of CPU time. */
 SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns);
+
+/* In a handler, on its thread, in place of dnp_sampler_rearm: a signal of it came to nothing. */
+SIGSAFE void dnp_sampler_rearm_lost(struct dnp_sampler *sampler);
 
 #endif

@@ -5,17 +5,25 @@
  * An ordinary signal kills .NET programs that catch NullReferenceException: its frame does not fit
  * on the small alternative stack on which the runtime looks at SIGSEGV. The runtime keeps exactly
  * one signal away from that stack, its own activation signal. So samples come by that one, and what
- * is not a sample goes to the runtime's handler as before.
+ * is not a sample goes to the runtime's handler as before. A system call that is about to sleep and
+ * that a sample or the runtime interrupts is made to start again, instead of failing with EINTR.
  */
 #ifndef DNP_OS_SAMPLING_SIGNAL_H
 #define DNP_OS_SAMPLING_SIGNAL_H
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/clean.h"
 #include "base/err.h"
+#include "os/leave.h"
 
-/* Runs in a handler: nonzero when the signal was a sample, 0 to pass it on. */
+/*
+ * Runs in a handler: nonzero when the signal was a sample, 0 to pass it on. `info` NULL: a signal
+ * of this thread, ours or the runtime's, came to nothing, since its stack had no room left for it;
+ * then `context` is NULL, and all handlers are told that return 0.
+ */
 typedef int (*dnp_signal_handler)(const siginfo_t *info, void *context);
 
 /* The runtime's activation signal. */
@@ -24,11 +32,17 @@ int dnp_signal_number(void);
 #define DNP_SIGNAL_HANDLERS_MAX 4
 
 /*
- * Puts `handler` before the runtime's own, behind those of ours that are there; once there it
- * stays. Fails with -ENOTSUP, and says why, when the runtime does not keep the signal away from its
- * alternative stacks. One thread at a time.
+ * Puts `handler` before the runtime's own; once is enough. Fails with -ENOTSUP, and says why, when
+ * the runtime does not keep the signal away from its alternative stacks. Any thread.
  */
 int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err);
+
+/*
+ * Takes it back; with the last one the runtime's handler is what it was. One that runs may go on:
+ * see dnp_signal_left. 0; -EBUSY: somebody has put a handler over ours and may call it, so that
+ * ours stays and passes everything on. Any thread.
+ */
+int dnp_signal_unshare(dnp_signal_handler handler);
 
 /* Whose a signal is that one thread of ours sends another; `value` goes with it. */
 enum dnp_signal_kind {
@@ -43,7 +57,7 @@ enum dnp_signal_kind {
  */
 int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value);
 
-/* In the handler: whether it was sent so. `value` is in info->si_value. */
+/* In the handler: whether it was sent so (info NULL: no). `value` is in info->si_value. */
 SIGSAFE int dnp_signal_is_sent(const siginfo_t *info, enum dnp_signal_kind kind);
 
 /*

@@ -9,16 +9,23 @@
 #ifndef DNP_OS_STOP_H
 #define DNP_OS_STOP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clean.h"
 #include "base/err.h"
+#include "os/thread_state.h"
 
 /* After so long a stopped thread goes on by itself. */
 #define DNP_STOP_CAP_NS UINT64_C(1000000000)
 
-/* Takes a share of the sampling signal; once is enough. See dnp_signal_share for what may fail. */
+/*
+ * Takes a share of the sampling signal; see dnp_signal_share for what may fail. Each that succeeds
+ * wants a close. Both by one thread at a time.
+ */
 int dnp_stop_open(struct dnp_err *err);
+/* The last one gives the share back (dnp_signal_unshare): nobody stops a thread any more. */
+int dnp_stop_close(void);
 
 /*
  * What is done while the thread is stopped; a function marked STOPPED. `context` is the thread's
@@ -39,6 +46,12 @@ typedef void (*dnp_stop_look)(const void *context, void *arg);
  * (os/thread_state.h). One caller at a time.
  */
 int dnp_stop_while(int tid, uint64_t patience_ns, dnp_stop_look look, void *arg);
+
+/*
+ * Whether a thread sleeps because it is stopped, or because it was: one that was let go stays so
+ * until a processor has taken notice. Any thread.
+ */
+bool dnp_stop_keeps(const struct dnp_thread_state *state);
 
 /* How long the last thread that was stopped stood still, from its handler's point of view. */
 uint64_t dnp_stop_last_ns(void);

@@ -37,6 +37,12 @@ SIGSAFE void dnp_thread_own_name(char name[16]);
 /* Names the calling thread; at most 15 bytes are kept. */
 void dnp_thread_set_name(const char *name);
 
+/*
+ * Asks the scheduler to let the calling thread run soon whenever it has something to do, as far as
+ * the system allows it: for threads that read what would be lost, and need little time for it.
+ */
+void dnp_thread_hurry(void);
+
 /* Calls visit(tid) for each thread of this process; ends early when it returns nonzero. */
 void dnp_thread_each(int (*visit)(int tid, void *context), void *context);
 
@@ -44,6 +50,7 @@ struct dnp_own_thread {
 	uintptr_t handle;
 	int running;
 	int tid;
+	void *stack; /* owned */
 };
 
 /*
@@ -51,7 +58,16 @@ struct dnp_own_thread {
  * code. 0 or -errno.
  */
 int dnp_own_thread_start(struct dnp_own_thread *thread, void *(*run)(void *), void *context);
+/*
+ * On such a thread that calls what may run managed code: lets signals through by which the runtime
+ * learns of faults in it, and stops it.
+ */
+void dnp_own_thread_open_signals(void);
+/* Waits for its end; nothing of it is left then. */
 void dnp_own_thread_join(struct dnp_own_thread *thread);
+
+/* How many there are that were started and not joined. */
+unsigned dnp_own_thread_count(void);
 
 /* Whether a thread is one of these: from before its start returns until it is joined. */
 int dnp_thread_is_own(int tid);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the recorder sleeps on: time, handlers that call it, descriptors, and word from the kernel
- * of what happens in this process, as soon as it happens: threads that begin, code that is mapped.
- * That word an ordinary user may ask for of his own process.
- *
- * The kernel watches the thread that opens the watch and all threads that come of it. One watch a
+ * What the agent's thread sleeps on: time, handlers that call it, descriptors, and, where it is
+ * asked for, word from the kernel of what happens in this process, as soon as it happens: threads
+ * that begin, code that is mapped. That word an ordinary user may ask for of his own process. One a
  * process.
  */
 #ifndef DNP_OS_WATCH_H
@@ -14,10 +12,21 @@
 
 #include "base/clean.h"
 
-/* On the thread to be watched. 0, or -errno: then the kernel tells nothing. */
+/* Before all else; where it is open, this does nothing. 0 or -errno. */
 int dnp_watch_open(void);
-/* From now on the kernel tells nothing; time, calls and descriptors still end a wait. */
+/*
+ * Nobody waits any more, and nobody can be about to call: no handler runs or will
+ * (dnp_signal_left).
+ */
 void dnp_watch_close(void);
+
+/*
+ * Has the kernel tell of the calling thread and of what comes of it. 0, or -errno: then it tells
+ * nothing.
+ */
+int dnp_watch_threads_open(void);
+/* From now on it tells nothing; time, calls and descriptors still end a wait. */
+void dnp_watch_threads_close(void);
 
 /* Descriptors besides, at most so many, that end a wait when there is something to be read. */
 #define DNP_WATCH_FDS 16
@@ -35,7 +44,8 @@ enum dnp_watch_news {
 
 /*
  * Waits until CLOCK_MONOTONIC has reached deadline_ns or there is news, which it returns (enum
- * dnp_watch_news). Calls visit(tid) for each thread that began meanwhile. One thread only.
+ * dnp_watch_news). Calls visit(tid) for each thread that began meanwhile; where it is NULL they are
+ * left for the next wait. One thread only.
  */
 unsigned dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *context), void *context);
 

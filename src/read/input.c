@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "read/input.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/clean.h"
 #include "format/chunk.h"
+#include "os/file.h"
 #include "read/packed.h"
 #include "read/visit.h"
 
@@ -20,7 +18,7 @@ void dnp_input_init(struct dnp_input *input)
 static void source_done(struct dnp_source *source)
 {
 	if (source->ownership == DNP_SOURCE_MAPPED)
-		munmap((void *)(uintptr_t)source->bytes, source->n);
+		dnp_file_unmap(source->bytes, source->n);
 	else if (source->ownership == DNP_SOURCE_OWNED)
 		free((void *)(uintptr_t)source->bytes);
 	free(source->name);
@@ -59,6 +57,59 @@ int dnp_recording_problem(struct dnp_recording *recording, const char *format, .
 		return -ENOMEM;
 	}
 	return 0;
+}
+
+/*
+ * Gives back the memory of bytes [from, to) of a mapped file, and a little more: a page that is
+ * read brings its neighbours with it. All of these pages are clean.
+ */
+static void drop(
+	const uint8_t *mapped, const uint8_t *mapped_end, const uint8_t *from, const uint8_t *to)
+{
+	uintptr_t around = 65536;
+	uintptr_t low = (uintptr_t)from / around * around;
+	uintptr_t high = ((uintptr_t)to / around + 1) * around;
+
+	if (low < (uintptr_t)mapped)
+		low = (uintptr_t)mapped;
+	if (high > (uintptr_t)mapped_end)
+		high = (uintptr_t)mapped_end;
+	dnp_file_drop((const uint8_t *)low, high - low);
+}
+
+void dnp_chunks_drop(const struct dnp_chunk *chunks, size_t n)
+{
+	for (size_t i = 0, next; i < n; i = next) {
+		const uint8_t *end = chunks[i].payload + chunks[i].length;
+
+		/* Those that stand one behind the other in the file go together. */
+		for (next = i + 1;
+			next < n && chunks[next].payload == end + sizeof(struct dnp_chunk_header);
+			next++)
+			end = chunks[next].payload + chunks[next].length;
+		if (chunks[i].mapped)
+			drop(chunks[i].mapped, chunks[i].mapped_end, chunks[i].payload, end);
+	}
+}
+
+int dnp_recording_each_chunk(const struct dnp_recording *recording,
+	int (*look)(void *arg, const struct dnp_chunk *chunk), void *arg)
+{
+	int status = 0;
+
+	for (size_t i = 0, kept = 0, bytes = 0; i < recording->n && !status; i++) {
+		const struct dnp_chunk *chunk = &recording->chunks[i];
+
+		if (chunk->kind == DNP_CHUNK_RECORDS)
+			status = look(arg, chunk);
+		bytes += chunk->length;
+		if (bytes > DNP_DROP_BYTES || i + 1 == recording->n) {
+			dnp_chunks_drop(recording->chunks + kept, i + 1 - kept);
+			kept = i + 1;
+			bytes = 0;
+		}
+	}
+	return status;
 }
 
 /* The walk over one source. A run is a stretch of bytes that are no chunk. */
@@ -102,6 +153,7 @@ static int unpack_chunk(struct dnp_input *input, struct dnp_chunk *chunk)
 	}
 	chunk->kind = DNP_CHUNK_RECORDS;
 	chunk->payload = records;
+	chunk->mapped = NULL;
 	chunk->length = (uint32_t)source.n;
 	return 0;
 }
@@ -126,6 +178,10 @@ static int add_chunk(
 		.kind = header->kind,
 		.checksum = header->checksum,
 	};
+	if (scan->source->ownership == DNP_SOURCE_MAPPED) {
+		chunk.mapped = scan->source->bytes;
+		chunk.mapped_end = scan->source->bytes + scan->source->n;
+	}
 	if (chunk.kind == DNP_CHUNK_PACKED) {
 		status = unpack_chunk(scan->input, &chunk);
 		if (status == -EBADMSG)
@@ -184,10 +240,17 @@ static size_t skip_at(struct scan *scan, size_t at, int status, uint32_t length)
 static int scan_chunks(struct scan *scan)
 {
 	struct dnp_chunk_header header = {0};
+	bool mapped = scan->source->ownership == DNP_SOURCE_MAPPED;
+	size_t kept = 0;
 
 	for (size_t at = 0; at < scan->source->n;) {
 		int status = check_at(scan->source, at, &header);
 
+		if (mapped && at - kept > DNP_DROP_BYTES) {
+			drop(scan->source->bytes, scan->source->bytes + scan->source->n,
+				scan->source->bytes + kept, scan->source->bytes + at);
+			kept = at;
+		}
 		if (status) {
 			at = skip_at(scan, at, status, header.length);
 			continue;
@@ -278,63 +341,17 @@ int dnp_input_add_bytes(
 	return status;
 }
 
-static int read_all(int fd, struct dnp_source *source)
-{
-	struct dnp_vec_of(uint8_t) bytes = {0};
-	ssize_t n;
-
-	do {
-		if (dnp_vec_reserve(&bytes, bytes.n + 65536)) {
-			dnp_vec_done(&bytes);
-			return -ENOMEM;
-		}
-		n = read(fd, bytes.p + bytes.n, bytes.cap - bytes.n);
-		bytes.n += n > 0 ? (size_t)n : 0;
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (n < 0) {
-		int status = -errno;
-
-		dnp_vec_done(&bytes);
-		return status;
-	}
-	source->bytes = bytes.p;
-	source->n = bytes.n;
-	source->ownership = DNP_SOURCE_OWNED;
-	return 0;
-}
-
-static int load(int fd, struct dnp_source *source)
-{
-	struct stat st;
-	void *bytes;
-
-	if (fstat(fd, &st))
-		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return -EISDIR;
-	if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
-		return -ENODEV;
-	if (!S_ISREG(st.st_mode) || !st.st_size)
-		return read_all(fd, source);
-	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED)
-		return read_all(fd, source);
-	source->bytes = bytes;
-	source->n = (size_t)st.st_size;
-	source->ownership = DNP_SOURCE_MAPPED;
-	return 0;
-}
-
 int dnp_input_add_file(struct dnp_input *input, const char *path, struct dnp_err *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct dnp_source source = {0};
-	int status = fd < 0 ? -errno : load(fd, &source);
+	struct dnp_file_bytes bytes;
+	struct dnp_source source;
+	int status = dnp_file_load(path, &bytes);
 
 	if (status)
 		return dnp_err(err, status, "cannot read %s: %s; name a .dnp file", path,
 			strerror(-status));
-	source.name = strdup(path);
+	source = (struct dnp_source){strdup(path), bytes.p, bytes.n,
+		bytes.mapped ? DNP_SOURCE_MAPPED : DNP_SOURCE_OWNED};
 	status = add_source(input, source, err);
 	if (status)
 		source_done(&source);
@@ -451,4 +468,15 @@ int dnp_input_finish(struct dnp_input *input, struct dnp_err *err)
 				"once");
 	}
 	return 0;
+}
+
+int dnp_input_read(struct dnp_input *input, int n, char *const *paths, struct dnp_err *err)
+{
+	for (int i = 0; i < n; i++) {
+		int status = dnp_input_add_file(input, paths[i], err);
+
+		if (status)
+			return status;
+	}
+	return dnp_input_finish(input, err);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "read/packed.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/clean.h"
-#include "base/sink.h"
 #include "format/chunk.h"
+#include "os/file_sink.h"
 #include "read/input.h"
 
 #define LENGTH_BYTES sizeof(uint32_t)
@@ -89,15 +90,28 @@ static int write_block(struct packer *packer)
 	return 0;
 }
 
+/* Not what is packed already: blocks of calls, which are read a piece at a time where they are. */
+static bool is_worth_it(const struct dnp_chunk *chunk)
+{
+	struct dnp_str body;
+	uint64_t id;
+	size_t at = 0;
+
+	return chunk->kind == DNP_CHUNK_RECORDS && chunk->length <= BLOCK_BYTES &&
+		(dnp_rec_next(chunk->payload, chunk->length, &at, &id, &body) <= 0 ||
+			id != DNP_REC_call_events);
+}
+
 static int add_chunk(struct packer *packer, const struct dnp_chunk *chunk)
 {
+	bool pack = is_worth_it(chunk);
 	int status = 0;
 
-	if (chunk->kind != DNP_CHUNK_RECORDS || packer->used + chunk->length > BLOCK_BYTES)
+	if (!pack || packer->used + chunk->length > BLOCK_BYTES)
 		status = write_block(packer);
 	if (status)
 		return status;
-	if (chunk->kind != DNP_CHUNK_RECORDS || chunk->length > BLOCK_BYTES) {
+	if (!pack) {
 		write_chunk(packer, chunk->kind, chunk->payload, chunk->length);
 		return 0;
 	}
@@ -122,37 +136,45 @@ static int pack_recording(struct dnp_sink *sink, const struct dnp_recording *rec
 	return status ? status : write_block(&packer);
 }
 
-static int pack_input(struct dnp_input *input, const char *path, struct dnp_err *err)
+static bool has_problems(const struct dnp_input *input)
 {
-	struct dnp_sink_file file;
-	int status = 0;
-
 	for (size_t i = 0; i < input->recordings.n; i++)
 		if (input->recordings.p[i].problems.n)
-			return 0;
-	status = dnp_sink_file_open(&file, path, err);
+			return true;
+	return false;
+}
+
+static int pack_input(const struct dnp_input *input, struct dnp_sink_file *file, const char *path,
+	struct dnp_err *err)
+{
+	int status = dnp_sink_file_open(file, path, err);
+
 	if (status)
 		return status;
 	for (size_t i = 0; i < input->recordings.n && !status; i++)
-		status = pack_recording(&file.out.sink, &input->recordings.p[i]);
-	if (status) {
-		dnp_sink_file_abort(&file);
-		return dnp_err(err, status, "cannot pack %s: out of memory", path);
-	}
-	return dnp_sink_file_commit(&file, err);
+		status = pack_recording(&file->out.sink, &input->recordings.p[i]);
+	if (!status)
+		return 0;
+	dnp_sink_file_abort(file);
+	return dnp_err(err, status, "cannot pack %s: out of memory", path);
 }
 
 int dnp_pack_file(const char *path, struct dnp_err *err)
 {
+	struct dnp_sink_file file;
 	struct dnp_input input;
+	bool packed = false;
 	int status;
 
 	dnp_input_init(&input);
 	status = dnp_input_add_file(&input, path, err);
 	if (!status)
 		status = dnp_input_finish(&input, err);
-	if (!status)
-		status = pack_input(&input, path, err);
+	if (!status && !has_problems(&input)) {
+		status = pack_input(&input, &file, path, err);
+		packed = !status;
+	}
+	/* Not every system replaces a file that is mapped. */
 	dnp_input_done(&input);
-	return status;
+	return packed ? dnp_sink_file_commit(&file, err) : status;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "read/symbolize.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/clean.h"
 #include "format/chunk.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/file_sink.h"
 #include "read/elf_symbols.h"
 #include "read/visit.h"
 
@@ -124,14 +125,9 @@ static int name_function(
 static bool same_boot(const struct dnp_rec_process *process)
 {
 	const int64_t tolerance_ns = 10000000000;
-	struct timespec unix_now, now;
-	int64_t then, difference;
+	int64_t then = (int64_t)(process->start_unix_ns - process->start_ns);
+	int64_t difference = (int64_t)(dnp_unix_ns() - dnp_now_ns()) - then;
 
-	clock_gettime(CLOCK_REALTIME, &unix_now);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	then = (int64_t)(process->start_unix_ns - process->start_ns);
-	difference = (unix_now.tv_sec - now.tv_sec) * INT64_C(1000000000) + unix_now.tv_nsec -
-		now.tv_nsec - then;
 	return difference > -tolerance_ns && difference < tolerance_ns;
 }
 
@@ -223,17 +219,17 @@ int dnp_symbolize_in(const struct dnp_recording *recording, const char *root, st
 
 static int append(const char *path, const struct dnp_sink_memory *memory)
 {
-	auto_close int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+	auto_close int fd = dnp_file_append(path);
 	struct dnp_sink_fd out;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	dnp_sink_fd_init(&out, fd);
 	dnp_sink_write(&out.sink, memory->bytes.p, memory->bytes.n);
 	return dnp_sink_fd_flush(&out);
 }
 
-int dnp_symbolize_file(const char *path, struct dnp_err *err)
+int dnp_symbolize_file(const char *path, const char *root, struct dnp_err *err)
 {
 	struct dnp_sink_memory memory;
 	struct dnp_input input;
@@ -247,7 +243,8 @@ int dnp_symbolize_file(const char *path, struct dnp_err *err)
 		status = dnp_input_finish(&input, err);
 	if (!status) {
 		for (size_t i = 0; i < input.recordings.n && !status; i++)
-			status = dnp_symbolize(&input.recordings.p[i], &memory.sink, &found);
+			status = dnp_symbolize_in(
+				&input.recordings.p[i], root, &memory.sink, &found);
 		if (!status)
 			status = memory.sink.error;
 		if (!status && memory.bytes.n)

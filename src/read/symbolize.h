@@ -21,6 +21,6 @@ int dnp_symbolize_in(const struct dnp_recording *recording, const char *root, st
 	size_t *found);
 
 /* Does that for all recordings of a file and appends to it. Its writers must be done. */
-int dnp_symbolize_file(const char *path, struct dnp_err *err);
+int dnp_symbolize_file(const char *path, const char *root, struct dnp_err *err);
 
 #endif

@@ -59,8 +59,9 @@ static int visit_record(struct visit *visit, uint64_t id, struct dnp_str body)
 	}
 }
 
-static int visit_chunk(struct visit *visit, const struct dnp_chunk *chunk)
+static int visit_chunk(void *arg, const struct dnp_chunk *chunk)
 {
+	struct visit *visit = arg;
 	struct dnp_str body;
 	uint64_t id;
 	size_t at = 0;
@@ -82,13 +83,5 @@ int dnp_recording_visit(const struct dnp_recording *recording, const struct dnp_
 {
 	struct visit visit = {.visitor = visitor, .arg = arg, .damaged = damaged};
 
-	for (size_t i = 0; i < recording->n; i++) {
-		int status = 0;
-
-		if (recording->chunks[i].kind == DNP_CHUNK_RECORDS)
-			status = visit_chunk(&visit, &recording->chunks[i]);
-		if (status)
-			return status;
-	}
-	return 0;
+	return dnp_recording_each_chunk(recording, visit_chunk, &visit);
 }

@@ -2,29 +2,53 @@
 #include "store/drain.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "format/varint.h"
 #include "os/clock.h"
 #include "os/thread.h"
-#include "store/sample.h"
 
 #define INTERN_SLOTS (UINT32_C(1) << 18) /* 3 MiB, 196,608 nodes before it starts anew */
 
-int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording, unsigned n_events)
+static void free_memory(struct dnp_drain *drain)
+{
+	free(drain->frames);
+	free(drain->unwalked);
+	free(drain->encoded);
+	drain->frames = NULL;
+	drain->unwalked = NULL;
+	drain->encoded = NULL;
+	dnp_intern_done(&drain->intern);
+}
+
+static int get_memory(struct dnp_drain *drain)
 {
 	uint32_t depth = dnp_threads_depth();
-	int failed = dnp_intern_init(&drain->intern, INTERN_SLOTS);
 
-	if (failed)
-		return failed;
-	drain->n_events = n_events;
 	drain->frames = malloc(depth * sizeof(*drain->frames));
+	drain->unwalked = malloc(depth * sizeof(*drain->unwalked));
 	drain->encoded = malloc((size_t)depth * DNP_VARINT_MAX);
-	if (!drain->frames || !drain->encoded)
+	if (!drain->frames || !drain->unwalked || !drain->encoded)
 		return -ENOMEM;
-	return dnp_writer_open(&drain->writer, fd, recording);
+	return dnp_intern_init(&drain->intern, INTERN_SLOTS);
+}
+
+int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording, unsigned n_events)
+{
+	int failed;
+
+	*drain = (struct dnp_drain){.n_events = n_events};
+	failed = get_memory(drain);
+	if (failed)
+		close(fd);
+	else
+		failed = dnp_writer_open(&drain->writer, fd, recording);
+	if (failed)
+		free_memory(drain);
+	return failed;
 }
 
 /* New nodes on the way from the root to a leaf follow each other: a chain, one record. */
@@ -64,11 +88,29 @@ static uint32_t above_managed(const struct dnp_drain *drain, const struct dnp_sa
 {
 	uint32_t n = 0;
 
-	while (n < sample->written && DNP_FRAME_KIND(drain->frames[n]) != DNP_WALK_JIT &&
-		DNP_FRAME_KIND(drain->frames[n]) != DNP_WALK_R2R &&
-		DNP_FRAME_KIND(drain->frames[n]) != DNP_WALK_DYNAMIC)
+	while (n < sample->written && !dnp_frame_is_managed(drain->frames[n]))
 		n++;
 	return n;
+}
+
+/* One frame up from where a stack stands in the trie. Returns its nature, enum dnp_nature. */
+static unsigned step(struct dnp_drain *drain, struct chain *chain, struct dnp_path *at,
+	dnp_frame_word word, uint64_t time_ns, int collecting)
+{
+	uint32_t parent = at->node;
+	unsigned nature = 0;
+	int is_new;
+	uint32_t frame = drain->frame_of(drain, word, time_ns, collecting, &nature);
+
+	/* A method and the part of it that it calls are one frame to those who wrote it. */
+	if (!(nature & DNP_NATURE_PART) || frame != at->frame) {
+		at->node = dnp_intern_node(&drain->intern, parent, frame, &is_new);
+		if (is_new)
+			chain_add(drain, chain, parent, at->node, frame);
+	}
+	at->frame = frame;
+	at->unresolved += nature & DNP_NATURE_UNKNOWN;
+	return nature;
 }
 
 /*
@@ -87,24 +129,91 @@ static uint32_t intern_stack(
 		at = feed->path[depth - 1];
 	dnp_intern_make_room(&drain->intern, sample->written);
 	for (uint32_t i = sample->written; i-- > 0;) {
-		uint32_t parent = at.node;
-		unsigned nature = 0;
-		int is_new;
-		uint32_t frame =
-			drain->frame_of(drain, drain->frames[i], sample->time_ns, i < top, &nature);
-
-		/* A method and the part of it that it calls are one frame to those who wrote it. */
-		if (!(nature & DNP_NATURE_PART) || frame != at.frame) {
-			at.node = dnp_intern_node(&drain->intern, parent, frame, &is_new);
-			if (is_new)
-				chain_add(drain, &chain, parent, at.node, frame);
-		}
-		at.frame = frame;
-		at.unresolved += nature & DNP_NATURE_UNKNOWN;
+		step(drain, &chain, &at, drain->frames[i], sample->time_ns, i < top);
 		feed->path[depth++] = at;
 	}
 	chain_write(drain, &chain);
 	return depth;
+}
+
+/* From the root towards the leaf: the outermost method of .NET that nobody else's code is above. */
+static void see(struct dnp_walked_node *seen, bool *bare, dnp_frame_word word, unsigned nature)
+{
+	enum dnp_wait_kind kind = nature >> DNP_NATURE_WAIT_SHIFT;
+
+	seen->runtime |= (nature & DNP_NATURE_RUNTIME) != 0;
+	if (!dnp_frame_is_managed(word)) {
+		if (*bare && DNP_FRAME_KIND(word) == DNP_WALK_NATIVE) {
+			seen->in_runtime = nature & DNP_NATURE_RUNTIME;
+			*bare = false;
+		}
+		return;
+	}
+	*bare = seen->managed = true;
+	seen->in_runtime = false;
+	if (DNP_FRAME_KIND(word) == DNP_WALK_DYNAMIC) /* a stub on the way to native code */
+		return;
+	if (!(nature & DNP_NATURE_FRAMEWORK))
+		seen->kind = DNP_WAIT_OTHER;
+	else if (seen->kind == DNP_WAIT_OTHER)
+		seen->kind = kind;
+}
+
+static void count_walked(
+	struct dnp_drain_sums *sums, const struct dnp_walked *walked, uint64_t unresolved)
+{
+	sums->samples++;
+	sums->frames += walked->n;
+	sums->unresolved += unresolved;
+	sums->truncated += walked->stop == DNP_STOP_DEPTH;
+	sums->stops[walked->stop]++;
+	sums->walks[dnp_walk_bucket(walked->walk_ns)]++;
+	sums->walk_ns += walked->walk_ns;
+}
+
+struct dnp_walked_node dnp_drain_walked(
+	struct dnp_drain *drain, unsigned event, const struct dnp_walked *walked)
+{
+	struct dnp_walked_node seen = {0};
+	struct dnp_path at = {0};
+	struct chain chain = {0};
+	bool bare = false;
+
+	dnp_intern_make_room(&drain->intern, walked->n);
+	for (uint32_t i = walked->n; i-- > 0;) {
+		dnp_frame_word word = walked->frames[i];
+
+		see(&seen, &bare, word, step(drain, &chain, &at, word, walked->time_ns, 0));
+	}
+	seen.node = at.node;
+	chain_write(drain, &chain);
+	count_walked(&drain->sums[event], walked, at.unresolved);
+	return seen;
+}
+
+/*
+ * The rest of a walk that a thread has left to us: by now it may be known what code that was. Then
+ * it is a sample as any other, that shares nothing.
+ */
+static void walk_now(struct dnp_drain *drain, struct dnp_sample *sample)
+{
+	uint32_t n = sample->shared, begin = n + DNP_UNWALKED_WORDS;
+	struct dnp_drain_sums *sums = &drain->sums[sample->event];
+	enum dnp_walk_stop stop = DNP_STOP_UNKNOWN;
+	struct dnp_unwalked left;
+
+	memcpy(drain->frames, drain->unwalked, n * sizeof(*drain->frames));
+	memcpy(&left, drain->unwalked + n, sizeof(left));
+	if (drain->walk)
+		n += drain->walk(&left, drain->unwalked + begin,
+			(sample->written - begin) * sizeof(*drain->unwalked), drain->frames + n,
+			dnp_threads_depth() - n, &stop);
+	sample->shared = 0;
+	sample->written = (uint16_t)n;
+	sample->flags |= (uint8_t)dnp_walk_flags(stop);
+	sums->frames += n;
+	sums->truncated += stop == DNP_STOP_DEPTH;
+	sums->stops[stop]++;
 }
 
 static void take_sample(struct dnp_drain *drain, const struct dnp_thread *thread,
@@ -117,7 +226,8 @@ static void take_sample(struct dnp_drain *drain, const struct dnp_thread *thread
 		.thread = thread->index,
 		.node = leaf.node,
 		.weight = sample->weight,
-		.flags = sample->flags & ~(unsigned)DNP_SAMPLE_COLLECTING,
+		.flags = sample->flags & ~(unsigned)DNP_SAMPLE_RING_FLAGS,
+		.value = sample->value,
 	};
 
 	drain->sums[sample->event].unresolved += leaf.unresolved;
@@ -149,7 +259,7 @@ static void write_missed(struct dnp_drain *drain, const struct dnp_thread *threa
 		});
 }
 
-static void announce(struct dnp_drain *drain, struct dnp_thread *thread)
+void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread)
 {
 	uint32_t flags = atomic_load_explicit(&thread->flags, memory_order_relaxed);
 	char name[32];
@@ -160,6 +270,7 @@ static void announce(struct dnp_drain *drain, struct dnp_thread *thread)
 	dnp_thread_name(thread->tid, name, sizeof(name));
 	if (!name[0]) /* it has gone */
 		memcpy(name, thread->name, sizeof(thread->name));
+	snprintf(thread->announced_name, sizeof(thread->announced_name), "%s", name);
 	dnp_write_thread(&drain->writer,
 		&(struct dnp_rec_thread){
 			.index = thread->index,
@@ -173,6 +284,15 @@ static void announce(struct dnp_drain *drain, struct dnp_thread *thread)
 		write_missed(drain, thread);
 }
 
+static void write_name(struct dnp_drain *drain, const struct dnp_thread *thread, const char *name)
+{
+	dnp_write_thread_name(&drain->writer,
+		&(struct dnp_rec_thread_name){
+			.thread = thread->index,
+			.name = dnp_str(name),
+		});
+}
+
 static void tell_name(struct dnp_drain *drain, struct dnp_thread *thread)
 {
 	const char *name = dnp_thread_given_name(thread);
@@ -180,11 +300,37 @@ static void tell_name(struct dnp_drain *drain, struct dnp_thread *thread)
 	if (!name || thread->name_told || !thread->announced)
 		return;
 	thread->name_told = 1;
-	dnp_write_thread_name(&drain->writer,
-		&(struct dnp_rec_thread_name){
-			.thread = thread->index,
-			.name = dnp_str(name),
-		});
+	write_name(drain, thread, name);
+}
+
+#define SETTLED_NS UINT64_C(100000000)
+
+/* It may have been announced before it gave itself a name, with that of the one that made it. */
+static void look_at_name_again(struct dnp_thread *thread, void *context)
+{
+	char name[32];
+
+	if (!thread->announced || thread->looked_again || thread->name_told)
+		return;
+	thread->looked_again = 1;
+	dnp_thread_name(thread->tid, name, sizeof(name));
+	if (name[0] && strcmp(name, thread->announced_name))
+		write_name(context, thread, name);
+}
+
+static struct dnp_sample read_head(const struct dnp_feed *feed, uint64_t at)
+{
+	uint64_t head[DNP_SAMPLE_WORDS], wide[DNP_SAMPLE_WIDE_WORDS];
+	struct dnp_sample sample;
+
+	dnp_ring_read(&feed->ring, at, head, DNP_SAMPLE_WORDS);
+	sample = dnp_sample_unpack(head);
+	if (!(sample.flags & DNP_SAMPLE_WIDE))
+		return sample;
+	dnp_ring_read(&feed->ring, at + DNP_SAMPLE_WORDS, wide, DNP_SAMPLE_WIDE_WORDS);
+	sample.weight = wide[0];
+	sample.value = wide[1];
+	return sample;
 }
 
 static void drain_feed(struct dnp_drain *drain, struct dnp_thread *thread, struct dnp_feed *feed)
@@ -195,15 +341,17 @@ static void drain_feed(struct dnp_drain *drain, struct dnp_thread *thread, struc
 
 	/* Not before its first sample: a new thread still has the name of the one that made it. */
 	if (n)
-		announce(drain, thread);
+		dnp_drain_announce(drain, thread);
 	while (at < end) {
-		uint64_t head[DNP_SAMPLE_WORDS];
-		struct dnp_sample sample;
+		struct dnp_sample sample = read_head(feed, at);
+		bool unwalked = sample.flags & DNP_SAMPLE_UNWALKED;
 
-		dnp_ring_read(&feed->ring, at, head, DNP_SAMPLE_WORDS);
-		sample = dnp_sample_unpack(head);
-		dnp_ring_read(&feed->ring, at + DNP_SAMPLE_WORDS, drain->frames, sample.written);
-		at += DNP_SAMPLE_WORDS + sample.written;
+		at += dnp_sample_words(&sample);
+		dnp_ring_read(&feed->ring, at, unwalked ? drain->unwalked : drain->frames,
+			sample.written);
+		at += sample.written;
+		if (unwalked)
+			walk_now(drain, &sample);
 		take_sample(drain, thread, feed, &sample);
 		dnp_ring_release(&feed->ring, at);
 	}
@@ -251,7 +399,7 @@ static void write_losses(struct dnp_drain *drain, const struct dnp_thread *threa
 	for (unsigned reason = 0; reason < DNP_LOSS_COUNT; reason++) {
 		uint64_t before = drain->sums[event].lost;
 
-		add32(&drain->sums[event].lost, &now->lost[reason], &told->lost[reason]);
+		add(&drain->sums[event].lost, &now->lost[reason], &told->lost[reason]);
 		if (drain->sums[event].lost != before)
 			dnp_write_loss(&drain->writer,
 				&(struct dnp_rec_loss){
@@ -292,24 +440,36 @@ static void take_counts(struct dnp_thread *thread, void *context)
 	}
 }
 
+static void write_end(
+	struct dnp_drain *drain, struct dnp_thread *thread, uint64_t time_ns, uint64_t cpu_ns)
+{
+	dnp_write_thread_end(&drain->writer,
+		&(struct dnp_rec_thread_end){
+			.thread = thread->index, .time_ns = time_ns, .cpu_ns = cpu_ns});
+}
+
+/* What it has told of its end itself. */
+static void write_told_end(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	write_end(
+		drain, thread, thread->end_ns ? thread->end_ns : dnp_now_ns(), thread->end_cpu_ns);
+}
+
 static void end_thread(struct dnp_drain *drain, struct dnp_thread *thread)
 {
 	/* Pairs with the release at a handler's end: what the last one wrote comes before what
 	 * follows. */
 	atomic_load_explicit(&thread->handling, memory_order_acquire);
+	/* And what engines have noted on it comes before the end that it told of. */
+	atomic_load_explicit(&thread->end_ns, memory_order_acquire);
 	dnp_sampler_stop(&thread->sampler);
 	if (drain->gone)
 		drain->gone(thread);
 	drain_feeds(drain, thread); /* what its handler stored before the thread went */
-	announce(drain, thread);
+	dnp_drain_announce(drain, thread);
 	tell_name(drain, thread);
 	take_counts(thread, drain);
-	dnp_write_thread_end(&drain->writer,
-		&(struct dnp_rec_thread_end){
-			.thread = thread->index,
-			.time_ns = thread->end_ns ? thread->end_ns : dnp_now_ns(),
-			.cpu_ns = thread->end_cpu_ns,
-		});
+	write_told_end(drain, thread);
 	dnp_thread_release(thread);
 }
 
@@ -324,7 +484,11 @@ static void visit(struct dnp_thread *thread, void *context)
 
 	drain_feeds(round->drain, thread);
 	tell_name(round->drain, thread);
-	if (round->look_for_ends && !dnp_thread_exists(thread->tid))
+	if (!round->look_for_ends)
+		return;
+	if (dnp_now_ns() - thread->start_ns > SETTLED_NS)
+		look_at_name_again(thread, round->drain);
+	if (!dnp_thread_exists(thread->tid))
 		end_thread(round->drain, thread);
 }
 
@@ -333,7 +497,7 @@ int dnp_drain_round(struct dnp_drain *drain, int look_for_ends)
 	struct round round = {drain, look_for_ends};
 
 	dnp_threads_each(visit, &round);
-	return drain->writer.failed;
+	return dnp_writer_failed(&drain->writer);
 }
 
 /* The middle of bucket b: 2^(b/4) ns. */
@@ -439,6 +603,7 @@ static void write_stats(struct dnp_drain *drain, unsigned event, size_t agent_by
 void dnp_drain_stats(struct dnp_drain *drain, size_t agent_bytes)
 {
 	dnp_threads_each(take_counts, drain);
+	dnp_threads_each(look_at_name_again, drain);
 	write_refused(drain);
 	for (unsigned event = 0; event < drain->n_events; event++)
 		write_stats(drain, event, agent_bytes);
@@ -456,15 +621,15 @@ void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t
 static void visit_last(struct dnp_thread *thread, void *context)
 {
 	struct dnp_drain *drain = context;
+	uint64_t cpu_ns;
 
-	announce(drain, thread);
+	dnp_drain_announce(drain, thread);
 	tell_name(drain, thread);
-	dnp_write_thread_end(&drain->writer,
-		&(struct dnp_rec_thread_end){
-			.thread = thread->index,
-			.time_ns = dnp_now_ns(),
-			.cpu_ns = dnp_thread_cpu_ns(thread->tid),
-		});
+	cpu_ns = dnp_thread_cpu_ns(thread->tid);
+	if (cpu_ns)
+		write_end(drain, thread, dnp_now_ns(), cpu_ns);
+	else /* it has gone since the last round */
+		write_told_end(drain, thread);
 }
 
 int dnp_drain_close(struct dnp_drain *drain, enum dnp_end_reason reason)
@@ -472,10 +637,6 @@ int dnp_drain_close(struct dnp_drain *drain, enum dnp_end_reason reason)
 	dnp_threads_each(visit_last, drain);
 	dnp_write_end(
 		&drain->writer, &(struct dnp_rec_end){.time_ns = dnp_now_ns(), .reason = reason});
-	free(drain->frames);
-	free(drain->encoded);
-	drain->frames = NULL;
-	drain->encoded = NULL;
-	dnp_intern_done(&drain->intern);
+	free_memory(drain);
 	return dnp_writer_close(&drain->writer);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "store/intern.h"
+#include "store/sample.h"
 #include "store/threads.h"
 #include "store/writer.h"
 
@@ -16,6 +17,35 @@
 enum dnp_nature {
 	DNP_NATURE_UNKNOWN = 1, /* its function is not known */
 	DNP_NATURE_PART = 2,    /* a part of a method that the method calls: a finally block, say */
+	DNP_NATURE_FRAMEWORK = 4, /* a method of .NET */
+	DNP_NATURE_RUNTIME = 8,   /* native code of the runtime */
+	DNP_NATURE_WAIT_SHIFT =
+		4 /* enum dnp_wait_kind of who waits in that method, above the rest */
+};
+
+/* A stack that did not come by a feed, leaf first. */
+struct dnp_walked {
+	const dnp_frame_word *frames; /* borrowed */
+	uint32_t n;
+	enum dnp_walk_stop stop;
+	uint64_t time_ns, walk_ns; /* when, and how long it took */
+};
+
+/* Of a sample whose walk ended so: enum dnp_sample_flags. */
+static inline unsigned dnp_walk_flags(enum dnp_walk_stop stop)
+{
+	if (stop == DNP_STOP_DEPTH)
+		return DNP_SAMPLE_TRUNCATED;
+	return stop == DNP_STOP_END ? 0 : DNP_SAMPLE_INCOMPLETE;
+}
+
+/* What it is in the recording, and what it tells of why its thread waits. */
+struct dnp_walked_node {
+	uint32_t node;
+	bool managed;            /* it has managed frames */
+	bool runtime;            /* and native ones of the runtime */
+	bool in_runtime;         /* which are right above the managed ones */
+	enum dnp_wait_kind kind; /* by what managed code of .NET is on top of all other */
 };
 
 /* Of one event, over all threads, also those that have gone. */
@@ -35,9 +65,16 @@ struct dnp_drain {
 	 */
 	uint32_t (*frame_of)(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
 		int collecting, unsigned *nature);
+	/*
+	 * Walks what a thread has left to walk, on `n_bytes` of its stack; up to `max` frames into
+	 * `frames`. Returns how many. NULL: nobody can.
+	 */
+	uint32_t (*walk)(const struct dnp_unwalked *left, const void *stack, size_t n_bytes,
+		dnp_frame_word *frames, uint32_t max, enum dnp_walk_stop *stop);
 	/* Told of each thread that has gone, before its last samples are taken; NULL: nobody is. */
 	void (*gone)(struct dnp_thread *thread);
 	dnp_frame_word *frames; /* owned: one sample's, as read from a ring */
+	uint64_t *unwalked;     /* owned: the words of one that is not walked yet */
 	uint8_t *encoded;       /* owned: a chain of new frames, as it goes into its record */
 
 	struct dnp_drain_sums sums[DNP_EVENTS_MAX];
@@ -45,7 +82,10 @@ struct dnp_drain {
 	uint32_t refused_told;
 };
 
-/* Takes fd over; events 0 to n_events - 1 will come. 0 or -errno. */
+/*
+ * Takes fd over, also when it fails; events 0 to n_events - 1 will come. What the caller tells in
+ * *drain comes after it. 0 or -errno, and then nothing is to be closed.
+ */
 int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording, unsigned n_events);
 
 /*
@@ -54,10 +94,17 @@ int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording, unsigned
  */
 int dnp_drain_round(struct dnp_drain *drain, int look_for_ends);
 
+/* Interns a stack, and counts it as a sample of the event. */
+struct dnp_walked_node dnp_drain_walked(
+	struct dnp_drain *drain, unsigned event, const struct dnp_walked *walked);
+
+/* Defines a thread in the recording, if it is not yet. */
+void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread);
+
 /* Samples taken and lost so far, over all events. */
 void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t *lost);
 
-/* Tells how many walks of an event have failed by now for one reason, without any stack. */
+/* Tells how many walks of an event have failed by now for one reason, if any, without any stack. */
 void dnp_drain_failure(struct dnp_drain *drain, unsigned event, const char *reason, uint64_t count);
 
 /* Writes the counters as they stand (stats, losses, failures), after the failures were told. */

@@ -50,13 +50,18 @@ static SIGSAFE void count32(_Atomic uint32_t *counter, uint32_t n)
 		memory_order_relaxed);
 }
 
-static SIGSAFE void count_walk(struct dnp_counts *counts, uint64_t ns)
+SIGSAFE unsigned dnp_walk_bucket(uint64_t ns)
 {
 	unsigned log2 = ns ? 63u - (unsigned)__builtin_clzll(ns) : 0;
 	unsigned quarter = log2 >= 2 ? (unsigned)(ns >> (log2 - 2)) & 3 : 0;
 	unsigned bucket = log2 * 4 + quarter;
 
-	count32(&counts->walks[bucket < DNP_WALK_BUCKETS ? bucket : DNP_WALK_BUCKETS - 1], 1);
+	return bucket < DNP_WALK_BUCKETS ? bucket : DNP_WALK_BUCKETS - 1;
+}
+
+static SIGSAFE void count_walk(struct dnp_counts *counts, uint64_t ns)
+{
+	count32(&counts->walks[dnp_walk_bucket(ns)], 1);
 	count(&counts->walk_ns, ns);
 }
 
@@ -76,27 +81,41 @@ static SIGSAFE uint32_t shared_frames(const struct dnp_feed *feed, uint32_t n)
 	return shared;
 }
 
-/* Puts a sample of `n` frames, of which it shares `shared` with the one before, into the ring. */
+/* Puts a sample and what it says is written into the ring. */
+static SIGSAFE int write_words(struct dnp_feed *feed, const struct dnp_sample *sample)
+{
+	uint64_t head[DNP_SAMPLE_WORDS_MAX];
+	uint32_t words = dnp_sample_words(sample);
+	uint64_t at;
+
+	if (!dnp_ring_reserve(&feed->ring, words + sample->written, &at))
+		return 0;
+	dnp_sample_pack(sample, head);
+	dnp_ring_write(&feed->ring, at, head, words);
+	dnp_ring_write(&feed->ring, at + words, feed->frames, sample->written);
+	dnp_ring_commit(&feed->ring, at + words + sample->written);
+	return 1;
+}
+
+/* Of `n` frames, `shared` are those of the sample before. */
 static SIGSAFE int write_sample(
 	struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n, uint32_t shared)
 {
-	uint64_t head[DNP_SAMPLE_WORDS];
-	uint64_t at;
-
 	sample->shared = (uint16_t)shared;
 	sample->written = (uint16_t)(n - shared);
-	if (!dnp_ring_reserve(&feed->ring, DNP_SAMPLE_WORDS + sample->written, &at))
-		return 0;
-	dnp_sample_pack(sample, head);
-	dnp_ring_write(&feed->ring, at, head, DNP_SAMPLE_WORDS);
-	dnp_ring_write(&feed->ring, at + DNP_SAMPLE_WORDS, feed->frames, sample->written);
-	dnp_ring_commit(&feed->ring, at + DNP_SAMPLE_WORDS + sample->written);
-	return 1;
+	return write_words(feed, sample);
+}
+
+/* A collector's frames are not those of others, even where they have the same address. */
+static SIGSAFE int same_frames(uint8_t flags, uint8_t before)
+{
+	return !((flags ^ before) & DNP_SAMPLE_COLLECTING);
 }
 
 static SIGSAFE int store(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n)
 {
-	uint32_t shared = sample->flags == feed->flags_before ? shared_frames(feed, n) : 0;
+	uint32_t shared =
+		same_frames(sample->flags, feed->flags_before) ? shared_frames(feed, n) : 0;
 	dnp_frame_word *swap;
 
 	if (!write_sample(feed, sample, n, shared))
@@ -122,7 +141,6 @@ static SIGSAFE void count_sample(struct dnp_feed *feed, const struct dnp_sample 
 SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
 	enum dnp_walk_stop stop, uint64_t walk_ns)
 {
-
 	if (stop == DNP_STOP_DEPTH)
 		sample->flags |= DNP_SAMPLE_TRUNCATED;
 	else if (stop != DNP_STOP_END)
@@ -138,9 +156,41 @@ SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint3
 	return 1;
 }
 
+/* Its frames, and why they end, are counted by who walks it. */
+SIGSAFE int dnp_feed_put_unwalked(struct dnp_feed *feed, struct dnp_sample *sample,
+	uint32_t n_frames, uint32_t n, uint64_t walk_ns)
+{
+	sample->flags |= DNP_SAMPLE_UNWALKED;
+	sample->shared = (uint16_t)n_frames;
+	sample->written = (uint16_t)n;
+	count_walk(&feed->counts[sample->event], walk_ns);
+	if (!write_words(feed, sample)) {
+		dnp_feed_lost(feed, sample->event, DNP_LOSS_RING, sample->weight);
+		return 0;
+	}
+	feed->n_before = 0;
+	count(&feed->counts[sample->event].samples, 1);
+	return 1;
+}
+
+/* The last stack without the label on its leaf, which belongs to an event and not to the thread. */
+static SIGSAFE void drop_label(struct dnp_feed *feed)
+{
+	feed->flags_before &= (uint8_t)~DNP_SAMPLE_WIDE;
+	if (!feed->n_before || DNP_FRAME_KIND(feed->before[0]) != DNP_WALK_LABEL)
+		return;
+	feed->n_before--;
+	memmove(feed->before, feed->before + 1, feed->n_before * sizeof(*feed->before));
+}
+
 SIGSAFE int dnp_feed_repeat(struct dnp_feed *feed, struct dnp_sample *sample)
 {
+	drop_label(feed);
 	sample->flags = feed->flags_before;
+	if (!feed->n_before) {
+		dnp_feed_lost(feed, sample->event, DNP_LOSS_STACK, sample->weight);
+		return 0;
+	}
 	if (!write_sample(feed, sample, feed->n_before, feed->n_before)) {
 		dnp_feed_lost(feed, sample->event, DNP_LOSS_RING, sample->weight);
 		return 0;
@@ -155,7 +205,7 @@ SIGSAFE int dnp_feed_has_last(const struct dnp_feed *feed)
 }
 
 SIGSAFE void dnp_feed_lost(
-	struct dnp_feed *feed, unsigned event, enum dnp_loss_reason reason, uint32_t units)
+	struct dnp_feed *feed, unsigned event, enum dnp_loss_reason reason, uint64_t units)
 {
-	count32(&feed->counts[event].lost[reason], units);
+	count(&feed->counts[event].lost[reason], units);
 }

@@ -19,8 +19,8 @@
 #include "store/sample.h"
 #include "unwind/walk.h"
 
-/* Events that can be recorded at once. */
-#define DNP_EVENTS_MAX 8
+/* Events that can be recorded at once: more than there are. */
+#define DNP_EVENTS_MAX 20
 
 /* Of a thread's own feed: 64 KiB, some 300 samples of 25 new frames. */
 #define DNP_RING_WORDS ((size_t)8192)
@@ -31,14 +31,16 @@
 /* Durations of walks: bucket b counts those in [2^(b/4), 2^((b+1)/4)) ns, roughly. */
 #define DNP_WALK_BUCKETS 96
 
+SIGSAFE unsigned dnp_walk_bucket(uint64_t ns);
+
 /* What a producer counts of one event; only it writes, others read at any time. */
 struct dnp_counts {
 	_Atomic uint64_t samples;
 	_Atomic uint64_t frames;
 	_Atomic uint64_t truncated;
 	_Atomic uint64_t walk_ns;
+	_Atomic uint64_t lost[DNP_LOSS_COUNT]; /* units of the event, by enum dnp_loss_reason */
 	_Atomic uint32_t stops[DNP_STOP_COUNT];
-	_Atomic uint32_t lost[DNP_LOSS_COUNT]; /* units of the event, by enum dnp_loss_reason */
 	_Atomic uint32_t walks[DNP_WALK_BUCKETS];
 };
 
@@ -78,23 +80,32 @@ void dnp_feed_clear(struct dnp_feed *feed);
 /*
  * Stores and counts the sample whose `n` frames stand in feed->frames, leaf first; `stop` says why
  * the walk ended there and `walk_ns` how long it took (0: there was none, the stack is still the
- * last one). Of *sample, event, time, weight and flags are the caller's. Returns 0 when the ring
- * has no room: the sample is counted as lost. The producer only.
+ * last one). Of *sample, event, time, weight, value and flags are the caller's. Returns 0 when the
+ * ring has no room: the sample is counted as lost. The producer only.
  */
 SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
 	enum dnp_walk_stop stop, uint64_t walk_ns);
 
 /*
+ * Stores and counts a sample that is not walked: feed->frames has `n` words, of which the first
+ * `n_frames` are frames (store/sample.h). It shares nothing, and there is no last sample then. Else
+ * as above.
+ */
+SIGSAFE int dnp_feed_put_unwalked(struct dnp_feed *feed, struct dnp_sample *sample,
+	uint32_t n_frames, uint32_t n, uint64_t walk_ns);
+
+/*
  * Stores and counts the last sample once more, with the event, time and weight of *sample: the
- * thread has not moved since. There must have been one. 0: no room, counted as lost.
+ * thread has not moved since. What label it had is not repeated. 0: no room, or there is no last
+ * one; counted as lost.
  */
 SIGSAFE int dnp_feed_repeat(struct dnp_feed *feed, struct dnp_sample *sample);
 
-/* Whether a sample was stored yet, that dnp_feed_repeat could store again. */
+/* Whether there is a last sample, that dnp_feed_repeat could store again. */
 SIGSAFE int dnp_feed_has_last(const struct dnp_feed *feed);
 
 /* Counts units of an event that were not taken. The producer only. */
 SIGSAFE void dnp_feed_lost(
-	struct dnp_feed *feed, unsigned event, enum dnp_loss_reason reason, uint32_t units);
+	struct dnp_feed *feed, unsigned event, enum dnp_loss_reason reason, uint64_t units);
 
 #endif

@@ -2,7 +2,8 @@
 #include "store/intern.h"
 
 #include <errno.h>
-#include <sys/mman.h>
+
+#include "os/mem.h"
 
 struct dnp_intern_slot {
 	uint32_t parent, frame;
@@ -16,10 +17,9 @@ static size_t table_bytes(uint32_t capacity)
 
 int dnp_intern_init(struct dnp_intern *intern, uint32_t capacity)
 {
-	void *slots = mmap(NULL, table_bytes(capacity), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *slots = dnp_mem_map(table_bytes(capacity));
 
-	if (slots == MAP_FAILED)
+	if (!slots)
 		return -ENOMEM;
 	*intern = (struct dnp_intern){.slots = slots, .capacity = capacity, .next = 1};
 	return 0;
@@ -27,8 +27,7 @@ int dnp_intern_init(struct dnp_intern *intern, uint32_t capacity)
 
 void dnp_intern_done(struct dnp_intern *intern)
 {
-	if (intern->slots)
-		munmap(intern->slots, table_bytes(intern->capacity));
+	dnp_mem_unmap(intern->slots, table_bytes(intern->capacity));
 	*intern = (struct dnp_intern){0};
 }
 
@@ -63,7 +62,7 @@ int dnp_intern_make_room(struct dnp_intern *intern, uint32_t room)
 	/* Three quarters full is full: probes stay short. */
 	if (intern->used + room <= intern->capacity / 4 * 3)
 		return 0;
-	madvise(intern->slots, table_bytes(intern->capacity), MADV_DONTNEED);
+	dnp_mem_clear(intern->slots, table_bytes(intern->capacity));
 	intern->used = 0;
 	intern->generation++;
 	return 1;

@@ -6,7 +6,11 @@
  *   word 0   frames written (16 bits), frames shared with the sample before, counted from the
  *            root (16), weight (16), flags (8), event (8)
  *   word 1   time, CLOCK_MONOTONIC ns
- *   word 2…  the frames that are new, leaf first
+ *   words 2, 3   of wide samples: weight and value
+ *   then     the frames that are new, leaf first
+ *
+ * One whose thread met code that nobody has told of yet is not walked from there on: its frames are
+ * those that were, `shared` of them, and behind them stand the registers and a copy of the stack.
  */
 #ifndef DNP_STORE_SAMPLE_H
 #define DNP_STORE_SAMPLE_H
@@ -14,30 +18,60 @@
 #include <stdint.h>
 
 #include "base/clean.h"
+#include "unwind/walk.h"
 
-#define DNP_SAMPLE_WORDS 2
+#define DNP_SAMPLE_WORDS      2
+#define DNP_SAMPLE_WIDE_WORDS 2 /* that wide ones have besides */
+#define DNP_SAMPLE_WORDS_MAX  (DNP_SAMPLE_WORDS + DNP_SAMPLE_WIDE_WORDS)
 
 /* In a ring only, not in recordings: the thread was doing a garbage collection. */
 #define DNP_SAMPLE_COLLECTING 0x80
+/* … weight and value stand in words of their own, for the weight may be greater than 65,535. */
+#define DNP_SAMPLE_WIDE 0x40
+/* … the rest of its stack is still to be walked, by who drains the ring. */
+#define DNP_SAMPLE_UNWALKED   0x20
+#define DNP_SAMPLE_RING_FLAGS (DNP_SAMPLE_COLLECTING | DNP_SAMPLE_WIDE | DNP_SAMPLE_UNWALKED)
 
 struct dnp_sample {
 	uint64_t time_ns;
-	uint16_t written; /* frames that follow */
-	uint16_t shared;  /* frames shared with the sample before */
-	uint16_t weight;
-	uint8_t flags; /* enum dnp_sample_flags and the one above */
-	uint8_t event; /* event index */
+	uint16_t written; /* frames that follow; if it is not walked, words */
+	uint16_t shared;  /* frames shared with the sample before; if it is not walked, frames */
+	uint8_t flags;    /* enum dnp_sample_flags and those above */
+	uint8_t event;    /* event index */
+	uint64_t weight;  /* up to 65,535 where it is not wide */
+	uint64_t value;   /* of wide ones; see the record */
 };
 
-static inline SIGSAFE void dnp_sample_pack(const struct dnp_sample *sample, uint64_t words[2])
+/* Where the walk is to go on; then the words of the stack. */
+struct dnp_unwalked {
+	struct dnp_regs regs;
+	uintptr_t low;  /* where the stack's first word lay */
+	uint64_t exact; /* 1: the address is an instruction, 0: a return address */
+};
+
+#define DNP_UNWALKED_WORDS (sizeof(struct dnp_unwalked) / sizeof(uint64_t))
+
+/* How many words come before its frames. */
+static inline SIGSAFE uint32_t dnp_sample_words(const struct dnp_sample *sample)
 {
-	words[0] = (uint64_t)sample->written | (uint64_t)sample->shared << 16 |
-		(uint64_t)sample->weight << 32 | (uint64_t)sample->flags << 48 |
-		(uint64_t)sample->event << 56;
-	words[1] = sample->time_ns;
+	return sample->flags & DNP_SAMPLE_WIDE ? DNP_SAMPLE_WORDS_MAX : DNP_SAMPLE_WORDS;
 }
 
-static inline struct dnp_sample dnp_sample_unpack(const uint64_t words[2])
+static inline SIGSAFE void dnp_sample_pack(
+	const struct dnp_sample *sample, uint64_t words[DNP_SAMPLE_WORDS_MAX])
+{
+	int wide = sample->flags & DNP_SAMPLE_WIDE;
+
+	words[0] = (uint64_t)sample->written | (uint64_t)sample->shared << 16 |
+		(wide ? 0 : sample->weight) << 32 | (uint64_t)sample->flags << 48 |
+		(uint64_t)sample->event << 56;
+	words[1] = sample->time_ns;
+	words[2] = sample->weight;
+	words[3] = sample->value;
+}
+
+/* Without what is wide of it. */
+static inline struct dnp_sample dnp_sample_unpack(const uint64_t words[DNP_SAMPLE_WORDS])
 {
 	return (struct dnp_sample){
 		.time_ns = words[1],

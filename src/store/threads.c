@@ -4,23 +4,34 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "os/clock.h"
+#include "os/mem.h"
+#include "os/thread.h"
 
 #define BUCKETS 1024u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_thread *buckets[BUCKETS]; /* live records, by tid */
 static struct dnp_thread *unused;           /* records of threads that have gone */
-static struct dnp_thread *all[DNP_THREADS_MAX];
-static uint32_t n_all, next_index;
+
+/* All records that are mapped, live or not; they stay in their places. */
+static _Atomic(struct dnp_thread *) all[DNP_THREADS_MAX];
+static uint32_t room[DNP_THREADS_MAX]; /* frames that each has memory for */
+static uint32_t n_all;
+static uint32_t n_tried; /* of them, those that this recording has used or found too small */
+static uint32_t next_index;
 static _Atomic uint32_t refused;
 static uint32_t max_depth;
 
+/* The moment that dnp_threads_quiet_since waits for, and the last that is sure. */
+static uint64_t sought_ns, quiet_ns;
+
 void dnp_threads_init(uint32_t depth)
 {
+	pthread_mutex_lock(&lock);
 	max_depth = depth;
+	pthread_mutex_unlock(&lock);
 }
 
 uint32_t dnp_threads_depth(void)
@@ -38,10 +49,44 @@ void dnp_threads_refuse(void)
 	atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
 }
 
-static size_t record_bytes(void)
+SIGSAFE struct dnp_thread *dnp_thread_at(uintptr_t place)
 {
-	size_t bytes = sizeof(struct dnp_thread) + dnp_feed_bytes(max_depth, DNP_RING_WORDS) +
-		dnp_feed_bytes(max_depth, DNP_RING_WORDS_OUTSIDE);
+	/* Pairs with map_record. */
+	return place < DNP_THREADS_MAX ? atomic_load_explicit(&all[place], memory_order_acquire)
+				       : NULL;
+}
+
+SIGSAFE bool dnp_thread_collects(const struct dnp_thread *thread)
+{
+	/* sigsafe: reads two short texts */
+	if (!strcmp(thread->name, ".NET BGC"))
+		return true;
+	/* sigsafe: the same */
+	if (!strcmp(thread->name, ".NET Server GC"))
+		return true;
+	return atomic_load_explicit(&thread->collecting, memory_order_relaxed);
+}
+
+SIGSAFE struct dnp_thread *dnp_thread_own(void)
+{
+	int tid = dnp_thread_id();
+	struct dnp_thread *thread;
+
+	for (uintptr_t place = 0; (thread = dnp_thread_at(place)); place++)
+		if (thread->tid == tid)
+			break;
+	return thread;
+}
+
+static struct dnp_thread *record_at(uint32_t place)
+{
+	return atomic_load_explicit(&all[place], memory_order_relaxed);
+}
+
+static size_t record_bytes(uint32_t depth)
+{
+	size_t bytes = sizeof(struct dnp_thread) + dnp_feed_bytes(depth, DNP_RING_WORDS) +
+		dnp_feed_bytes(depth, DNP_RING_WORDS_OUTSIDE);
 
 	return (bytes + 4095) & ~(size_t)4095;
 }
@@ -49,21 +94,38 @@ static size_t record_bytes(void)
 /* One mapping holds all of a record; pages count only once they are touched. */
 static struct dnp_thread *map_record(void)
 {
-	struct dnp_thread *thread;
 	void *memory;
 
 	if (n_all == DNP_THREADS_MAX)
 		return NULL;
-	memory = mmap(NULL, record_bytes(), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED)
+	memory = dnp_mem_map(record_bytes(max_depth));
+	if (!memory)
 		return NULL;
-	thread = memory;
+	room[n_all] = max_depth;
+	/* Pairs with dnp_thread_at. */
+	atomic_store_explicit(&all[n_all], memory, memory_order_release);
+	n_all++;
+	return memory;
+}
+
+/* One that this recording has not used: of one before, or a new one. */
+static struct dnp_thread *fresh_record(void)
+{
+	struct dnp_thread *thread;
+
+	/* Too small ones wait for a recording of less deep stacks. */
+	while (n_tried < n_all && room[n_tried] < max_depth)
+		n_tried++;
+	thread = n_tried < n_all ? record_at(n_tried) : map_record();
+	if (!thread)
+		return NULL;
+	/* A callback that was late may have written to it. */
+	memset(thread, 0, sizeof(*thread));
+	thread->place = n_tried++;
 	dnp_feed_init(&thread->own, thread + 1, max_depth, DNP_RING_WORDS);
 	dnp_feed_init(&thread->outside,
 		(char *)(thread + 1) + dnp_feed_bytes(max_depth, DNP_RING_WORDS), max_depth,
 		DNP_RING_WORDS_OUTSIDE);
-	all[n_all++] = thread;
 	return thread;
 }
 
@@ -74,6 +136,7 @@ static void clear_record(struct dnp_thread *thread)
 
 	dnp_feed_clear(&thread->own);
 	dnp_feed_clear(&thread->outside);
+	fresh.place = thread->place;
 	fresh.own = thread->own;
 	fresh.outside = thread->outside;
 	memcpy(thread, &fresh, sizeof(fresh));
@@ -101,7 +164,7 @@ static struct dnp_thread *begin(int tid)
 		unused = thread->next;
 		clear_record(thread);
 	} else {
-		thread = map_record();
+		thread = fresh_record();
 		if (!thread)
 			return NULL;
 	}
@@ -141,15 +204,15 @@ struct dnp_thread *dnp_thread_find(int tid)
 
 void dnp_threads_each(void (*visit)(struct dnp_thread *thread, void *context), void *context)
 {
-	/* Records only become more, and are never unmapped: the array can be walked without the
-	 * lock. */
+	/* Records only become more while there is a recording: the array can be walked without
+	 * the lock. */
 	uint32_t n;
 
 	pthread_mutex_lock(&lock);
-	n = n_all;
+	n = n_tried;
 	pthread_mutex_unlock(&lock);
 	for (uint32_t i = 0; i < n; i++) {
-		struct dnp_thread *thread = all[i];
+		struct dnp_thread *thread = record_at(i);
 		int live;
 
 		pthread_mutex_lock(&lock);
@@ -182,16 +245,15 @@ static void note_handling(struct dnp_thread *thread, void *context)
 
 uint64_t dnp_threads_quiet_since(void)
 {
-	static uint64_t sought, found; /* the moment that is waited for, the last that is sure */
 	struct quiet quiet = {0};
 
 	dnp_threads_each(look_if_busy, &quiet);
 	if (quiet.busy)
-		return found;
-	found = sought;
-	sought = dnp_now_ns();
+		return quiet_ns;
+	quiet_ns = sought_ns;
+	sought_ns = dnp_now_ns();
 	dnp_threads_each(note_handling, NULL);
-	return found;
+	return quiet_ns;
 }
 
 void dnp_thread_set_stack(struct dnp_thread *thread, uintptr_t low, uintptr_t high)
@@ -236,6 +298,7 @@ void dnp_thread_release(struct dnp_thread *thread)
 {
 	struct dnp_thread **link;
 
+	free(atomic_exchange(&thread->new_name, NULL));
 	free(thread->given_name);
 	thread->given_name = NULL;
 	pthread_mutex_lock(&lock);
@@ -255,20 +318,45 @@ size_t dnp_threads_bytes(void)
 	size_t bytes;
 
 	pthread_mutex_lock(&lock);
-	bytes = n_all * touched;
+	bytes = n_tried * touched;
 	pthread_mutex_unlock(&lock);
 	return bytes;
+}
+
+/* With the lock: no thread is known any more. */
+static void forget_all(void)
+{
+	memset(buckets, 0, sizeof(buckets));
+	unused = NULL;
+	n_tried = next_index = 0;
+	sought_ns = quiet_ns = 0;
+	atomic_store(&refused, 0);
 }
 
 void dnp_threads_done(void)
 {
 	pthread_mutex_lock(&lock);
-	for (uint32_t i = 0; i < n_all; i++) {
-		free(all[i]->given_name);
-		madvise(all[i], record_bytes(), MADV_DONTNEED);
+	for (uint32_t i = 0; i < n_tried; i++) {
+		struct dnp_thread *thread = record_at(i);
+
+		free(atomic_exchange(&thread->new_name, NULL));
+		free(thread->given_name);
+		dnp_mem_clear(thread, record_bytes(room[i]));
 	}
-	memset(buckets, 0, sizeof(buckets));
+	forget_all();
+	pthread_mutex_unlock(&lock);
+}
+
+void dnp_threads_unmap(void)
+{
+	dnp_threads_done();
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < n_all; i++) {
+		struct dnp_thread *thread = record_at(i);
+
+		atomic_store(&all[i], NULL);
+		dnp_mem_unmap(thread, record_bytes(room[i]));
+	}
 	n_all = 0;
-	unused = NULL;
 	pthread_mutex_unlock(&lock);
 }

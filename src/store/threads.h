@@ -5,8 +5,9 @@
  * nothing.
  *
  * A record is LIVE from dnp_thread_begin until the drain thread finds that the thread has gone and
- * its ring is empty; then it is used for another thread. Records are not given back to the system
- * while anything is recorded: a late signal meets memory that is there.
+ * its ring is empty; then it is used for another thread. Between recordings all are unused, and
+ * hold no memory but their addresses, which stay valid: a callback of the runtime may still be at
+ * work on one. They are given back when this library is about to go (dnp_threads_unmap).
  *
  * Lock order: the table's lock is taken alone, never in a handler, never across a call into the
  * CLR.
@@ -15,9 +16,10 @@
 #define DNP_STORE_THREADS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "os/sampler.h"
+#include "os/sampler_state.h"
 #include "store/feed.h"
 #include "unwind/walk.h"
 
@@ -44,6 +46,7 @@ struct dnp_turn {
 struct dnp_thread {
 	/* Written before the record is LIVE. */
 	int tid;
+	uint32_t place; /* among all records: see dnp_thread_at */
 	uint32_t index; /* in the recording */
 	uint64_t start_ns;
 	uint64_t start_cpu_ns; /* CPU time used before sampling began */
@@ -54,9 +57,18 @@ struct dnp_thread {
 
 	/* The thread's own, or the handler's on it. */
 	struct dnp_stack_range stack;          /* high 0: not known yet */
+	struct dnp_stack_range other_stack;    /* where it ran last when it was not on its own */
 	_Atomic uintptr_t told_low, told_high; /* the same for other threads, high 0 as well */
-	_Atomic uint32_t handling;             /* odd while its handler runs */
-	_Atomic uint32_t collecting;           /* garbage collections it is doing now */
+	_Atomic uint32_t handling; /* odd while its handler runs, or it takes its own stack */
+	/*
+	 * It takes its own stack outside of a handler. One that comes while `handling` is odd
+	 * then leaves `own` alone, and says in `late` how many units of which event are to be
+	 * stored.
+	 */
+	_Atomic uint32_t busy;
+	_Atomic uint32_t late[DNP_EVENTS_MAX];
+	_Atomic uint32_t collecting; /* garbage collections it is doing now */
+	_Atomic uint32_t held;       /* the runtime says that it waits for a suspension's end */
 	struct dnp_sampler sampler;
 	char name[16]; /* as the system knew it at the first sample */
 	struct dnp_feed own;
@@ -69,19 +81,23 @@ struct dnp_thread {
 	_Atomic uint64_t end_ns; /* when it told us that it ends, 0: it has not */
 	_Atomic uint64_t end_cpu_ns;
 	int announced;
+	char announced_name[16]; /* as the system knew it then */
+	int looked_again;        /* whether it has that name still */
 	char *given_name;        /* owned: see dnp_thread_given_name, NULL: none */
 	int name_told;           /* the recording has it */
 	uint32_t handling_then;  /* `handling` when the last quiet moment was sought */
 	struct dnp_thread *next; /* in its bucket, or in the free list */
 };
 
-/* Memory for `depth` frames a thread. Once, before anything else. */
+/* A recording begins: memory for `depth` frames a thread. Before anything else. */
 void dnp_threads_init(uint32_t depth);
 /*
- * Gives the memory of all records back; their addresses stay valid (zeros), since a signal that is
- * under way may still name one. No sampler may run any more.
+ * It has ended: no thread is known any more. No sampler may run, and nobody but callbacks of the
+ * runtime that are on their way have a record.
  */
 void dnp_threads_done(void);
+/* For good: nobody has a record, and no handler runs or will (dnp_signal_left). */
+void dnp_threads_unmap(void);
 
 /* Frames a record has room for. */
 uint32_t dnp_threads_depth(void);
@@ -94,6 +110,22 @@ struct dnp_thread *dnp_thread_begin(int tid, int *is_new);
 
 /* The record of a live thread, NULL: none. */
 struct dnp_thread *dnp_thread_find(int tid);
+
+/*
+ * The record in that place, whether it is live or not; NULL: there is none. Signals carry places:
+ * one that comes late, perhaps from a recording before, then names no memory that is not there. Who
+ * takes it looks whether the record is the calling thread's.
+ */
+SIGSAFE struct dnp_thread *dnp_thread_at(uintptr_t place);
+
+/* The calling thread's record, sought among all of them; NULL: it has none. */
+SIGSAFE struct dnp_thread *dnp_thread_own(void);
+
+/*
+ * Whether it collects garbage now. The collector's own threads do nothing else: which of them tells
+ * of a collection's begin or end is a matter of chance.
+ */
+SIGSAFE bool dnp_thread_collects(const struct dnp_thread *thread);
 
 /* How many threads are not sampled, for want of memory or of what samples them. */
 uint32_t dnp_threads_refused(void);

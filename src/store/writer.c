@@ -2,73 +2,97 @@
 #include "store/writer.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "format/chunk.h"
+#include "os/file.h"
+#include "os/mem.h"
 
 #define CHUNK_BYTES ((size_t)64 * 1024)
 #define PAYLOAD_MAX (CHUNK_BYTES - sizeof(struct dnp_chunk_header))
 
-static int write_all(int fd, const uint8_t *bytes, size_t n)
-{
-	while (n) {
-		ssize_t wrote = write(fd, bytes, n);
+/* What all writers of a recording share. */
+struct dnp_writer_file {
+	int fd;             /* owned */
+	uint64_t recording; /* number of the recording */
+	pthread_mutex_t lock;
+	uint32_t sequence;        /* under the lock */
+	_Atomic uint64_t written; /* bytes in the file; changes under the lock */
+	_Atomic int failed;       /* -errno of the write that failed; the same */
+};
 
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote <= 0)
-			return wrote ? -errno : -EIO;
-		bytes += wrote;
-		n -= (size_t)wrote;
+/* With the lock. */
+static int append(
+	struct dnp_writer_file *file, enum dnp_chunk_kind kind, uint8_t *chunk, size_t used)
+{
+	struct dnp_chunk_header header;
+	size_t n = sizeof(header) + used;
+	uint64_t written = atomic_load(&file->written);
+	int failed = atomic_load(&file->failed);
+
+	if (failed)
+		return failed;
+	dnp_chunk_seal(&header, kind, file->recording, file->sequence, chunk + sizeof(header),
+		(uint32_t)used);
+	memcpy(chunk, &header, sizeof(header));
+	failed = dnp_file_write_all(file->fd, chunk, n);
+	if (failed) {
+		/* Half a chunk helps nobody; where it cannot be cut off, readers skip it. */
+		if (ftruncate(file->fd, (off_t)written))
+			lseek(file->fd, 0, SEEK_END);
+		atomic_store(&file->failed, failed);
+		return failed;
 	}
+	file->sequence++;
+	atomic_store(&file->written, written + n);
 	return 0;
 }
 
 static int write_chunk(struct dnp_writer *writer, enum dnp_chunk_kind kind)
 {
-	struct dnp_chunk_header header;
-	size_t n = sizeof(header) + writer->used;
 	int failed;
 
-	dnp_chunk_seal(&header, kind, writer->recording, writer->sequence,
-		writer->chunk + sizeof(header), (uint32_t)writer->used);
-	memcpy(writer->chunk, &header, sizeof(header));
+	pthread_mutex_lock(&writer->file->lock);
+	failed = append(writer->file, kind, writer->chunk, writer->used);
+	pthread_mutex_unlock(&writer->file->lock);
 	writer->used = 0;
 	writer->base_ns = 0;
-	failed = write_all(writer->fd, writer->chunk, n);
-	if (failed) {
-		/* Half a chunk helps nobody; where it cannot be cut off, readers skip it. */
-		if (ftruncate(writer->fd, (off_t)writer->written))
-			lseek(writer->fd, 0, SEEK_END);
-		writer->failed = failed;
-		return failed;
-	}
-	writer->sequence++;
-	writer->written += n;
-	return 0;
+	return failed;
+}
+
+static struct dnp_writer_file *new_file(int fd, uint64_t recording)
+{
+	struct dnp_writer_file *file = malloc(sizeof(*file));
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	if (!file)
+		return NULL;
+	*file = (struct dnp_writer_file){.fd = fd, .recording = recording};
+	pthread_mutex_init(&file->lock, NULL);
+	atomic_store(&file->written, end > 0 ? (uint64_t)end : 0);
+	return file;
 }
 
 int dnp_writer_open(struct dnp_writer *writer, int fd, uint64_t recording)
 {
-	void *chunk =
-		mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	off_t end;
 	int failed;
 
-	if (chunk == MAP_FAILED) {
+	*writer = (struct dnp_writer){
+		.file = new_file(fd, recording),
+		.chunk = dnp_mem_map(CHUNK_BYTES),
+		.used = strlen(dnp_rec_schema),
+	};
+	if (!writer->file)
 		close(fd);
+	if (!writer->file || !writer->chunk) {
+		writer->used = 0;
+		dnp_writer_close(writer);
 		return -ENOMEM;
 	}
-	end = lseek(fd, 0, SEEK_END);
-	*writer = (struct dnp_writer){
-		.fd = fd,
-		.recording = recording,
-		.chunk = chunk,
-		.written = end > 0 ? (uint64_t)end : 0,
-	};
-	writer->used = strlen(dnp_rec_schema);
 	memcpy(writer->chunk + sizeof(struct dnp_chunk_header), dnp_rec_schema, writer->used);
 	failed = write_chunk(writer, DNP_CHUNK_SCHEMA);
 	if (failed)
@@ -76,20 +100,48 @@ int dnp_writer_open(struct dnp_writer *writer, int fd, uint64_t recording)
 	return failed;
 }
 
+int dnp_writer_join(struct dnp_writer *writer, const struct dnp_writer *opened)
+{
+	*writer = (struct dnp_writer){
+		.file = opened->file,
+		.joined = true,
+		.chunk = dnp_mem_map(CHUNK_BYTES),
+	};
+	return writer->chunk ? 0 : -ENOMEM;
+}
+
+int dnp_writer_failed(const struct dnp_writer *writer)
+{
+	return atomic_load_explicit(&writer->file->failed, memory_order_relaxed);
+}
+
+uint64_t dnp_writer_written(const struct dnp_writer *writer)
+{
+	return atomic_load_explicit(&writer->file->written, memory_order_relaxed);
+}
+
 int dnp_writer_flush(struct dnp_writer *writer)
 {
-	if (writer->failed)
-		return writer->failed;
-	return writer->used ? write_chunk(writer, DNP_CHUNK_RECORDS) : 0;
+	return writer->used ? write_chunk(writer, DNP_CHUNK_RECORDS) : dnp_writer_failed(writer);
+}
+
+static void close_file(struct dnp_writer_file *file)
+{
+	pthread_mutex_destroy(&file->lock);
+	close(file->fd);
+	free(file);
 }
 
 int dnp_writer_close(struct dnp_writer *writer)
 {
-	int failed = dnp_writer_flush(writer);
+	int failed = writer->used ? dnp_writer_flush(writer) : 0;
 
-	munmap(writer->chunk, CHUNK_BYTES);
-	close(writer->fd);
-	*writer = (struct dnp_writer){.fd = -1};
+	dnp_mem_unmap(writer->chunk, CHUNK_BYTES);
+	if (writer->file && !failed)
+		failed = dnp_writer_failed(writer);
+	if (writer->file && !writer->joined)
+		close_file(writer->file);
+	*writer = (struct dnp_writer){0};
 	return failed;
 }
 

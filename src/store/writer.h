@@ -1,36 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records into chunks into a file. One thread at a time. Records are gathered in memory and written
- * when a chunk is full or flushed; a chunk is one write, so that what is in the file is whole.
+ * Records into chunks into a file. Records are gathered in memory and written when a chunk is full
+ * or flushed; a chunk is one write, so that what is in the file is whole.
+ *
+ * Each thread that writes has a writer of its own, used by one thread at a time; those of one
+ * recording share its file (dnp_writer_join).
  */
 #ifndef DNP_STORE_WRITER_H
 #define DNP_STORE_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "format/rec.h"
 
+struct dnp_writer_file;
+
 struct dnp_writer {
-	int fd;             /* owned */
-	uint64_t recording; /* number of the recording */
-	uint32_t sequence;
-	uint8_t *chunk;   /* owned, mapped: room for the header, then the payload */
-	size_t used;      /* bytes of payload */
-	uint64_t base_ns; /* time of the last sample in this chunk, 0: none yet */
-	uint64_t written; /* bytes in the file */
-	int failed;       /* -errno of the write that failed: nothing is written any more */
+	struct dnp_writer_file *file; /* owned by the writer that opened it */
+	bool joined;                  /* it is another's */
+	uint8_t *chunk;               /* owned, mapped: room for the header, then the payload */
+	size_t used;                  /* bytes of payload */
+	uint64_t base_ns;             /* time of the last sample in this chunk, 0: none yet */
 };
 
 /* Takes fd over, also when it fails. Writes the schema chunk. 0 or -errno. */
 int dnp_writer_open(struct dnp_writer *writer, int fd, uint64_t recording);
 
-/* Writes what is gathered. 0 or the -errno of the first failure. */
+/* A writer for one more thread, into the same file; to be closed before the other. 0 or -ENOMEM. */
+int dnp_writer_join(struct dnp_writer *writer, const struct dnp_writer *opened);
+
+/* Writes what is gathered. 0 or the -errno of the first failure of any writer of the file. */
 int dnp_writer_flush(struct dnp_writer *writer);
 
-/* Flushes, closes, frees. */
+/* Flushes and frees; the writer that opened the file closes it. */
 int dnp_writer_close(struct dnp_writer *writer);
+
+/* -errno of the write that failed, by whichever writer: nothing is written any more. 0: none. */
+int dnp_writer_failed(const struct dnp_writer *writer);
+
+/* Bytes in the file. */
+uint64_t dnp_writer_written(const struct dnp_writer *writer);
 
 /* Puts a record into the chunk; one that is larger than a chunk is dropped with -E2BIG. */
 #define DNP_RECORD(id, name, doc)                                                                  \

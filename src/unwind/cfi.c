@@ -211,11 +211,29 @@ struct fde {
 	struct cursor code;  /* its instructions */
 };
 
+/* The function whose entry goes on at a cursor, behind the reference to its CIE, which is r->cie.
+ */
+static bool read_function(const struct reader *r, struct cursor c, struct fde *fde)
+{
+	uint64_t start = take_pointer(r, &c, r->cie.pointer_encoding);
+	uint64_t size = take_value(&c, r->cie.pointer_encoding);
+
+	if (r->cie.augmented)
+		skip(&c, take_uleb(&c));
+	if (c.bad || start < r->in->low || start >= r->in->high || !size ||
+		size > r->in->high - start || start - r->in->low + size > UINT32_MAX)
+		return false;
+	fde->start = (uint32_t)(start - r->in->low);
+	fde->end = (uint32_t)(start - r->in->low + size);
+	fde->code = c;
+	return true;
+}
+
 /* Reads the function at an offset of the input; its CIE is in r->cie then. */
 static bool read_fde(struct reader *r, size_t at, struct fde *fde)
 {
 	struct cursor c;
-	uint64_t back, start, size;
+	uint64_t back;
 	size_t cie_at;
 
 	if (!entry_at(r, at, &c))
@@ -230,17 +248,7 @@ static bool read_fde(struct reader *r, size_t at, struct fde *fde)
 			return false;
 		r->cie_at = cie_at;
 	}
-	start = take_pointer(r, &c, r->cie.pointer_encoding);
-	size = take_value(&c, r->cie.pointer_encoding);
-	if (r->cie.augmented)
-		skip(&c, take_uleb(&c));
-	if (c.bad || start < r->in->low || start >= r->in->high || !size ||
-		size > r->in->high - start || start - r->in->low + size > UINT32_MAX)
-		return false;
-	fde->start = (uint32_t)(start - r->in->low);
-	fde->end = (uint32_t)(start - r->in->low + size);
-	fde->code = c;
-	return true;
+	return read_function(r, c, fde);
 }
 
 /* ---- Rows as they are made */
@@ -469,21 +477,23 @@ static void restore(struct state *s, const struct state *initial, uint64_t reg)
 struct run {
 	const struct reader *r;
 	const struct cie *cie;
-	struct builder *out; /* NULL: the initial instructions, no rows */
+	struct builder *out; /* NULL: no rows are wanted */
 	struct state state, initial;
 	struct state remembered[REMEMBER_MAX];
 	size_t n_remembered;
-	uint64_t offset, end;
+	uint64_t offset,
+		end; /* the state holds from `offset` on; there is nothing to do behind `end` */
+	bool over;   /* stopped by that */
 };
 
 /* The state so far holds up to `to`. */
 static bool advance(struct run *run, uint64_t to)
 {
-	if (!run->out)
-		return true;
-	put_row(run->out, (uint32_t)run->offset,
-		rule_id(run->out, rule_of(&run->state, run->cie->signal)));
-	if (to < run->offset || to > run->end)
+	if (run->out)
+		put_row(run->out, (uint32_t)run->offset,
+			rule_id(run->out, rule_of(&run->state, run->cie->signal)));
+	run->over = to > run->end;
+	if (to < run->offset || run->over)
 		return false;
 	run->offset = to;
 	return true;
@@ -618,14 +628,23 @@ static bool run_code(struct run *run, struct cursor c)
 	return !c.bad;
 }
 
+/* Runs the initial instructions. */
+static void begin_run(struct run *run, const struct reader *r, const struct fde *fde, uint64_t end)
+{
+	*run = (struct run){.r = r, .cie = &r->cie, .offset = fde->start, .end = fde->start};
+	if (!run_code(run, (struct cursor){r->cie.begin, r->cie.end, false}))
+		run->state.unknown_expression = true;
+	run->initial = run->state;
+	run->n_remembered = 0;
+	run->end = end;
+	run->over = false;
+}
+
 static void add_function(const struct reader *r, struct builder *b, const struct fde *fde)
 {
-	struct run run = {.r = r, .cie = &r->cie, .offset = fde->start, .end = fde->end};
+	struct run run;
 
-	if (!run_code(&run, (struct cursor){r->cie.begin, r->cie.end, false}))
-		run.state.unknown_expression = true;
-	run.initial = run.state;
-	run.n_remembered = 0;
+	begin_run(&run, r, fde, fde->end);
 	run.out = b;
 	put_function(b, fde->start);
 	if (!run_code(&run, fde->code))
@@ -670,16 +689,18 @@ static size_t list_functions(struct reader *r, struct function *list)
 static int finish(const struct builder *b, struct dnp_cfi **out)
 {
 	size_t rules_bytes = b->n_rules * sizeof(struct dnp_rule);
-	size_t bytes = sizeof(struct dnp_cfi) + rules_bytes + b->n * (4 + 2);
+	size_t pieces = ((size_t)b->rows[b->n - 1].offset >> DNP_CFI_PIECE_BITS) + 1;
+	size_t bytes = sizeof(struct dnp_cfi) + rules_bytes + (pieces + 1) * 4 + b->n * (4 + 2);
 	struct dnp_cfi *table = dnp_mem_map(bytes);
 	struct dnp_rule *rules;
-	uint32_t *offsets;
+	uint32_t *starts, *offsets;
 	uint16_t *ids;
 
 	if (!table)
 		return -ENOMEM;
 	rules = (struct dnp_rule *)(table + 1);
-	offsets = (uint32_t *)(rules + b->n_rules);
+	starts = (uint32_t *)(rules + b->n_rules);
+	offsets = starts + pieces + 1;
 	ids = (uint16_t *)(offsets + b->n);
 	memcpy(rules, b->rules, rules_bytes);
 	table->stats.functions = b->functions;
@@ -691,8 +712,15 @@ static int finish(const struct builder *b, struct dnp_cfi **out)
 		if (!gap && !(ids[i] & ~DNP_CFI_FUNCTION))
 			table->stats.without_rule++;
 	}
+	for (size_t i = 0, piece = 0; piece <= pieces; piece++) {
+		while (i < b->n && (size_t)offsets[i] >> DNP_CFI_PIECE_BITS < piece)
+			i++;
+		starts[piece] = (uint32_t)i;
+	}
 	table->mapped_bytes = bytes;
 	table->rows = (uint32_t)b->n;
+	table->pieces = (uint32_t)pieces;
+	table->starts = starts;
 	table->offsets = offsets;
 	table->ids = ids;
 	table->rules = rules;
@@ -763,8 +791,12 @@ void dnp_cfi_free(struct dnp_cfi *table)
 /* The row at or before an offset, or UINT32_MAX. */
 SIGSAFE static uint32_t row_at(const struct dnp_cfi *table, uint32_t offset)
 {
-	uint32_t low = 0, high = table->rows;
+	uint32_t piece = offset >> DNP_CFI_PIECE_BITS, low, high;
 
+	if (piece >= table->pieces)
+		return table->rows - 1;
+	low = table->starts[piece];
+	high = table->starts[piece + 1];
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -794,5 +826,107 @@ SIGSAFE bool dnp_cfi_function(const struct dnp_cfi *table, uint32_t offset, uint
 	while (row > 0 && !(table->ids[row] & DNP_CFI_FUNCTION))
 		row--;
 	*start = table->offsets[row];
+	return true;
+}
+
+/* ---- Without a table */
+
+enum { HDR_COUNT_UDATA4 = 0x03, HDR_TABLE_DATAREL_SDATA4 = 0x3b, HDR_BYTES = 12 };
+
+/* Of .eh_frame_hdr: one for each function, by ascending address, both relative to the header. */
+struct hdr_entry {
+	int32_t function, fde;
+};
+
+SIGSAFE static bool read_hdr_entry(uintptr_t hdr, uint32_t i, struct hdr_entry *entry)
+{
+	return !dnp_mem_read(hdr + HDR_BYTES + i * sizeof(*entry), entry, sizeof(*entry));
+}
+
+/*
+ * *fde is where the entry of the last function is that begins at or before pc; 0: there is none.
+ * Reads what linkers write: a pointer of four bytes, the number of entries, the entries.
+ */
+SIGSAFE static bool find_fde(uintptr_t hdr, uintptr_t pc, uintptr_t *fde)
+{
+	struct hdr_entry entry;
+	uint8_t head[HDR_BYTES];
+	uint32_t low = 0, high;
+
+	*fde = 0;
+	if (dnp_mem_read(hdr, head, sizeof(head)) || head[0] != 1 || (head[1] & 3) != 3 ||
+		head[2] != HDR_COUNT_UDATA4 || head[3] != HDR_TABLE_DATAREL_SDATA4)
+		return false;
+	memcpy(&high, head + 8, sizeof(high));
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (!read_hdr_entry(hdr, middle, &entry))
+			return false;
+		if (hdr + (uintptr_t)(intptr_t)entry.function <= pc) {
+			*fde = hdr + (uintptr_t)(intptr_t)entry.fde;
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return true;
+}
+
+/* Enough for nearly all; of a longer one the beginning, which may do. */
+enum { CIE_BYTES = 64, FDE_BYTES = 512 };
+
+/* Copies the entry at an address, or its beginning: *c is what follows its length. */
+SIGSAFE static bool copy_entry(
+	struct dnp_cfi_input *in, uintptr_t address, uint8_t *copy, size_t room, struct cursor *c)
+{
+	uint32_t length;
+
+	in->address = address;
+	in->bytes = copy;
+	in->n = dnp_mem_read_some(address, copy, room);
+	if (in->n < 8)
+		return false;
+	memcpy(&length, copy, sizeof(length));
+	*c = (struct cursor){copy + 4, copy + in->n, length > in->n - 4};
+	if (!c->bad)
+		c->end = c->at + length;
+	return true;
+}
+
+SIGSAFE bool dnp_cfi_look_up(
+	uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc, struct dnp_rule *rule)
+{
+	struct dnp_cfi_input of_cie = {.hdr = hdr, .low = low, .high = high}, of_fde = of_cie;
+	struct reader r = {.in = &of_cie};
+	uint8_t cie[CIE_BYTES], bytes[FDE_BYTES];
+	struct cursor c, ignored;
+	uintptr_t at, back;
+	struct fde fde;
+	struct run run;
+	bool cut;
+
+	*rule = (struct dnp_rule){0};
+	if (!find_fde(hdr, pc, &at))
+		return false;
+	if (!at)
+		return true;
+	if (!copy_entry(&of_fde, at, bytes, sizeof(bytes), &c))
+		return false;
+	cut = c.bad;
+	c.bad = false;
+	back = (uintptr_t)take(&c, 4);
+	if (!copy_entry(&of_cie, at + 4 - back, cie, sizeof(cie), &ignored) ||
+		!read_cie(&r, 0, &r.cie))
+		return false;
+	r.in = &of_fde;
+	if (!read_function(&r, c, &fde))
+		return false;
+	if (pc - low >= fde.end)
+		return true;
+	begin_run(&run, &r, &fde, pc - low);
+	if ((!run_code(&run, fde.code) || cut) && !run.over)
+		return false;
+	*rule = rule_of(&run.state, r.cie.signal);
 	return true;
 }

@@ -31,17 +31,23 @@ struct dnp_cfi_stats {
 	size_t bytes;
 };
 
-/* Row i holds from offsets[i] up to offsets[i + 1]. One mapping, owned by whoever called build. */
+/*
+ * Row i holds from offsets[i] up to offsets[i + 1]. One mapping, owned by whoever called build.
+ * Code is taken in pieces of 2^DNP_CFI_PIECE_BITS bytes: before piece i begins, starts[i] rows do,
+ * so that a search stays in the few lines of memory that tell of one piece.
+ */
 struct dnp_cfi {
 	size_t mapped_bytes;
-	uint32_t rows;
+	uint32_t rows, pieces;
+	const uint32_t *starts;  /* of pieces + 1 */
 	const uint32_t *offsets; /* ascending */
 	const uint16_t *ids;     /* index into rules; DNP_CFI_FUNCTION: a function starts here */
 	const struct dnp_rule *rules; /* [0] is "no rule" */
 	struct dnp_cfi_stats stats;
 };
 
-#define DNP_CFI_FUNCTION 0x8000U
+#define DNP_CFI_FUNCTION   0x8000U
+#define DNP_CFI_PIECE_BITS 10
 
 /* 0 and *table (pair: dnp_cfi_free), -ENOMEM, -ENOENT when there is not one row. */
 int dnp_cfi_build(const struct dnp_cfi_input *input, struct dnp_cfi **table);
@@ -52,5 +58,13 @@ SIGSAFE struct dnp_rule dnp_cfi_find(const struct dnp_cfi *table, uint32_t offse
 
 /* The offset of the first instruction of the function around an offset; false: in none. */
 SIGSAFE bool dnp_cfi_function(const struct dnp_cfi *table, uint32_t offset, uint32_t *start);
+
+/*
+ * The rule at pc without a table: from the module's own description, which is searched by its
+ * .eh_frame_hdr. A dozen guarded reads, so not for the usual path of a handler. False when that
+ * cannot tell; .cfa is DNP_CFA_NONE outside of every function.
+ */
+SIGSAFE bool dnp_cfi_look_up(
+	uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc, struct dnp_rule *rule);
 
 #endif

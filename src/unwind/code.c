@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/code.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +8,8 @@
 #include "clr/hresult.h"
 #include "clr/r2r.h"
 #include "os/clock.h"
+#include "os/library.h"
+#include "os/mem.h"
 #include "os/modules.h"
 #include "unwind/managed.h"
 
@@ -42,6 +43,18 @@ void dnp_code_compiled(
 			note_code(info, function, method, starts[i], dynamic);
 }
 
+uintptr_t dnp_code_of_frame(dnp_frame_word word)
+{
+	uintptr_t address = DNP_FRAME_ADDR(word);
+
+	return (word & DNP_FRAME_EXACT) || dnp_walk_begins(address) ? address : address - 1;
+}
+
+bool dnp_code_may_be_asked_for(uintptr_t pc)
+{
+	return !dnp_r2r_is_inside(pc) && dnp_mem_is_generated_code(pc);
+}
+
 void dnp_code_module_loaded(const struct dnp_info *info, ModuleID module)
 {
 	const uint8_t *base = NULL;
@@ -54,21 +67,29 @@ void dnp_code_module_loaded(const struct dnp_info *info, ModuleID module)
 		dnp_r2r_add((uintptr_t)base);
 }
 
+/* Whether a path is that of a library of this name. */
+static bool is_library(const char *path, const char *name)
+{
+	const char *base = dnp_path_base(path);
+	size_t prefix = strlen(dnp_library_prefix), n = strlen(name);
+
+	return !strncmp(base, dnp_library_prefix, prefix) && !strncmp(base + prefix, name, n) &&
+		!strcmp(base + prefix + n, dnp_library_suffix);
+}
+
 void *dnp_code_load_jit(void)
 {
-	static const char runtime[] = "libcoreclr.so", jit[] = "libclrjit.so";
 	const struct dnp_elf_module *module;
 	char path[4096];
 
 	dnp_modules_refresh(dnp_now_ns());
 	for (size_t i = 0; (module = dnp_module_get(i)); i++) {
-		const char *slash = strrchr(module->path, '/');
-
-		if (!slash || strcmp(slash + 1, runtime) != 0)
+		if (!is_library(module->path, "coreclr"))
 			continue;
-		if (snprintf(path, sizeof(path), "%.*s%s", (int)(slash + 1 - module->path),
-			    module->path, jit) < (int)sizeof(path))
-			return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+		if (snprintf(path, sizeof(path), "%.*s%sclrjit%s",
+			    (int)(dnp_path_base(module->path) - module->path), module->path,
+			    dnp_library_prefix, dnp_library_suffix) < (int)sizeof(path))
+			return dnp_library_open(path);
 		break;
 	}
 	return NULL;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "clr/info.h"
+#include "unwind/walk.h"
 
 /*
  * A method was compiled: all of its code that is not known yet is. `method` is the caller's number.
@@ -20,12 +21,24 @@
 void dnp_code_compiled(
 	const struct dnp_info *info, FunctionID function, uint32_t method, bool dynamic);
 
+/* An address in the code that a frame is in: a return address belongs to the call before it. */
+uintptr_t dnp_code_of_frame(dnp_frame_word word);
+
+/*
+ * Whether the runtime may be asked whose code is at an address that nothing is known of
+ * (GetFunctionFromIP). Not in a precompiled image: there it takes what no function holds, stubs or
+ * padding, for the function before, and goes back from that to one that was called once, beyond
+ * the first of the image if none was.
+ */
+bool dnp_code_may_be_asked_for(uintptr_t pc);
+
 /* A module was loaded: its precompiled code, if it has some, can be walked from now on. */
 void dnp_code_module_loaded(const struct dnp_info *info, ModuleID module);
 
 /*
  * Loads the JIT's library, which the runtime will load a moment later: so its unwind tables are
- * there before it first works. Returns what dlclose takes, NULL: not found.
+ * there before it first works. Returns what dnp_library_close takes, NULL: not
+ * found.
  */
 void *dnp_code_load_jit(void);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/contract.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clean.h"
+#include "os/library.h"
 #include "os/mem.h"
 
 /* ---- The text: only what the runtime's build writes, no blanks, {"name":{"field":offset,...}} */
@@ -71,12 +71,7 @@ struct descriptor {
 
 static uintptr_t find_descriptor(void)
 {
-	void *runtime = dlopen("libcoreclr.so", RTLD_LAZY | RTLD_NOLOAD);
-	void *symbol = dlsym(runtime ? runtime : RTLD_DEFAULT, "DotNetRuntimeContractDescriptor");
-
-	if (runtime)
-		dlclose(runtime);
-	return (uintptr_t)symbol;
+	return (uintptr_t)dnp_library_symbol("coreclr", "DotNetRuntimeContractDescriptor");
 }
 
 static bool read_contract(struct dnp_code_header_layout *layout)

@@ -25,7 +25,7 @@ static void make_seed(uint8_t *context, const struct dnp_regs *regs)
 	dnp_context_put(context, DNP_CONTEXT_R10, regs->r10);
 }
 
-static struct dnp_regs registers_of(const uint8_t *context)
+STOPPED struct dnp_regs dnp_dss_registers(const uint8_t *context)
 {
 	return (struct dnp_regs){
 		.pc = dnp_context_get(context, DNP_CONTEXT_RIP),
@@ -51,7 +51,7 @@ static HRESULT DNP_COM on_frame(FunctionID function, uintptr_t ip, COR_PRF_FRAME
 	out = &dss->frames[dss->n++];
 	*out = (struct dnp_dss_frame){.function = function, .ip = ip};
 	if (context && context_size >= DNP_CONTEXT_INTEGER_END)
-		out->regs = registers_of(context);
+		out->regs = dnp_dss_registers(context);
 	return S_OK;
 }
 
@@ -102,6 +102,7 @@ struct run {
 	bool called;     /* `from` is the managed frame that the run has called: no part of it */
 	uintptr_t until; /* the stack pointer of the managed frame behind, or the stack's end */
 	bool to_start;   /* there is none behind: the run goes on to the thread's start */
+	bool stands;     /* see struct dnp_stacks */
 };
 
 /*
@@ -111,7 +112,10 @@ struct run {
  */
 SIGSAFE static void fill(struct dnp_mixed *mixed, const struct run *run)
 {
-	struct dnp_stacks stacks = {.now = {run->from.sp - RED_ZONE, run->until}};
+	struct dnp_stacks stacks = {
+		.now = {run->from.sp - RED_ZONE, run->until},
+		.stands = run->stands,
+	};
 	size_t called = run->called, room = mixed->max - mixed->n + called;
 	dnp_frame_word *frames = mixed->frames + mixed->n - called, first = frames[0];
 	struct dnp_regs *registers = mixed->registers + mixed->n - called;
@@ -161,7 +165,7 @@ SIGSAFE static void put_run(struct dnp_mixed *mixed, const struct dnp_dss *dss,
 	enum dnp_native_mode mode, const struct dnp_dss_place *place,
 	const struct dnp_dss_frame *before, size_t next)
 {
-	struct run run = {.called = before, .to_start = next == dss->n};
+	struct run run = {.called = before, .to_start = next == dss->n, .stands = place->stands};
 	const struct dnp_regs *from = NULL;
 
 	if (before) {

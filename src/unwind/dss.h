@@ -34,6 +34,9 @@ struct dnp_dss {
 	HRESULT result; /* as the runtime gave it; a full one's is STACKSNAPSHOT_ABORTED */
 };
 
+/* Of a CONTEXT, as the runtime and Windows give it (clr/context.h), what walks need. */
+STOPPED struct dnp_regs dnp_dss_registers(const uint8_t *context);
+
 /*
  * Walks `thread` (0: the calling one) and stores its frames in dss->frames. `flags` is
  * COR_PRF_SNAPSHOT_DEFAULT or COR_PRF_SNAPSHOT_REGISTER_CONTEXT. `seed`, NULL or registers of a
@@ -82,6 +85,7 @@ struct dnp_dss_place {
 	bool native;
 	const struct dnp_regs *leaf;  /* where the thread is then; NULL: not known */
 	struct dnp_stack_range stack; /* of the thread; high 0: not known */
+	bool stands;                  /* it was stopped amid anything (see struct dnp_stacks) */
 };
 
 /*

@@ -9,6 +9,7 @@
 
 #include "base/clean.h"
 #include "clr/codemap.h"
+#include "os/generation.h"
 #include "os/mem.h"
 #include "unwind/contract.h"
 #include "unwind/decode.h"
@@ -17,6 +18,10 @@
 
 static pthread_once_t map_once = PTHREAD_ONCE_INIT;
 static struct dnp_codemap *map; /* owned */
+
+static struct {
+	_Atomic uint64_t methods, unwind_info, prolog, without_rule, osr, funclets, catch_funclets;
+} counts;
 
 static void make_map(void)
 {
@@ -35,9 +40,11 @@ void dnp_walk_codemap_done(void)
 	static const pthread_once_t again = PTHREAD_ONCE_INIT;
 
 	dnp_walk_use(NULL);
+	dnp_generation_bump();
 	dnp_codemap_free(map);
 	map = NULL;
 	map_once = again;
+	memset(&counts, 0, sizeof(counts));
 }
 
 /* ---- The layout, read when the first code comes (the runtime is loaded by then) */
@@ -50,10 +57,6 @@ static void read_layout(void)
 	dnp_contract_read(&layout);
 }
 
-static struct {
-	_Atomic uint64_t methods, unwind_info, prolog, without_rule, osr, funclets, catch_funclets;
-} counts;
-
 static void count(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
@@ -65,13 +68,21 @@ struct runtime_function {
 	uint32_t begin, end, unwind_info;
 };
 
-#define FUNCTIONS_MAX 4096 /* a method's body and its funclets */
+#define FUNCTIONS_MAX    4096 /* a method's body and its funclets */
+#define PROLOG_BYTES_MAX 256
+#define HEADER_BYTES     128 /* of usual ones */
 
+/* Reads that cannot fault are system calls: what lies together is read at once. */
 struct method_code {
 	uintptr_t start;
 	uint32_t bytes;
-	uintptr_t header; /* 0: not found, or not this method's */
-	uintptr_t image;  /* what the offsets in the header count from */
+	struct {
+		uintptr_t header;
+		uint8_t code[PROLOG_BYTES_MAX];
+	} front;              /* what stands before the code, and its first bytes */
+	uint32_t front_bytes; /* of code that were read */
+	uintptr_t header;     /* 0: not found, or not this method's */
+	uintptr_t image;      /* what the offsets in the header count from */
 	uint32_t n;
 	struct runtime_function *functions; /* owned */
 };
@@ -97,26 +108,58 @@ static bool functions_make_sense(const struct method_code *code)
 	return true;
 }
 
+static void read_front(struct method_code *code)
+{
+	uint32_t n = code->bytes < PROLOG_BYTES_MAX ? code->bytes : PROLOG_BYTES_MAX;
+	uintptr_t at = code->start - sizeof(code->front.header);
+
+	if (dnp_mem_read(at, &code->front, sizeof(code->front.header) + n) == 0)
+		code->front_bytes = n;
+	else
+		code->front.header = 0;
+}
+
+/* A header as far as it was read at first. */
+struct header {
+	uintptr_t at;
+	size_t n;
+	uint8_t bytes[HEADER_BYTES];
+};
+
+static bool header_has(const struct header *header, size_t offset, void *to, size_t n)
+{
+	if (offset > header->n || n > header->n - offset)
+		return dnp_mem_read(header->at + offset, to, n) == 0;
+	memcpy(to, header->bytes + offset, n);
+	return true;
+}
+
 /* Fills what the header says, or leaves n at 0. */
 static int read_header(struct method_code *code, uintptr_t function)
 {
-	uintptr_t header, method;
+	struct header header = {.at = code->front.header};
+	uintptr_t method;
 	uint32_t n;
 
-	if (!read_word(code->start - sizeof(header), &header) ||
-		!read_word(header + layout.method, &method) || method != function ||
-		dnp_mem_read(header + layout.n_unwind_infos, &n, sizeof(n)) < 0 || !n ||
+	if (!header.at)
+		return 0;
+	header.n = dnp_mem_read_some(header.at, header.bytes, sizeof(header.bytes));
+	if (!header_has(&header, layout.method, &method, sizeof(method)) || method != function ||
+		!header_has(&header, layout.n_unwind_infos, &n, sizeof(n)) || !n ||
 		n > FUNCTIONS_MAX)
 		return 0;
 	code->functions = calloc(n, sizeof(code->functions[0]));
 	if (!code->functions)
 		return -ENOMEM;
-	if (dnp_mem_read(header + layout.unwind_infos, code->functions,
-		    n * sizeof(code->functions[0])) < 0)
+	if (!header_has(
+		    &header, layout.unwind_infos, code->functions, n * sizeof(code->functions[0])))
 		return 0;
+	/* Room that the compiler asked for and did not use, as it does on Windows. */
+	while (n > 1 && !code->functions[n - 1].end)
+		n--;
 	code->n = n;
 	code->image = code->start - code->functions[0].begin;
-	code->header = header;
+	code->header = header.at;
 	if (!functions_make_sense(code))
 		code->n = 0;
 	return 0;
@@ -207,9 +250,9 @@ static void mark_catch(
 static bool rule_from_unwind_info(struct dnp_code *part, uintptr_t at)
 {
 	uint8_t info[DNP_UNWIND_INFO_MAX];
+	size_t n = dnp_mem_read_some(at, info, sizeof(info));
 
-	if (dnp_mem_read(at, info, DNP_UNWIND_INFO_HEADER) < 0 ||
-		dnp_mem_read(at, info, dnp_unwind_info_bytes(info)) < 0 ||
+	if (n < DNP_UNWIND_INFO_HEADER || n < dnp_unwind_info_bytes(info) ||
 		!dnp_unwind_info_rule(
 			info, dnp_unwind_info_bytes(info), DNP_UNWIND_BODY, &part->rule))
 		return false;
@@ -218,16 +261,19 @@ static bool rule_from_unwind_info(struct dnp_code *part, uintptr_t at)
 	return true;
 }
 
-#define PROLOG_BYTES_MAX 256
-
-static void read_prolog(const struct dnp_code *part, struct dnp_prolog *prolog)
+static void read_prolog(
+	const struct method_code *code, const struct dnp_code *part, struct dnp_prolog *prolog)
 {
-	uint8_t code[PROLOG_BYTES_MAX];
-	size_t n = part->bytes < sizeof(code) ? part->bytes : sizeof(code);
+	uint8_t copy[PROLOG_BYTES_MAX];
+	size_t n = part->bytes < sizeof(copy) ? part->bytes : sizeof(copy);
 
-	if (dnp_mem_read(part->begin, code, n) < 0)
+	if (part->begin == code->start && n <= code->front_bytes) {
+		dnp_prolog_decode(code->front.code, n, prolog);
+		return;
+	}
+	if (dnp_mem_read(part->begin, copy, n) < 0)
 		n = 0;
-	dnp_prolog_decode(code, n, prolog);
+	dnp_prolog_decode(copy, n, prolog);
 }
 
 static void rule_from_prolog(struct dnp_code *part, const struct dnp_prolog *prolog)
@@ -259,7 +305,7 @@ static void fill_parts(const struct method_code *code, const struct dnp_code *co
 			part->flags |= DNP_CODE_FUNCLET;
 			count(&counts.funclets);
 		}
-		read_prolog(part, &prolog);
+		read_prolog(code, part, &prolog);
 		if (!i && prolog.osr) {
 			part->flags |= DNP_CODE_OSR;
 			count(&counts.osr);
@@ -289,6 +335,7 @@ int dnp_jit_code_register(uintptr_t function, uintptr_t start, uint32_t bytes, u
 	pthread_once(&layout_once, read_layout);
 	if (!bytes)
 		return 0;
+	read_front(&code);
 	if (!dnp_walk_codemap() || read_header(&code, function) < 0)
 		goto out;
 	n = code.n ? code.n : 1;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "os/generation.h"
 #include "os/mem.h"
 #include "unwind/cfi.h"
 
@@ -130,8 +131,10 @@ int dnp_native_refresh(uint64_t now_ns)
 	changed = dnp_modules_refresh(now_ns);
 	if (changed > 0) {
 		begin = monotonic_ns();
-		while ((module = next_untried()))
+		while ((module = next_untried())) {
 			add_table(module);
+			dnp_modules_refresh(monotonic_ns()); /* big ones take milliseconds */
+		}
 		totals.build_ns += monotonic_ns() - begin;
 	}
 	pthread_mutex_unlock(&lock);
@@ -149,6 +152,7 @@ void dnp_native_done(void)
 {
 	pthread_mutex_lock(&lock);
 	dnp_modules_done(release_table);
+	dnp_generation_bump();
 	memset(&totals, 0, sizeof(totals));
 	pthread_mutex_unlock(&lock);
 }
@@ -163,12 +167,14 @@ void dnp_native_stats(struct dnp_native_stats *stats)
 /* ---- Looking up */
 
 SIGSAFE bool dnp_native_rule(
-	const struct dnp_elf_module *module, uintptr_t pc, struct dnp_rule *rule)
+	const struct dnp_elf_module *module, uintptr_t pc, bool exact, struct dnp_rule *rule)
 {
 	const struct dnp_cfi *table = table_of(module);
 
+	(void)exact; /* every instruction has its own */
 	if (!table)
-		return false;
+		return module->eh_frame_hdr &&
+			dnp_cfi_look_up(module->eh_frame_hdr, module->low, module->high, pc, rule);
 	*rule = dnp_cfi_find(table, (uint32_t)(pc - module->low));
 	return true;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Unwind tables of the ELF modules of this process. */
+/*
+ * Unwind tables of the native modules of this process: native.c by the call frame information of
+ * ELF, native_pe.c by the table of functions that PE has.
+ */
 #ifndef DNP_UNWIND_NATIVE_H
 #define DNP_UNWIND_NATIVE_H
 
@@ -32,11 +35,12 @@ void dnp_native_done(void);
 void dnp_native_stats(struct dnp_native_stats *stats);
 
 /*
- * The rule at pc (for a return address: one less). False when the module has no table yet; then
- * nothing about pc may be kept.
+ * The rule at pc (`exact`: an instruction; for a return address one less): from the table, or, as
+ * long as there is none, from what the table is made of. False when neither tells; then nothing
+ * about pc may be kept.
  */
 SIGSAFE bool dnp_native_rule(
-	const struct dnp_elf_module *module, uintptr_t pc, struct dnp_rule *rule);
+	const struct dnp_elf_module *module, uintptr_t pc, bool exact, struct dnp_rule *rule);
 
 /*
  * The function that pc is in, as the address of its first instruction in the file (what symbol

@@ -2,7 +2,6 @@
 #include "unwind/target.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/clean.h"
@@ -16,56 +15,13 @@
 #include "unwind/native.h"
 #include "unwind/regs.h"
 #include "unwind/stack_copy.h"
+#include "unwind/turn.h"
 
 #define PATIENCE_NS       UINT64_C(100000000)
 #define FIRST_PATIENCE_NS UINT64_C(500000)
 #define RED_ZONE          128 /* bytes below the stack pointer that are the frame's still */
 
-/* ---- Turns */
-
-static struct {
-	_Atomic int busy;
-	_Atomic uint32_t turn; /* odd while a walk goes on */
-	_Atomic int tid;       /* of the thread that is walked; this and since_ns before the turn */
-	_Atomic uint64_t since_ns;
-	struct dnp_stack_copy copy; /* whose turn it is */
-} target;
-
-#define REST_NS UINT64_C(50000)
-
-static void take_turn(int tid)
-{
-	while (atomic_exchange(&target.busy, 1))
-		dnp_sleep_until_ns(dnp_now_ns() + REST_NS);
-	atomic_store(&target.since_ns, dnp_now_ns());
-	atomic_store(&target.tid, tid);
-	atomic_fetch_add(&target.turn, 1);
-}
-
-static void end_turn(void)
-{
-	/* Whoever sees the turn's end sees all that was read and written in it done. */
-	atomic_fetch_add(&target.turn, 1);
-	atomic_store(&target.since_ns, UINT64_MAX);
-	atomic_store(&target.busy, 0);
-}
-
-void dnp_target_wait(int tid)
-{
-	uint32_t turn = atomic_load(&target.turn);
-
-	if (!(turn & 1) || (tid && atomic_load(&target.tid) != tid))
-		return;
-	while (atomic_load(&target.turn) == turn)
-		dnp_sleep_until_ns(dnp_now_ns() + REST_NS);
-}
-
-uint64_t dnp_target_since(void)
-{
-	uint64_t since_ns = atomic_load(&target.since_ns);
-
-	return since_ns ? since_ns : UINT64_MAX; /* 0: there was never a walk */
-}
+static struct dnp_stack_copy copy; /* whose turn it is */
 
 /* ---- A walk */
 
@@ -86,7 +42,7 @@ SIGSAFE static int find_stacks(
 {
 	struct dnp_stack_range found;
 
-	*stacks = (struct dnp_stacks){.now = out->stack, .copy = &target.copy};
+	*stacks = (struct dnp_stacks){.now = out->stack, .copy = &copy};
 	if (!lies_in(out->stack, sp)) {
 		if (dnp_thread_stack_find(sp, &found.low, &found.high))
 			return -EFAULT;
@@ -281,7 +237,7 @@ SIGSAFE static int walk_from(const struct dnp_regs *leaf, bool asleep, struct jo
 		result = choose_start(leaf, job->seed, &walk);
 	if (result)
 		return result;
-	dnp_stack_copy_clear(&target.copy);
+	dnp_stack_copy_clear(&copy);
 	go_on(&walk, out, 0);
 	if (asleep && out->n && out->stop == DNP_STOP_BAD_STACK && !walk.regs.bp)
 		find_bp(&walk, out);
@@ -300,10 +256,14 @@ static int walk_asleep(int tid, struct job *job)
 
 	if (result)
 		return result;
-	job->out->asleep = before.asleep;
-	job->out->syscall = before.syscall;
-	if (!before.asleep)
+	if (!before.asleep || dnp_stop_keeps(&before)) {
+		job->out->asleep = false;
 		return -EAGAIN;
+	}
+	job->out->asleep = true;
+	job->out->syscall = before.syscall;
+	job->out->argument = before.argument[0];
+	job->out->cpu_ns = cpu_ns;
 	leaf.pc = before.pc;
 	leaf.sp = before.sp;
 	result = walk_from(&leaf, true, job);
@@ -381,12 +341,14 @@ int dnp_target_walk(
 	out->stop = DNP_STOP_DEPTH;
 	out->asleep = false;
 	out->syscall = -1;
+	out->argument = 0;
+	out->cpu_ns = 0;
 	out->stopped_ns = 0;
 	if (tid == dnp_thread_id())
 		return -EDEADLK;
-	take_turn(tid);
+	dnp_turn_take(tid);
 	result = walk_how(tid, how, &job);
-	end_turn();
+	dnp_turn_end();
 	if (result)
 		out->n = 0;
 	return result;

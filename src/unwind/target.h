@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "unwind/turn.h"
 #include "unwind/walk.h"
 
 enum dnp_target_how {
@@ -40,6 +41,8 @@ struct dnp_target_stack {
 	enum dnp_walk_stop stop;
 	bool asleep;         /* it slept; false: it ran, or wanted to */
 	long syscall;        /* the call that it slept in, -1: none */
+	uint64_t argument;   /* the first one of that */
+	uint64_t cpu_ns;     /* its clock (dnp_thread_cpu_ns) while it slept */
 	uint64_t stopped_ns; /* how long it stood still for us */
 };
 
@@ -60,16 +63,13 @@ int dnp_target_walk(
 	int tid, const struct dnp_regs *seed, unsigned how, struct dnp_target_stack *out);
 
 /*
- * Waits until the walk of thread `tid` that goes on now, if one does, is over; 0: of any thread.
- * To be called when a managed thread ends, and (0) before code is freed. Any thread but those that
- * walk.
+ * Walks a stack that its thread has copied: `n_bytes`, DNP_STACK_COPY_BYTES at most, from address
+ * `low` on, with the registers that it had; `exact` says that it was at that very instruction, not
+ * behind a call. It may go on meanwhile, or have gone. Returns the number
+ * of frames, `max` at most; a walk that leaves what was copied ends with DNP_STOP_BAD_STACK.
  */
-void dnp_target_wait(int tid);
-
-/*
- * Since when the walk that goes on now can have read the lists of code and modules (dnp_now_ns),
- * UINT64_MAX: none goes on. What is reclaimed must be older (see dnp_codemap_reclaim).
- */
-uint64_t dnp_target_since(void);
+size_t dnp_target_walk_copy(const struct dnp_regs *regs, bool exact, uintptr_t low,
+	const void *bytes, size_t n_bytes, dnp_frame_word *frames, size_t max,
+	enum dnp_walk_stop *stop);
 
 #endif

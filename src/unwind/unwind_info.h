@@ -36,4 +36,30 @@ SIGSAFE static inline uint32_t dnp_unwind_info_prolog(const uint8_t *info)
 SIGSAFE bool dnp_unwind_info_rule(
 	const uint8_t *info, size_t n, uint32_t offset, struct dnp_rule *rule);
 
+/* ---- Native code: a description may be continued by another function's */
+
+/* What undoes a prolog, from the stack pointer as it is up to the return address. */
+struct dnp_unwind_undo {
+	int64_t depth; /* bytes from the base (the stack pointer, or by a register) up to here */
+	int64_t bp_depth, bx_depth; /* where rbp and rbx are saved, from the base; -1: not */
+	int64_t base;               /* with_register: the base is the frame register + base */
+	unsigned frame_register;    /* 0: none */
+	bool with_register;
+	bool interrupted; /* the system interrupted the thread below this frame */
+};
+
+#define DNP_UNWIND_UNDO ((struct dnp_unwind_undo){.bp_depth = -1, .bx_depth = -1})
+
+/* Adds a description to *undo; see dnp_unwind_info_rule. */
+SIGSAFE bool dnp_unwind_info_undo(
+	const uint8_t *info, size_t n, uint32_t offset, struct dnp_unwind_undo *undo);
+
+/* Where in a description the function stands (begin, end, description) that goes on; 0: nowhere. */
+SIGSAFE size_t dnp_unwind_info_chained(const uint8_t *info);
+
+/* The rule of all that was added; the second with the caller's rbx. False: it is of no such form.
+ */
+SIGSAFE bool dnp_unwind_undo_rule(const struct dnp_unwind_undo *undo, struct dnp_rule *rule);
+SIGSAFE bool dnp_unwind_undo_rule_bx(const struct dnp_unwind_undo *undo, struct dnp_rule *rule);
+
 #endif

@@ -12,7 +12,7 @@
 #include "os/modules.h"
 #include "unwind/decode.h"
 #include "unwind/native.h"
-#include "unwind/regs.h"
+#include "unwind/signal_frame.h"
 #include "unwind/stack_copy.h"
 #include "unwind/unwind_info.h"
 
@@ -87,7 +87,7 @@ SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool 
 	if (!module)
 		return false;
 	*rule = (struct dnp_rule){0};
-	*keep = dnp_native_rule(module, lookup_address(place), rule);
+	*keep = dnp_native_rule(module, lookup_address(place), place.exact, rule);
 	if (rule->cfa == DNP_CFA_PLT) {
 		bool pushed = (place.pc & 15) >= (uintptr_t)rule->off;
 
@@ -372,16 +372,8 @@ SIGSAFE static bool step_stub(struct dnp_walk *w)
 /* To the registers that a signal interrupted, perhaps on another stack than its handler's. */
 SIGSAFE static bool step_signal(struct dnp_walk *w)
 {
-	uintptr_t at = w->regs.sp + offsetof(ucontext_t, uc_mcontext);
-	mcontext_t machine;
-
-	if (w->regs.sp % 8 || !on_stack(w, w->regs.sp, sizeof(ucontext_t)))
-		return false;
-	if (!w->stacks.copy)
-		w->regs = dnp_regs_of_machine(memory(at));
-	else if (dnp_stack_copy_read(w->stacks.copy, at, &machine, sizeof(machine)))
-		w->regs = dnp_regs_of_machine(&machine);
-	else
+	if (w->regs.sp % 8 || !on_stack(w, w->regs.sp, dnp_signal_frame_bytes) ||
+		!dnp_signal_frame_read(w->stacks.copy, w->regs.sp, &w->regs))
 		return false;
 	w->exact = true;
 	if (on_stack(w, w->regs.sp, 0))
@@ -449,7 +441,7 @@ SIGSAFE static dnp_frame_word word_of(struct place place, unsigned kind)
 
 SIGSAFE static struct place place_of(const struct dnp_walk *w)
 {
-	return (struct place){w->regs.pc, w->exact, w->stacks.copy != NULL};
+	return (struct place){w->regs.pc, w->exact, w->stacks.copy || w->stacks.stands};
 }
 
 SIGSAFE static dnp_frame_word frame_word(const struct dnp_walk *w, unsigned kind)
@@ -531,9 +523,21 @@ SIGSAFE size_t dnp_walk_caller(const struct dnp_regs *regs, struct dnp_stacks st
 	return dnp_walk_on(&w, frames, registers, max, stop);
 }
 
+SIGSAFE bool dnp_walk_begins(uintptr_t pc)
+{
+	const struct dnp_codemap *map = atomic_load_explicit(&code_map, memory_order_acquire);
+	const struct dnp_code *code = map ? dnp_codemap_find(map, pc) : NULL;
+	const struct dnp_r2r_image *image = code ? NULL : dnp_r2r_find(pc);
+	struct dnp_r2r_function function;
+
+	if (code)
+		return code->begin == pc;
+	return image && dnp_r2r_function_at(image, pc, &function) && function.begin == pc;
+}
+
 SIGSAFE dnp_frame_word dnp_walk_frame(uintptr_t pc, bool exact)
 {
-	struct place place = {.pc = pc, .exact = exact};
+	struct place place = {.pc = pc, .exact = exact || dnp_walk_begins(pc)};
 
 	return word_of(place, cached_rule(place, dnp_generation()).kind);
 }

@@ -34,10 +34,11 @@ enum dnp_walk_kind {
 	DNP_WALK_STUB = 5,    /* a stub of the runtime, stepped over by rule */
 	DNP_WALK_KERNEL = 6,  /* never by the walker: put on top by the sampler */
 	DNP_WALK_NOT_YET = 7, /* never by the walker: a thread before its sampling began */
+	DNP_WALK_LABEL = 8,   /* never by the walker: what an event is about, by its number */
 };
 
 #define DNP_FRAME_SHIFT      56
-#define DNP_FRAME_KIND(word) ((enum dnp_walk_kind)((word) >> DNP_FRAME_SHIFT & 0x7))
+#define DNP_FRAME_KIND(word) ((enum dnp_walk_kind)((word) >> DNP_FRAME_SHIFT & 0xf))
 #define DNP_FRAME_EXACT                                                                            \
 	(UINT64_C(1) << 63) /* the address is an instruction, not a return address */
 #define DNP_FRAME_ADDR(word) ((uintptr_t)((word) & ((UINT64_C(1) << DNP_FRAME_SHIFT) - 1)))
@@ -48,6 +49,17 @@ SIGSAFE static inline bool dnp_frame_is_managed(dnp_frame_word word)
 	enum dnp_walk_kind kind = DNP_FRAME_KIND(word);
 
 	return kind == DNP_WALK_JIT || kind == DNP_WALK_R2R || kind == DNP_WALK_DYNAMIC;
+}
+
+/*
+ * Whether the frame is of code that was not known: a stub's is one that a step as from a stub has
+ * left.
+ */
+SIGSAFE static inline bool dnp_frame_is_unknown(dnp_frame_word word)
+{
+	enum dnp_walk_kind kind = DNP_FRAME_KIND(word);
+
+	return kind == DNP_WALK_UNKNOWN || kind == DNP_WALK_STUB;
 }
 
 enum dnp_walk_stop {
@@ -76,6 +88,11 @@ struct dnp_stacks {
 	 * fault either.
 	 */
 	struct dnp_stack_copy *copy;
+	/*
+	 * Another thread's that stands still: its stacks are read where they are, and code bytes
+	 * so that nothing can fault.
+	 */
+	bool stands;
 };
 
 struct dnp_codemap;
@@ -104,6 +121,13 @@ SIGSAFE size_t dnp_walk_registers(const struct dnp_regs *regs, struct dnp_stacks
 /* The same, from a frame that has called another: regs->pc is where the call returns to. */
 SIGSAFE size_t dnp_walk_caller(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop);
+
+/*
+ * Whether a managed function begins at pc. That is no return address, for behind a call that does
+ * not return compilers put another instruction: a thread was stopped there, and what ends before it
+ * has perhaps never run.
+ */
+SIGSAFE bool dnp_walk_begins(uintptr_t pc);
 
 /* One frame: the kind of code at pc. `exact`: pc is its instruction, not a return address. */
 SIGSAFE dnp_frame_word dnp_walk_frame(uintptr_t pc, bool exact);

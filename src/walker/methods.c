@@ -5,9 +5,9 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/clean.h"
+#include "base/pool.h"
 #include "base/u64map.h"
 #include "clr/codemap.h"
 #include "clr/r2r.h"
@@ -20,16 +20,11 @@ struct method {
 	_Atomic FunctionID function; /* 0: the number is not in use, or its method is dead */
 	ModuleID dies_with;          /* 0: lasts */
 	_Atomic bool dead;
-	uint32_t next_unused;
 };
-
-#define CHUNK_METHODS 1024u
-#define CHUNKS        4096u
 
 /* Not held across calls into the CLR, nor while anybody waits; never taken while gathering. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct method *chunks[CHUNKS]; /* owned; number n is entry n - 1; entries never move */
-static uint32_t n_methods, unused;
+static struct dnp_pool methods = {.entry_bytes = sizeof(struct method)};
 static struct dnp_u64map by_function;
 
 /* Held by who takes code away, from the first to the last step; taken before `lock`. */
@@ -40,23 +35,7 @@ static _Atomic bool collectible_seen;
 
 static struct method *method_at(uint32_t number)
 {
-	return &chunks[(number - 1) / CHUNK_METHODS][(number - 1) % CHUNK_METHODS];
-}
-
-/* With the lock. 0: no memory. */
-static uint32_t new_number(void)
-{
-	uint32_t chunk = n_methods / CHUNK_METHODS, number = unused;
-
-	if (number) {
-		unused = method_at(number)->next_unused;
-		return number;
-	}
-	if (chunk == CHUNKS)
-		return 0;
-	if (!chunks[chunk])
-		chunks[chunk] = calloc(CHUNK_METHODS, sizeof(struct method));
-	return chunks[chunk] ? ++n_methods : 0;
+	return dnp_pool_at(&methods, number);
 }
 
 /* With the lock. */
@@ -65,9 +44,8 @@ static void free_number(uint32_t number)
 	struct method *method = method_at(number);
 
 	method->dies_with = 0;
-	method->next_unused = unused;
 	atomic_store_explicit(&method->dead, false, memory_order_relaxed);
-	unused = number;
+	dnp_pool_free(&methods, number);
 }
 
 static uint32_t number_of(FunctionID function, ModuleID dies_with)
@@ -77,7 +55,7 @@ static uint32_t number_of(FunctionID function, ModuleID dies_with)
 
 	pthread_mutex_lock(&lock);
 	known = dnp_u64map_get(&by_function, function);
-	number = known ? *known : new_number();
+	number = known ? *known : dnp_pool_new(&methods);
 	if (number && !known && dnp_u64map_put(&by_function, function, number)) {
 		free_number(number);
 		number = 0;
@@ -97,8 +75,7 @@ static uint32_t number_of(FunctionID function, ModuleID dies_with)
 FunctionID dnp_walker_function(
 	const struct dnprof_walker *walker, dnp_frame_word frame, uint64_t time_ns)
 {
-	/* A return address belongs to the call before it. */
-	uintptr_t ip = DNP_FRAME_ADDR(frame) - (frame & DNP_FRAME_EXACT ? 0 : 1);
+	uintptr_t ip = dnp_code_of_frame(frame);
 	FunctionID function = 0;
 	struct dnp_code code;
 
@@ -234,7 +211,7 @@ static void forget_buried(void)
 	dnp_codemap_retire_methods(dnp_walk_codemap(), is_dead, NULL, dnp_now_ns());
 	dnp_gather_settle();
 	pthread_mutex_lock(&lock);
-	for (uint32_t number = 1; number <= n_methods; number++)
+	for (uint32_t number = 1; number <= methods.n; number++)
 		if (is_dead(number, NULL))
 			free_number(number);
 	pthread_mutex_unlock(&lock);
@@ -265,7 +242,7 @@ void dnprof_walker_module_unloading(dnprof_walker *walker, uint64_t module)
 		return;
 	pthread_mutex_lock(&retiring);
 	pthread_mutex_lock(&lock);
-	for (uint32_t number = 1; number <= n_methods; number++) {
+	for (uint32_t number = 1; number <= methods.n; number++) {
 		if (method_at(number)->function && method_at(number)->dies_with == module) {
 			bury(number);
 			any = true;
@@ -279,11 +256,7 @@ void dnprof_walker_module_unloading(dnprof_walker *walker, uint64_t module)
 
 void dnp_walker_methods_done(void)
 {
-	for (uint32_t i = 0; i < CHUNKS && chunks[i]; i++) {
-		free(chunks[i]);
-		chunks[i] = NULL;
-	}
-	n_methods = unused = 0;
+	dnp_pool_done(&methods);
 	dnp_u64map_done(&by_function);
 	by_function = (struct dnp_u64map){0};
 	atomic_store_explicit(&collectible_seen, false, memory_order_relaxed);

@@ -130,21 +130,29 @@ void dnp_walker_thread_release(ThreadID id)
 	pthread_mutex_unlock(&lock);
 }
 
-struct dnp_walker_thread *dnp_walker_threads_hold(size_t *n)
+size_t dnp_walker_threads_count(void)
 {
-	struct dnp_walker_thread *all;
+	size_t n;
 
-	*n = 0;
 	pthread_mutex_lock(&lock);
-	all = malloc((n_threads + 1) * sizeof(*all));
-	for (size_t i = 0; all && i < n_threads; i++) {
+	n = n_threads;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+size_t dnp_walker_threads_hold(struct dnp_walker_thread *all, size_t most)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < n_threads && n < most; i++) {
 		if (threads[i].destroyed)
 			continue;
 		threads[i].holders++;
-		all[(*n)++] = threads[i].thread;
+		all[n++] = threads[i].thread;
 	}
 	pthread_mutex_unlock(&lock);
-	return all;
+	return n;
 }
 
 void dnp_walker_threads_release(const struct dnp_walker_thread *all, size_t n)

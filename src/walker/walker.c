@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "walker/walker.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/clean.h"
 #include "clr/r2r.h"
 #include "os/clock.h"
+#include "os/library.h"
 #include "unwind/code.h"
 #include "unwind/managed.h"
 #include "unwind/native.h"
@@ -112,7 +112,7 @@ void dnprof_walker_close(dnprof_walker *walker)
 	dnp_walker_threads_done();
 	dnp_gathered_done();
 	if (walker->jit)
-		dlclose(walker->jit);
+		dnp_library_close(walker->jit);
 	dnp_info_close(&walker->info);
 	free(walker);
 	atomic_store(&is_open, false);

@@ -50,8 +50,15 @@ struct dnp_walker_thread {
 bool dnp_walker_thread_hold(ThreadID id, struct dnp_walker_thread *thread);
 void dnp_walker_thread_release(ThreadID id);
 
-/* Holds all threads; the caller frees the list. NULL: no memory. */
-struct dnp_walker_thread *dnp_walker_threads_hold(size_t *n);
+/* How many there are now. */
+size_t dnp_walker_threads_count(void);
+
+/*
+ * Holds all threads, `most` at most; returns how many. Not before a call that waits for the
+ * runtime's list of threads (SuspendRuntime): a thread that ends may have that list, and wait here
+ * to be released.
+ */
+size_t dnp_walker_threads_hold(struct dnp_walker_thread *all, size_t most);
 void dnp_walker_threads_release(const struct dnp_walker_thread *threads, size_t n);
 
 /* The calling thread's stack, which `sp` is in. False: it cannot be found. */

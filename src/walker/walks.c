@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "os/mem.h"
 #include "os/stop.h"
+#include "unwind/code.h"
 #include "unwind/dss.h"
 #include "unwind/managed.h"
 #include "unwind/regs.h"
@@ -195,12 +196,12 @@ static HRESULT gather_own(struct dnprof_walker *walker, const struct wish *wish,
 static bool learn_missing(struct dnprof_walker *walker, const struct dnp_gathered *gathered)
 {
 	dnp_frame_word last = gathered->n ? gathered->frames[gathered->n - 1] : 0;
-	uintptr_t ip = DNP_FRAME_ADDR(last) - (last & DNP_FRAME_EXACT ? 0 : 1);
+	uintptr_t ip = dnp_code_of_frame(last);
 	FunctionID function = 0;
 	struct dnp_code code;
 	BOOL dynamic = 0;
 
-	if (gathered->stop != DNP_STOP_UNKNOWN || !last ||
+	if (gathered->stop != DNP_STOP_UNKNOWN || !last || !dnp_code_may_be_asked_for(ip) ||
 		FAILED(dnp_com(
 			walker->info.com, GetFunctionFromIP, (const uint8_t *)ip, &function)) ||
 		!function)
@@ -435,14 +436,16 @@ struct part {
 };
 
 struct all {
-	struct dnp_walker_thread *threads; /* owned; held while they are walked */
+	struct dnp_walker_thread *threads; /* owned; held while the runtime is suspended */
 	struct part *parts;                /* owned */
-	size_t n;
+	size_t n, room;
 	struct dnp_gathered gathered;
 	struct dnp_dss dss;
 	uint64_t suspended_ns;
 	uint32_t refused;
 };
+
+#define NEW_THREADS 16 /* that may begin until the runtime is suspended */
 
 static HRESULT open_all(struct dnprof_walker *walker, struct all *all)
 {
@@ -450,11 +453,12 @@ static HRESULT open_all(struct dnprof_walker *walker, struct all *all)
 
 	if (FAILED(hr))
 		return hr;
-	all->threads = dnp_walker_threads_hold(&all->n);
-	all->parts = calloc(all->n + 1, sizeof(all->parts[0]));
+	all->room = dnp_walker_threads_count() + NEW_THREADS;
+	all->threads = calloc(all->room, sizeof(all->threads[0]));
+	all->parts = calloc(all->room, sizeof(all->parts[0]));
 	if (!all->threads || !all->parts)
 		return E_OUTOFMEMORY;
-	return dnp_gathered_open(&all->gathered, (all->n + 1) * (size_t)walker->depth_max);
+	return dnp_gathered_open(&all->gathered, all->room * (size_t)walker->depth_max);
 }
 
 static void close_all(struct all *all)
@@ -512,10 +516,18 @@ STOPPED static void gather_parts(
 static HRESULT walk_first(struct dnprof_walker *walker, struct all *all)
 {
 	HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+	size_t n = dnp_walker_threads_hold(all->threads, all->room);
 
-	for (size_t i = 0; i < all->n && FAILED(hr) && hr != E_NOTIMPL; i++)
-		hr = dnp_dss_walk(&walker->info, all->threads[i].id, COR_PRF_SNAPSHOT_DEFAULT, NULL,
-			&all->dss);
+	dnp_walker_threads_release(all->threads, n);
+	for (size_t i = 0; i < n && FAILED(hr) && hr != E_NOTIMPL; i++) {
+		struct dnp_walker_thread thread;
+
+		if (!dnp_walker_thread_hold(all->threads[i].id, &thread))
+			continue;
+		hr = dnp_dss_walk(
+			&walker->info, thread.id, COR_PRF_SNAPSHOT_DEFAULT, NULL, &all->dss);
+		dnp_walker_thread_release(thread.id);
+	}
 	return hr == E_NOTIMPL ? S_OK : hr;
 }
 
@@ -531,9 +543,12 @@ static HRESULT gather_all(struct dnprof_walker *walker, enum dnprof_native nativ
 	if (FAILED(hr))
 		return hr;
 	begin_ns = dnp_now_ns();
+	all->n = dnp_walker_threads_hold(all->threads, all->room);
 	gather_parts(walker, native, all);
 	hr = dnp_com(walker->info.com, ResumeRuntime);
 	all->suspended_ns = dnp_now_ns() - begin_ns;
+	/* Threads may end from here on; nobody asks the runtime about them any more. */
+	dnp_walker_threads_release(all->threads, all->n);
 	return hr;
 }
 
@@ -566,8 +581,6 @@ static HRESULT walk_all(struct dnprof_walker *walker, struct dnp_teller *teller,
 	hr = open_all(walker, &all);
 	if (SUCCEEDED(hr))
 		hr = gather_all(walker, teller->native, &all);
-	/* Threads may end from here on; nobody asks the runtime about them any more. */
-	dnp_walker_threads_release(all.threads, all.n);
 	pthread_mutex_unlock(&others);
 	snapshot->suspended_ns = all.suspended_ns;
 	snapshot->refused = all.refused;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A browser with one page of dnprof in it, watched for everything it must not do.
 
+import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -13,6 +15,8 @@ const { chromium } = createRequire(join(web, 'package.json'))('playwright-core')
 const { buildPage } = await import(pathToFileURL(join(web, 'build.mjs')));
 const { encode, fill } = await import(pathToFileURL(join(web, 'tools/encode.mjs')));
 export const samples = await import(pathToFileURL(join(web, 'tools/sample.mjs')));
+export const calls = await import(pathToFileURL(join(web, 'tools/sample-trace.mjs')));
+export const runs = await import(pathToFileURL(join(web, 'tools/sample-runs.mjs')));
 export const { encodeMeta } = await import(pathToFileURL(join(web, 'tools/encode.mjs')));
 
 export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
@@ -62,8 +66,8 @@ export async function open(file, { width = 1440, height = 900, scheme = 'light',
     window.violations = [];
     document.addEventListener('securitypolicyviolation', (e) => window.violations.push(e.violatedDirective));
   });
-  await page.goto(url + (hash && `#${hash}`));
-  await page.waitForSelector('.header, .failure', { timeout: 60_000 });
+  await page.goto(url + (hash && `#${hash}`), { timeout: 180_000 });
+  await page.waitForSelector('.header, .failure', { timeout: 180_000 });
   await settle(page);
   return {
     page,
@@ -75,13 +79,31 @@ export async function open(file, { width = 1440, height = 900, scheme = 'light',
   };
 }
 
+/** A test of what a page does, which must do nothing wrong meanwhile. */
+export function browserTest(name, file, options, run) {
+  test(name, { skip }, async () => {
+    const { page, done } = await open(file, options);
+    try {
+      await run(page);
+    } finally {
+      assert.deepEqual(await done(), []);
+    }
+  });
+}
+
 /** Waits until what was asked for is drawn. */
 export const settle = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0)))));
 
+/** Waits by the page's own clock: what it has put off for a shorter time has happened then, however busy the machine is. */
+export async function rest(page, ms) {
+  await page.evaluate((ms) => new Promise((done) => setTimeout(done, ms)), ms);
+  await settle(page);
+}
+
 /** The state in the address, which follows the page with a delay. */
 export async function hashOf(page) {
-  await page.waitForTimeout(250);
+  await rest(page, 250);
   return page.evaluate(() => new URLSearchParams(location.hash.slice(1)).toString());
 }
 
@@ -105,3 +127,34 @@ export const pixels = (page, selector, box) =>
   }, box);
 
 export const colorsOf = async (page, selector) => new Set(await pixels(page, selector)).size;
+
+/** The time the page itself works for an action: all it renders and draws until nothing is left to do. */
+export async function cost(page, action, wait = 0) {
+  await page.evaluate(() => performance.clearMeasures());
+  await action();
+  await rest(page, wait);
+  const spent = await page.evaluate(() => performance.getEntriesByType('measure').map((m) => [m.name, m.startTime, m.duration]));
+  // A draw inside of a render is part of it.
+  const renders = spent.filter(([name]) => name === 'dnprof-render');
+  const draws = spent.filter(([name, start]) => name === 'dnprof-draw' && !renders.some(([, s, d]) => start >= s && start < s + d));
+  return Math.max(0, ...[...renders, ...draws].map(([, , duration]) => duration));
+}
+
+/** What lies outside of the window or over something else. Runs in the page. */
+export function layoutFaults() {
+  const faults = [];
+  if (document.documentElement.scrollWidth > innerWidth) faults.push('the page is wider than the window');
+  const boxes = [...document.querySelectorAll('button, input, select, h1, .command, .stat, .event-name, .event-note, .event-facts, .choice, .share, .crumbs, .focus-share, .legend-item')]
+    .filter((e) => e.offsetParent && !e.closest('.table-body, .table-head, .menu, dialog'))
+    .map((e) => [e, e.getBoundingClientRect()]);
+  for (const [a, p] of boxes) {
+    if (p.width > 0 && (p.right > innerWidth + 1 || p.left < -1)) faults.push(`${a.className || a.tagName} is outside`);
+    for (const [b, q] of boxes) {
+      if (a === b || a.contains(b) || b.contains(a)) continue;
+      const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+      const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+      if (w > 1 && h > 1) faults.push(`${a.textContent || a.className} over ${b.textContent || b.className}`);
+    }
+  }
+  return faults;
+}

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
-import { close, colorsOf, encodeMeta, hashOf, open, pageText, pixels, press, samples, save, settle, shots, skip, textOf } from './page.mjs';
+import { after } from 'node:test';
+import { browserTest, close, colorsOf, encodeMeta, hashOf, layoutFaults, pageText, pixels, press, rest, samples, save, settle, shots, textOf } from './page.mjs';
 
 after(close);
 
@@ -29,17 +29,6 @@ function countSamples(condition) {
 const all = countSamples(() => true);
 const share = (n) => `${((100 * n) / all).toFixed((100 * n) / all >= 10 ? 1 : 2)}%`;
 const thousands = (n) => n.toLocaleString('en-US');
-
-function browserTest(name, file, options, run) {
-  test(name, { skip }, async () => {
-    const { page, done } = await open(file, options);
-    try {
-      await run(page);
-    } finally {
-      assert.deepEqual(await done(), []);
-    }
-  });
-}
 
 browserTest('opens from a file: header, threads, picture, legend', shopPage, {}, async (page) => {
   assert.equal(await page.title(), 'Shop.dll – dnprof');
@@ -92,7 +81,7 @@ browserTest('zooms by click, out by Escape, and shows what is under the pointer'
   const main = countSamples((stack) => stack.includes('Shop.Program.Main(String[])'));
   assert.match(await textOf(page, '.tooltip'), new RegExp(`${thousands(main)} samples.*${share(main)}`));
   await page.mouse.click(x, y);
-  await page.waitForTimeout(400);
+  await rest(page, 400);
   assert.equal(await textOf(page, '.crumb[aria-current]'), 'Program.Main');
   assert.match(await textOf(page, '.focus-share'), new RegExp(share(main)));
   await press(page, 'Escape');
@@ -150,7 +139,7 @@ browserTest('chosen threads are those that all views count', shopPage, {}, async
   const two = countSamples((_, thread) => thread === 0 || thread === 5);
   assert.equal(await textOf(page, '.focus-share'), `${thousands(two)} samples`);
   await press(page, '2');
-  const top = await page.$$eval('.methods .table-row:not([hidden]) .cell:nth-child(1)', (c) => c.map((x) => Number(x.textContent.replace(/,/g, ''))));
+  const top = await page.$$eval('.methods .table-row:not([hidden]) .cell[data-column=self]', (c) => c.map((x) => Number(x.textContent.replace(/,/g, ''))));
   assert.ok(top.reduce((a, b) => a + b, 0) <= two);
   await press(page, 'Shift+T', '1');
   assert.equal(await textOf(page, '.focus-share'), `${thousands(all)} samples`);
@@ -186,17 +175,17 @@ browserTest('a time range is dragged, moved and dropped', shopPage, {}, async (p
 
 browserTest('methods: sorted, filtered, with callers and callees', shopPage, {}, async (page) => {
   await press(page, '2');
-  const column = (n) => page.$$eval(`.methods .table-row:not([hidden]) .cell:nth-child(${n}) .text`, (c) => c.map((x) => x.textContent));
-  const selfs = (await column(1)).map((t) => Number(t.replace(/,/g, '')));
+  const column = (n) => page.$$eval(`.methods .table-row:not([hidden]) .cell[data-column="${n}"] .text`, (c) => c.map((x) => x.textContent));
+  const selfs = (await column('self')).map((t) => Number(t.replace(/,/g, '')));
   assert.deepEqual(selfs, [...selfs].sort((a, b) => b - a));
   await page.click('.methods [role=columnheader] >> text=Method');
   await settle(page);
   assert.equal(await page.getAttribute('.methods [aria-sort]', 'aria-sort'), 'ascending');
   await page.fill('.search input', 'IntroSort');
   await settle(page);
-  assert.deepEqual(await column(5), ['ArraySortHelper<Order>.IntroSort']);
+  assert.deepEqual(await column('name'), ['ArraySortHelper<Order>.IntroSort']);
   const total = countSamples((stack) => stack.some((n) => n.includes('.IntroSort(')));
-  assert.deepEqual(await column(3), [thousands(total)]);
+  assert.deepEqual(await column('total'), [thousands(total)]);
   await page.focus('.methods .table');
   await press(page, 'Enter');
   assert.match(await textOf(page, '.sandwich-head'), new RegExp(`IntroSort.*${thousands(total)} samples`));
@@ -271,6 +260,37 @@ const meta = (text, change) => {
   return `${head}<script id="dnprof-meta" type="application/json">${encodeMeta(change(JSON.parse(rest.slice(0, end))))}${rest.slice(end)}`;
 };
 
+const rows = Array.from({ length: 300 }, (_, i) => [`Type${i}<T>`, i * 3, 1000 * (300 - i)]);
+const TABLES = [
+  { title: 'Types', rows_in_all: 301, columns: [{ title: 'What', kind: 'name' }, { title: 'Objects', kind: 'count' }, { title: 'Bytes', kind: 'bytes' }], rows },
+  {
+    title: 'Messages', rows_in_all: 2, columns: [{ title: 'Type', kind: 'name' }, { title: 'Message', kind: 'text' }, { title: 'Time', kind: 'ns' }],
+    rows: [['A', '<img src=x onerror=alert(1)>', 1500], ['B', 'later', 2500000]],
+  },
+];
+const withTables = (change = {}) => save(meta(shopText, (m) => ({ ...m, events: m.events.map((e) => ({ ...e, ...change, tables: TABLES })) })));
+const cells = (page) => page.$$eval('.details .table-row:not([hidden])', (r) => r.map((x) => [...x.querySelectorAll('.cell')].map((c) => c.textContent)));
+
+browserTest('tables of an event, sorted by any column, one at a time', withTables(), {}, async (page) => {
+  await page.click('.tab >> text=Details');
+  await settle(page);
+  assert.equal(await textOf(page, '.details .facts'), 'the first 300 of 301, of the whole recording');
+  assert.deepEqual((await cells(page))[0], ['1', 'Type0<T>', '0', '293 KiB']);
+  await page.click('.details .table-head >> text=Objects');
+  await settle(page);
+  assert.deepEqual((await cells(page))[0], ['300', 'Type299<T>', '897', '1000 B']);
+  await page.click('.details .toggle >> text=Messages');
+  await settle(page);
+  assert.deepEqual(await cells(page), [['1', 'A', '<img src=x onerror=alert(1)>', '1.50 µs'], ['2', 'B', 'later', '2.50 ms']]);
+  assert.deepEqual(await page.evaluate(layoutFaults), []);
+});
+
+browserTest('an event that has tables alone shows them, and nothing to look for', withTables({ rows: 0 }), {}, async (page) => {
+  assert.deepEqual(await page.$$eval('.tab', (t) => t.map((x) => x.textContent)), ['Details']);
+  assert.deepEqual((await cells(page))[0], ['1', 'Type0<T>', '0', '293 KiB']);
+  assert.ok(!(await page.isVisible('.search')) && !(await page.isVisible('.legend')));
+});
+
 const BROKEN = {
   'cut in its data': [shopText.slice(0, -60_000), /cut off/],
   'cut before its data': [shopText.slice(0, shopText.indexOf('<script id="dnprof-data"')), /cut off: it holds no recording/],
@@ -286,25 +306,6 @@ for (const [what, [text, message]] of Object.entries(BROKEN))
     assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
     assert.match(await textOf(page, '.failure'), message);
   });
-
-/** What lies outside of the window or over something else. Runs in the page. */
-function layoutFaults() {
-  const faults = [];
-  if (document.documentElement.scrollWidth > innerWidth) faults.push('the page is wider than the window');
-  const boxes = [...document.querySelectorAll('button, input, select, h1, .command, .stat, .event-name, .event-note, .event-facts, .choice, .share, .crumbs, .focus-share, .legend-item')]
-    .filter((e) => e.offsetParent && !e.closest('.table-body, .table-head, .menu, dialog'))
-    .map((e) => [e, e.getBoundingClientRect()]);
-  for (const [a, p] of boxes) {
-    if (p.width > 0 && (p.right > innerWidth + 1 || p.left < -1)) faults.push(`${a.className || a.tagName} is outside`);
-    for (const [b, q] of boxes) {
-      if (a === b || a.contains(b) || b.contains(a)) continue;
-      const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-      const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-      if (w > 1 && h > 1) faults.push(`${a.textContent || a.className} over ${b.textContent || b.className}`);
-    }
-  }
-  return faults;
-}
 
 for (const scheme of ['light', 'dark'])
   browserTest(`looks right in ${scheme} from 900 to 2560 pixels`, shopPage, { scheme, hash: 'q=Sort' }, async (page) => {
@@ -338,7 +339,7 @@ browserTest('names are copied, and it says so', shopPage, {}, async (page) => {
 browserTest('the time strip shows when matches ran', shopPage, {}, async (page) => {
   const before = await pixels(page, '.overview canvas');
   await page.fill('.search input', 'Regex');
-  await page.waitForTimeout(300);
+  await rest(page, 300);
   const accent = await page.evaluate(() => {
     const color = getComputedStyle(document.documentElement).getPropertyValue('--accent').trim();
     return [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)).join();
@@ -366,7 +367,7 @@ browserTest('stacks of 600 frames are walked and zoomed to the end', save(await 
   await page.screenshot({ path: join(shots, 'deep.png') });
   await press(page, 'o');
   assert.ok((await scrolled()) < 1000);
-  await page.waitForTimeout(250);
+  await rest(page, 250);
   await page.reload();
   await page.waitForSelector('.header');
   await settle(page);
@@ -491,7 +492,7 @@ browserTest('a pool is one row, which opens and is chosen as a whole', serverPag
 browserTest('native frames are shown, left out below the leaf, or everywhere', serverPage, {}, async (page) => {
   const names = async () => {
     await press(page, '2');
-    const found = await page.$$eval('.methods .table-row:not([hidden]) .cell:nth-child(5)', (c) => c.map((x) => x.title));
+    const found = await page.$$eval('.methods .table-row:not([hidden]) .cell[data-column=name]', (c) => c.map((x) => x.title));
     await press(page, '1');
     return found;
   };

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "clr/hresult.h"
 #include "os/clock.h"
+#include "os/file_sink.h"
 #include "os/modules.h"
 #include "os/thread.h"
 #include "unwind/dss.h"

@@ -4,11 +4,14 @@
 Nothing here knows how dnprof works inside: only its command line, its exit status, `report --json`
 and, where a test has to damage a recording, the chunk header of docs/format.md.
 """
+import contextlib
 import dataclasses
 import functools
 import json
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -32,8 +35,14 @@ PLACES = ("funclets", "gc", "jit", "loader", "malloc", "ownstack", "plt", "prolo
 #: Programs whose threads end all the time, wait for ever, or cannot be stopped.
 THREADS = ("atexit", "crowd", "deadlock", "endless", "sleepers")
 
+#: Programs that count their own calls, and that compute in all registers.
+TRACED = ("calls", "registers")
+
+#: For what has to come on any machine: two processors may have ten times as much to do as they can.
+PATIENCE_S = 300
+
 #: What depends on time, or on how busy the machine is.
-VARIES = {"work", "methods", "threads", "process_cpu_ns", "collections", "pause_ms", "threads_started",
+VARIES = {"work", "may_inline", "native", "unwound", "by_thread", "methods", "threads", "process_cpu_ns", "collections", "pause_ms", "threads_started",
           "unloaded", "sigprof_ticks", "threads_at_most", "calls", "late_ns"}
 
 #: Where threads begin: in the program's own file, the C library, or the dynamic linker. Their first
@@ -43,6 +52,10 @@ FIRST_FILES = re.compile(r"(truth|shop|dotnet|libc\.so\.6|ld-linux-x86-64\.so\.2
 NOT_SAMPLED = "[thread start, not sampled]"
 #: A thread that the runtime itself walked (--engine snapshot) while it had no managed frame.
 NO_MANAGED = "[native]"
+
+
+#: Whether there is time to repeat what goes wrong rarely.
+LONG = bool(os.environ.get("DNPROF_TEST_LONG"))
 
 
 # A call tree is as deep in JSON as the stacks are.
@@ -106,7 +119,7 @@ class Hung(AssertionError):
     """A command that did not end; all that it had started has been killed."""
 
 
-def run(argv, timeout=120, stdin=None, env=None, cwd=None, preexec_fn=None):
+def run(argv, timeout=PATIENCE_S, stdin=None, env=None, cwd=None, preexec_fn=None):
     """Runs a command in a process group of its own; nothing of it outlives a time-out."""
     argv = [str(a) for a in argv]
     with subprocess.Popen(argv, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
@@ -123,6 +136,26 @@ def run(argv, timeout=120, stdin=None, env=None, cwd=None, preexec_fn=None):
         return Result(argv, p.returncode, out, err)
 
 
+def refused(result, status, *words):
+    """One line, `dnprof: what: why; what to do`, with each of WORDS in it; nothing has run."""
+    assert result.status == status, result
+    lines = result.err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("dnprof: "), result
+    for word in words:
+        assert re.search(word, lines[0], re.I), f"no {word!r} in: {lines[0]}"
+    assert result.out == ""
+    return lines[0]
+
+
+def told(result, status, *words):
+    """The program ran; one line of dnprof's has each of WORDS."""
+    result.expect(status)
+    lines = result.complaints()
+    assert len(lines) == 1, result
+    for word in words:
+        assert re.search(word, lines[0]), f"no {word!r} in: {lines[0]}"
+
+
 def start(argv, **options):
     """Starts a command for tests that interfere with it; use it in a `with`."""
     return Started([str(a) for a in argv], **options)
@@ -131,10 +164,10 @@ def start(argv, **options):
 class Started:
     """A running command whose process group ends with the `with` that it was started in."""
 
-    def __init__(self, argv, env=None, **options):
+    def __init__(self, argv, env=None, stdin=subprocess.DEVNULL, **options):
         self.argv = argv
         self.process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**clean_environment(), **(env or {})}, start_new_session=True, **options)
 
     def __enter__(self):
@@ -147,19 +180,17 @@ class Started:
             pass
         self.process.communicate()
 
-    def end(self, timeout=60):
+    def end(self, timeout=PATIENCE_S):
         out, err = self.process.communicate(timeout=timeout)
         return Result(self.argv, self.process.returncode, out, err)
 
-    def child(self, name, timeout=20):
+    def child(self, name, timeout=PATIENCE_S):
         """The pid of the descendant whose command line has NAME in it, and is not dnprof's."""
-        return wait_for(lambda: next((pid for pid in descendants(self.process.pid)
-                                      if name in command_line(pid)
-                                      and not command_line(pid).startswith(str(DNPROF))), None),
+        return wait_for(lambda: next((pid for pid in descendants(self.process.pid) if runs(pid, name)), None),
                         f"a process of {name}", timeout)
 
 
-def wait_for(condition, what, timeout=20):
+def wait_for(condition, what, timeout=PATIENCE_S):
     """Polls until CONDITION gives something true, which it returns."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
@@ -170,6 +201,42 @@ def wait_for(condition, what, timeout=20):
     raise AssertionError(f"waited {timeout} s in vain for {what}")
 
 
+def stop_all(pid):
+    """Until one thread has taken the signal the others run on."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: all((task / "stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks(pid)),
+             "all threads to stand still")
+
+
+def is_pending(pid, number):
+    """Sent, and not taken yet: a second one would be the same."""
+    shared = re.search(r"^ShdPnd:\s*(\w+)", Path(f"/proc/{pid}/status").read_text(), re.M)[1]
+    return int(shared, 16) >> (number - 1) & 1
+
+
+def named_tasks(pid):
+    """Folder and name of each thread; those that end while we look are left out."""
+    for task in tasks(pid):
+        with contextlib.suppress(OSError):
+            name = (task / "comm").read_text().strip()
+            yield task, name
+
+
+def thread_names(pid):
+    return [name for _, name in named_tasks(pid)]
+
+
+def cpu_seconds(pid):
+    """What a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def warm_up(pid, seconds):
+    """Waits until a program that computes has done so for a while: on a busy machine that may be later."""
+    wait_for(lambda: cpu_seconds(pid) >= seconds, f"{seconds} s of CPU time of process {pid}")
+
+
 def command_line(pid):
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -177,15 +244,32 @@ def command_line(pid):
         return ""
 
 
+def runs(pid, name):
+    """Looks once: dnprof's own children, which have its command line, may end between two looks."""
+    line = command_line(pid)
+    return name in line and not line.startswith(str(DNPROF))
+
+
+def tasks(pid):
+    """Folders of a process's threads; none where it has ended."""
+    try:
+        return [Path(f"/proc/{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
+def tasks_named(pid, name):
+    """Folders of the threads of that name."""
+    return [task for task, its_name in named_tasks(pid) if its_name == name]
+
+
 def descendants(pid):
     """Pids of all children of PID and theirs, PID itself first."""
     found = [pid]
     for parent in found:
-        for task in Path(f"/proc/{parent}/task").glob("*"):
-            try:
+        for task in tasks(parent):
+            with contextlib.suppress(OSError):
                 found += [int(c) for c in (task / "children").read_text().split()]
-            except OSError:
-                pass
     return found
 
 
@@ -196,14 +280,48 @@ def program(tfm, *arguments, app="truth"):
     return [path, *arguments]
 
 
+#: What asks a process: its last argument. Machines that test may be slow, users' patience is shorter.
+ASKING = ("attach", "record", "start", "dump", "stop", "detach", "stack", "status", "doctor")
+
+
+def patience(arguments):
+    """For commands that ask a process, unless they say themselves how long."""
+    asks = arguments and arguments[0] in ASKING and isinstance(arguments[-1], int) and "--timeout" not in arguments
+    return ("--timeout", PATIENCE_S) if asks else ()
+
+
 def dnprof(*arguments, **options):
-    return run([DNPROF, *arguments], **options)
+    return run([DNPROF, *arguments[:1], *patience(arguments), *arguments[1:]], **options)
+
+
+def dnprof_again(*arguments, **options):
+    """Once more where too much was lost: who writes waits for a processor, too, on a machine busy beyond measure in vain."""
+    for _ in range(5):
+        result = dnprof(*arguments, **options)
+        if result.status != 3 or "were lost" not in result.err:
+            break
+    return result
+
+
+def agent_in(pid):
+    """What the agent in a process says of itself; None: there is none."""
+    processes = json.loads(dnprof("status", "--json", pid).stdout or "{}").get("processes")
+    return processes and processes[0].get("agent")
+
+
+def samples_of(pid):
+    """How many there are so far, 0 where nothing is recorded."""
+    return (agent_in(pid) or {}).get("samples", 0)
+
+
+def wait_for_samples(pid, more_than=10):
+    wait_for(lambda: samples_of(pid) > more_than, "samples")
 
 
 def record(tmp_path, argv, *, hz=997, options=(), name="out.dnp", status=0, **more):
     """Profiles ARGV and returns (what it left behind, the report of its recording)."""
     out = tmp_path / name
-    result = dnprof("run", "-q", "-F", hz, "-o", out, *options, "--", *argv, **more)
+    result = dnprof_again("run", "-q", "-F", hz, "-o", out, *options, "--", *argv, **more)
     result.expect(status)
     return result, report(out)
 
@@ -223,6 +341,31 @@ def plain(name):
         name = shorter
 
 
+def on_terminal(argv, cwd, env, keys=(), seconds=PATIENCE_S):
+    """Runs argv on a terminal of its own: (status, what it showed). KEYS: (what has to have been shown, or a condition
+    that has to hold, and the bytes that are typed then)."""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.chdir(cwd)
+        os.execve(argv[0], [str(a) for a in argv], {**clean_environment(), "TERM": "xterm", **env})
+    shown, begin, keys = b"", time.monotonic(), list(keys)
+    while time.monotonic() - begin < seconds:
+        if keys and (keys[0][0]() if callable(keys[0][0]) else keys[0][0] in shown):
+            os.write(terminal, keys.pop(0)[1])
+        if select.select([terminal], [], [], 0.05)[0]:
+            try:
+                shown += os.read(terminal, 65536)
+            except OSError:
+                break
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
+
+
+def chance(share, samples):
+    """How far a share of so many samples may be off by chance: five standard deviations, once in two million."""
+    return 5 * (share * (1 - share) / samples) ** 0.5
+
+
 class Report:
     """`dnprof report --json` with the questions that tests ask."""
 
@@ -239,6 +382,12 @@ class Report:
     def shown(self):
         """What was recorded of the event that the tree shows."""
         return self.data["events"][self.data["event"]]
+
+    def few_lost(self, event=None):
+        """A busy machine may give the recorder no turn for a while; what that loses is told."""
+        event = event or self.data["event"]
+        it, seen = self.data["events"][event], sum(n for _, n in self.stacks()) if event == self.data["event"] else 0
+        return it["lost"] <= 0.01 * max(it["samples"], seen) + 2
 
     def total(self, name):
         """Samples with this managed method anywhere on the stack; its overloads and instances together."""
@@ -280,3 +429,83 @@ def is_sequence(stack, *names):
     frames = iter(stack)
     return all(any(n.search(f) if hasattr(n, "search") else plain(f) == n for f in frames)
                for n in names)
+
+
+#: The class of tests/e2e/other_profiler.c, and its class that is only notified.
+OTHER_CLSID = "{DF9EDC4B-25C1-4925-A3FB-6AB8D3E1F0C5}"
+OTHER_NOTIFY_CLSID = "{DF9EDC4B-25C1-4925-A3FB-6AB8D3E1F0C6}"
+
+
+def other_profiler(folder):
+    """A profiler that is not ours, built into FOLDER."""
+    path = folder / "lib with blank.so"
+    run(["gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-pthread", "-o", path, ROOT / "tests/e2e/other_profiler.c"]).expect()
+    return path
+
+
+#: What is no profiler: how `spoiled` makes it, and the words that refuse it.
+NO_PROFILERS = [
+    ("text", "is no library"), ("empty", "an empty file"), ("assembly", "an assembly"), ("32", "32-bit library"),
+    ("machine", "another processor"), ("cut", "cannot load"), ("program", "a program, no library|cannot load"),
+    ("folder", "folder|directory"), ("nothing", "No such file"), ("no class", "no DllGetClassObject"),
+    ("missing", "libdoes_not_exist"), ("crash", "Segmentation fault"),
+]
+
+
+def spoiled(tmp_path, library, how):
+    path = tmp_path / "spoiled.so"
+    data = bytearray(library.read_bytes())
+    if how == "text":
+        data = b"not a library\n"
+    elif how == "empty":
+        data = b""
+    elif how == "assembly":
+        data = b"MZ" + bytes(100)
+    elif how == "32":
+        data[4] = 1
+    elif how == "machine":
+        data[18] = 243
+    elif how == "cut":
+        data = data[:5000]
+    elif how == "program":
+        return "/bin/true"
+    elif how == "folder":
+        return tmp_path
+    elif how == "nothing":
+        return path
+    elif how in ("no class", "missing", "crash"):
+        source = {"no class": "int x;", "missing": "", "crash": "__attribute__((constructor)) static void f(void) "
+                  "{ *(volatile int *)0 = 0; }"}[how]
+        flags = ["-Wl,--no-as-needed", "-ldoes_not_exist"] if how == "missing" else []
+        if how == "missing":
+            run(["gcc", "-shared", "-x", "c", "-o", tmp_path / "libdoes_not_exist.so", "-"], stdin=b"").expect()
+        run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", path, "-", f"-L{tmp_path}", *flags],
+            stdin=source.encode()).expect()
+        if how == "missing":
+            (tmp_path / "libdoes_not_exist.so").unlink()
+        return path
+    path.write_bytes(data)
+    return path
+
+
+def stolen():
+    """(Time that a host has taken from this machine's processors, all their time), in ticks."""
+    ticks = [int(n) for n in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return ticks[7], sum(ticks)
+
+
+def undisturbed(test):
+    """A comparison with the kernel's clocks of threads is made again, four times at most, if it fails while a host takes
+    more than 1 % of the processors away: an interrupt that comes late for that counts the time as the program's, the
+    clocks do not."""
+    @functools.wraps(test)
+    def run_test(*args, **more):
+        for left in range(4, -1, -1):
+            before = stolen()
+            try:
+                return test(*args, **more)
+            except AssertionError:
+                taken, whole = (b - a for a, b in zip(before, stolen()))
+                if not left or taken <= 0.01 * whole:
+                    raise
+    return run_test

@@ -8,18 +8,7 @@ import struct
 
 import pytest
 
-from harness import AGENT, DNPROF, NEWEST, dnprof, program, record, report, run
-
-
-def refused(result, status, *words):
-    """One line, `dnprof: what: why; what to do`, with each of WORDS in it."""
-    assert result.status == status, result
-    lines = result.err.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("dnprof: "), result
-    for word in words:
-        assert re.search(word, lines[0], re.I), f"no {word!r} in: {lines[0]}"
-    assert result.out == ""
-    return lines[0]
+from harness import AGENT, DNPROF, NEWEST, dnprof, program, record, refused, report, run
 
 
 def marked(tmp_path):
@@ -172,9 +161,11 @@ def test_agent_does_not_load(tmp_path, other_place, spoil):
 
 @pytest.mark.parametrize("variable", ["CORECLR_ENABLE_PROFILING", "COR_ENABLE_PROFILING"])
 def test_another_profiler(tmp_path, variable):
+    """What cannot stand beside it is refused; variables of the .NET Framework mean nothing."""
     other = {variable: "1", "CORECLR_PROFILER": "{cf0d821e-299b-5307-a3d8-b283c03916dd}",
              "CORECLR_PROFILER_PATH": "/opt/other/profiler.so"}
-    result = run_with(tmp_path, *program(NEWEST, "exitcode", 0), env=other)
+    result = dnprof("run", "-q", "-e", "trace", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, "exitcode", 0),
+                    env=other)
     if variable.startswith("CORECLR"):
         refused(result, 1, "another profiler", "CORECLR_ENABLE_PROFILING", "unset|env -u")
         nothing_left(tmp_path)

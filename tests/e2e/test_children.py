@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import AGENT, NEWEST, ROOT, dnprof, program, record, report, run
+from harness import AGENT, NEWEST, PATIENCE_S, ROOT, dnprof, program, record, report, run
 
 TAG = "TRUTH_SESSION"
 
@@ -42,7 +42,7 @@ def solution(tmp_path, tagged):
     """A copy of the small solution, restored."""
     place = tmp_path / "solution"
     shutil.copytree(ROOT / "tests/apps/solution", place, ignore=shutil.ignore_patterns("bin", "obj"))
-    run(["dotnet", "restore", "Small.sln", "-nodeReuse:false"], cwd=place, env=tagged, timeout=300).expect()
+    run(["dotnet", "restore", "Small.sln", "-nodeReuse:false"], cwd=place, env=tagged, timeout=3 * PATIENCE_S).expect()
     return place
 
 
@@ -87,7 +87,7 @@ def test_build(tmp_path, solution, tagged):
     """`dotnet build` makes what it would make; its nodes and servers are left alone."""
     out = tmp_path / "build.dnp"
     result = dnprof("run", "-q", "-o", out, "--", "dotnet", "build", "Small.sln", "--no-restore",
-                    cwd=solution, env=tagged, timeout=300).expect()
+                    cwd=solution, env=tagged, timeout=3 * PATIENCE_S).expect()
     assert "0 Error(s)" in result.out
     assert len([o for o in outputs(solution) if o.endswith("/Library.dll")]) == 3
     left = processes(tagged[TAG])
@@ -100,10 +100,10 @@ def test_build_with_children(tmp_path, solution, tagged):
     """Nodes and servers that outlive the build neither hang it nor go on being recorded."""
     out = tmp_path / "build.dnp"
     dnprof("run", "-q", "--children", "-o", out, "--", "dotnet", "build", "Small.sln", "--no-restore",
-           cwd=solution, env=tagged, timeout=300)
+           cwd=solution, env=tagged, timeout=3 * PATIENCE_S)
     size = out.stat().st_size
     again = run(["dotnet", "build", "Small.sln", "--no-restore", "--no-incremental"], cwd=solution,
-                env=tagged, timeout=300).expect()
+                env=tagged, timeout=3 * PATIENCE_S).expect()
     assert "0 Error(s)" in again.out, "servers that were profiled still work"
     assert out.stat().st_size == size, "nothing is recorded after the end"
     assert report(out, options=()).samples > 200
@@ -122,13 +122,17 @@ def results_of_tests(text):
 def test_tests(tmp_path, solution, tagged, options):
     """A real test project: the same tests pass, fail and are skipped."""
     run(["dotnet", "build", "Small.sln", "--no-restore", "-nodeReuse:false", "-p:UseSharedCompilation=false"],
-        cwd=solution, env=tagged, timeout=300).expect()
+        cwd=solution, env=tagged, timeout=3 * PATIENCE_S).expect()
+    # It kills its test host, and with it the end of a recording, where that takes longer than 100 ms to end.
+    # And it waits a minute and a half only for the host to begin.
+    tagged = tagged | {"VSTEST_TESTHOST_SHUTDOWN_TIMEOUT": str(PATIENCE_S * 1000),
+                       "VSTEST_CONNECTION_TIMEOUT": str(PATIENCE_S)}
     argv = ["dotnet", "test", "Small.sln", "--no-build", "-v", "normal"]
-    alone = run(argv, cwd=solution, env=tagged, timeout=300)
+    alone = run(argv, cwd=solution, env=tagged, timeout=3 * PATIENCE_S)
     assert alone.status == 1, "one test fails on purpose"
     out = tmp_path / "tests.dnp"
     with_it = dnprof("run", "-q", "-F", 1999, *options, "-o", out, "--", *argv, cwd=solution, env=tagged,
-                     timeout=300)
+                     timeout=3 * PATIENCE_S)
     assert with_it.status == alone.status, with_it
     assert results_of_tests(with_it.out) == results_of_tests(alone.out)
     seen = report(out).total("Library.Text.Reverse")

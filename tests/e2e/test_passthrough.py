@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`dnprof run` stands aside: arguments, descriptors, signals, the exit status go through untouched."""
 import os
+import re
 import signal
 
 import pytest
@@ -44,7 +45,7 @@ def test_arguments(tmp_path):
 def test_signal_to_dnprof_reaches_the_program(tmp_path, number):
     """As with any wrapper: a supervisor that ends dnprof ends the program, in the program's own way."""
     out = tmp_path / "out.dnp"
-    with start([DNPROF, "run", "-q", "-o", out, "--", *program(NEWEST, "onsignal")]) as run_:
+    with start([DNPROF, "run", "-q", "-F", 997, "-o", out, "--", *program(NEWEST, "onsignal")]) as run_:
         assert run_.process.stdout.readline() == b"ready\n"
         run_.process.send_signal(number)
         assert run_.end().status == 100 + number
@@ -62,7 +63,7 @@ def test_signal_to_the_program(tmp_path):
 def test_ctrl_c_of_a_terminal(tmp_path):
     """The terminal sends it to both; the program decides, once."""
     out = tmp_path / "out.dnp"
-    with start([DNPROF, "run", "-q", "-o", out, "--", *program(NEWEST, "onsignal")]) as run_:
+    with start([DNPROF, "run", "-q", "-F", 997, "-o", out, "--", *program(NEWEST, "onsignal")]) as run_:
         assert run_.process.stdout.readline() == b"ready\n"
         os.killpg(run_.process.pid, signal.SIGINT)
         assert run_.end().status == 100 + signal.SIGINT
@@ -72,11 +73,11 @@ def test_ctrl_c_of_a_terminal(tmp_path):
 def test_killed_by_a_signal(tmp_path):
     """A program that a signal kills gives dnprof the status a shell would give it, or the same end."""
     with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--",
-                *program(NEWEST, "cpu", "--seconds", 60)]) as run_:
+                *program(NEWEST, "cpu", "--seconds", 600)]) as run_:
         pid = run_.child("cpu --seconds")
         os.kill(pid, signal.SIGTERM)
         status = run_.end().status
-    alone = start(program(NEWEST, "cpu", "--seconds", 60))
+    alone = start(program(NEWEST, "cpu", "--seconds", 600))
     with alone:
         os.kill(alone.process.pid, signal.SIGTERM)
         expected = alone.end().status
@@ -152,18 +153,18 @@ def test_as_ordinary_user(tmp_path):
 
 def test_nothing_stays_behind(tmp_path):
     """No process, no file beside the recording, no socket or memory object with a name."""
-    def traces():
-        names = [p for d in ("/tmp", "/dev/shm") for p in os.listdir(d)]
-        return {n for n in names if "dnprof" in n.lower()}
-    before = traces()
-    record(tmp_path, program(NEWEST, "cpu", "--seconds", 0.3))
-    assert traces() - before == set()
+    with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, "cpu", "--seconds", 0.5)]) as run_:
+        pids = {str(run_.process.pid), str(run_.child("cpu --seconds"))}
+        run_.end().expect()
+    # Others may run a dnprof meanwhile: names have the id of their process.
+    names = [p for d in ("/tmp", "/dev/shm") for p in os.listdir(d)]
+    assert not [n for n in names if "dnprof" in n.lower() and pids & set(re.findall(r"\d+", n))]
     assert [p.name for p in tmp_path.iterdir()] == ["out.dnp"]
 
 
 def test_child_that_stays(tmp_path):
     """dnprof ends with the program, not with a child that the program left behind."""
     with start([DNPROF, "run", "-q", "--children", "-o", tmp_path / "out.dnp", "--", "sh", "-c",
-                f"sleep 60 & {program(NEWEST)[0]} exitcode 6"]) as run_:
+                f"sleep 600 & {program(NEWEST)[0]} exitcode 6"]) as run_:
         wait_for(lambda: run_.process.poll() is not None, "the end of dnprof")
         assert run_.process.returncode == 6

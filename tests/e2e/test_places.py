@@ -6,13 +6,14 @@ import re
 
 import pytest
 
-from harness import (NEWEST, NOT_SAMPLED, PLACES, TFMS, THREADS, is_sequence, plain, program, record,
-                     run, shares, steady)
+from harness import (NEWEST, NOT_SAMPLED, PLACES, TFMS, THREADS, chance, is_sequence, plain, program, record, run,
+                     shares, steady)
 
 #: A library that was loaded this instant is not known yet; stacks that begin in it end there.
 LOADING = ("loader", "resolver")
 
-POINTS = 0.05
+#: How far a share may be off, beside what chance makes of it.
+POINTS = 0.03
 HZ = 4999
 
 
@@ -63,7 +64,7 @@ def profile(tmp_path, tfm, name, seconds=0.5, **more):
     assert unchanging(result.truth) == alone(name)
     assert not result.stderr
     assert report.data["complete"] and not report.data["problems"], report.data["problems"]
-    assert report.cpu["lost"] <= report.samples * 0.01
+    assert report.few_lost()
     return result.truth, report
 
 
@@ -94,16 +95,18 @@ def assert_whole(report, name):
 OF_THE_RUNTIME = ("funclets", "gc", "jit", "ownstack", "prologs")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name, tfm", [(name, tfm) for name in PLACES for tfm in TFMS
                                        if tfm == NEWEST or name in OF_THE_RUNTIME])
 def test_place(tmp_path, tfm, name):
     truth, report = profile(tmp_path, tfm, name)
     assert_whole(report, name)
     expected = shares(truth["methods"])
-    seen = shares({m: report.total(m) for m in expected})
+    counts = {m: report.total(m) for m in expected}
+    seen = shares(counts)
     if name != "resolver":  # whose code is not known in time: see LOADING
         for method, share in expected.items():
-            assert seen[method] == pytest.approx(share, abs=POINTS), method
+            assert abs(seen[method] - share) <= POINTS + chance(share, sum(counts.values())), (method, expected, seen)
     for method, above, least in INSIDE.get(name, ()):
         stacks = report.with_frame(method)
         whole = sum(n for _, n in stacks)
@@ -137,6 +140,7 @@ def test_each_call_through_the_resolver(tmp_path):
     assert resolving >= 1000 and resolving >= sum(n for _, n in calls) * 0.8
 
 
+@pytest.mark.alone
 def test_half_way_through_exit(tmp_path, tfm):
     """Threads are seen to their very end, also when the runtime has done with them."""
     truth, report = profile(tmp_path, tfm, "atexit")
@@ -151,6 +155,7 @@ def test_half_way_through_exit(tmp_path, tfm):
     assert_whole(report, "atexit")
 
 
+@pytest.mark.alone
 def test_crowd(tmp_path, tfm):
     """500 threads at once, coming and going: each is there, and its share is about the same."""
     truth, report = profile(tmp_path, tfm, "crowd")
@@ -167,6 +172,7 @@ def test_deadlock(tmp_path, tfm):
     assert_whole(report, "deadlock")
 
 
+@pytest.mark.alone
 def test_endless(tmp_path, tfm):
     """The collector waits for a thread that the runtime cannot stop; that thread is sampled."""
     truth, report = profile(tmp_path, tfm, "endless")
@@ -178,13 +184,14 @@ def test_endless(tmp_path, tfm):
     assert_whole(report, "endless")
 
 
+@pytest.mark.alone
 def test_sleepers(tmp_path, tfm):
     """Two hundred threads asleep in ten ways find that no signal cut them short, and say so."""
     truth, report = profile(tmp_path, tfm, "sleepers")
     seen = report.threads()
     busy = {t: seen.get(t, 0) for t in truth["threads"]}
     for thread, share in shares(busy).items():
-        assert share == pytest.approx(0.5, abs=POINTS), thread
+        assert abs(share - 0.5) <= POINTS + chance(0.5, sum(busy.values())), (thread, busy)
     assert sum(n for t, n in seen.items() if re.match(r"\w+-\d+$", t) and t not in busy) \
         < report.samples * 0.3
     assert_whole(report, "sleepers")
@@ -210,19 +217,32 @@ NOT_RUNNING = {"deadlock": ["Truth.Deadlock.TakeSecond"],
 def test_other_engines(tmp_path, name, engine):
     if engine == "snapshot-wall" and name not in NOT_RUNNING:
         pytest.skip("it differs from snapshot in the threads that wait only")
-    argv = program(NEWEST, name, "--seconds", 0.5)
-    profiled, report = record(tmp_path, argv, hz=97, options=ENGINES[engine])
+    for seconds in (0.5, 2, 8):
+        profiled, report = record(tmp_path, program(NEWEST, name, "--seconds", seconds), hz=97, options=ENGINES[engine])
+        check_other_engine(name, engine, profiled, report)
+        missing = list(not_met(name, engine, report))
+        # Of so few samples chance may leave some out; not of sixteen times as many.
+        if not missing:
+            return
+    assert not missing
+
+
+def check_other_engine(name, engine, profiled, report):
     assert unchanging(profiled.truth) == alone(name)
     assert not profiled.stderr
-    samples = report.shown["samples"]
-    assert samples >= 10
-    assert report.incomplete() - loading(report, name) <= max(3, samples * 0.02)
+    assert report.incomplete() - loading(report, name) <= max(3, report.shown["samples"] * 0.02)
+
+
+def not_met(name, engine, report):
+    """Methods, and what is above them, that should be on some stack and are on none; and samples at all."""
+    if report.shown["samples"] < 10:
+        yield "10 samples"
     if name == "gc" and engine == "snapshot":
         return  # while a collection goes on, the runtime refuses to be suspended
-    for method in [*MET.get(name, ()), *(NOT_RUNNING.get(name, ()) if "wall" in engine else ())]:
-        assert report.total(method) > 0, method
+    methods = [*MET.get(name, ()), *(NOT_RUNNING.get(name, ()) if "wall" in engine else ())]
     if name == "endless" and engine == "wall":
-        assert report.total("Truth.Endless.Deaf") > 0  # the runtime cannot stop it, and does not see it
+        methods.append("Truth.Endless.Deaf")  # the runtime cannot stop it, and does not see it
+    yield from (method for method in methods if not report.total(method))
     if engine == "wall" and name not in LOADING:
-        for method, above, least in INSIDE.get(name, ()):
-            assert least < 0.5 or any(is_sequence(stack, method, *above) for stack, _ in report.stacks()), method
+        yield from ((method, above) for method, above, least in INSIDE.get(name, ())
+                    if least >= 0.5 and not any(is_sequence(stack, method, *above) for stack, _ in report.stacks()))

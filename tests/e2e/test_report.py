@@ -33,6 +33,40 @@ def wall(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """An event that counts calls: 31 of four methods on two threads."""
+    path = tmp_path_factory.mktemp("report") / "calls.dnp"
+    subprocess.run([MAKE_RECORDING, path, "calls"], check=True)
+    return path
+
+
+def test_calls(calls):
+    text = dnprof("report", calls).expect(0).out
+    assert "trace: 31 calls, lost 3" in text and "inlined calls are not seen" in text
+    report = json.loads(dnprof("report", "--json", calls).expect(0).stdout)
+    assert report["event"] == "trace"
+    assert report["events"]["trace"] == report["events"]["trace"] | {
+        "calls": 31, "lost": 3, "enters": 31, "leaves": 26, "tailcalls": 2, "unwinds": 2, "open": 1}
+    assert sum(m["calls"] for m in report["methods"]) == 31 == sum(t["calls"] for t in report["threads"])
+    assert sum(m["self_ns"] for m in report["methods"]) == 83_000_000
+    fib = next(m for m in report["methods"] if m["name"] == "App.Calls.Fib(int)")
+    assert (fib["total_ns"], fib["min_ns"], fib["max_ns"]) == (23_000_000, 1_000_000, 6_000_000)
+    worker = json.loads(dnprof("report", "--json", "--thread", "worker", calls).expect(0).stdout)
+    assert sum(m["calls"] for m in worker["methods"]) == 10 == worker["events"]["trace"]["calls"]
+
+
+def test_callers_and_callees(calls, small):
+    text = dnprof("report", "-m", "App.Calls.Fib", calls).expect(0).out
+    assert "called by" in text and "Methods by self" not in text
+    assert "no method matches" in dnprof("report", "--method", "No.Such", small).expect(0).out
+    report = json.loads(dnprof("report", "--json", "-m", "*.Hot", small).expect(0).stdout)
+    hot = next(m for m in report["methods"] if m["name"] == "App.Program.Hot()")
+    assert [(e["name"], e["total"]) for e in hot["callers"]] == [("App.Program.Main()", 9)]
+    assert [(e["name"], e["total"]) for e in hot["callees"]] == [("System.Math.Sin(double)", 6)]
+    assert "callers" not in next(m for m in report["methods"] if m["name"] == "App.Program.Rec()")
+
+
 def test_text(small):
     result = dnprof("report", small).expect(0)
     assert result.err == ""

@@ -4,18 +4,21 @@ import re
 
 import pytest
 
-from harness import NEWEST, is_sequence, plain, program, record, run, shares
+from harness import NEWEST, chance, is_sequence, plain, program, record, run, shares, undisturbed
+
+pytestmark = pytest.mark.alone
 
 POINT = 0.01
 ENOUGH = 10_000
 
 
 def assert_close(expected, got, tolerance=POINT):
-    expected, got = shares(expected), shares(got)
+    """As close as is promised, or as so many samples can be."""
+    samples, expected, got = sum(got.values()), shares(expected), shares(got)
     assert expected.keys() == got.keys()
-    worst = max(expected, key=lambda k: abs(expected[k] - got[k]))
-    assert abs(expected[worst] - got[worst]) <= tolerance, \
-        f"{worst}: took {expected[worst]:.2%}, shown as {got[worst]:.2%}"
+    for k, share in expected.items():
+        assert abs(share - got[k]) <= max(tolerance, chance(share, samples)), \
+            f"{k}: took {share:.2%}, shown as {got[k]:.2%} of {samples} samples"
 
 
 def profile(tmp_path, tfm, name, seconds, hz=9997):
@@ -23,6 +26,7 @@ def profile(tmp_path, tfm, name, seconds, hz=9997):
     return result.truth, report
 
 
+@undisturbed
 def test_methods(tmp_path, tfm):
     """Math.Sin in a loop, straight-line code, generics, lambdas, vectors, tiny virtual methods."""
     truth, report = profile(tmp_path, tfm, "cpu", 2.5)
@@ -30,21 +34,23 @@ def test_methods(tmp_path, tfm):
     assert report.samples >= ENOUGH
     assert_close(methods, {m: report.total(m) for m in methods})
     straight = report.total("Truth.StraightLine.Mix") / report.total("Truth.Cpu.Straight")
-    assert straight > 0.97, "code without a safepoint is seen where it runs"
+    assert straight > 0.95, "code without a safepoint is seen where it runs"
 
 
 @pytest.mark.parametrize("hz", [99, 997, 9997])
+@undisturbed
 def test_amount(tmp_path, hz):
     """Samples times interval is the CPU time that the program's threads took by the kernel's clock."""
     _, report = record(tmp_path, program(NEWEST, "cpu", "--work", 1000), hz=hz)
     assert report.cpu["interval_ns"] == pytest.approx(1e9 / hz, rel=0.01)
-    assert report.cpu["lost"] <= report.samples * 0.001
+    assert report.few_lost()
     # The threads' clocks count the handler's own time too, which is not sampled: at 9,997 Hz it shows.
     # 200 samples at 99 Hz are good for about 7 %.
     clock_ns = sum(t["cpu_ns"] for t in report.data["threads"])
     assert report.samples * report.cpu["interval_ns"] == pytest.approx(clock_ns, rel=0.15)
 
 
+@undisturbed
 def test_eight_threads(tmp_path, tfm):
     truth, report = profile(tmp_path, tfm, "threads8", 2)
     threads, seen = truth["threads"], report.threads()
@@ -57,6 +63,7 @@ def test_eight_threads(tmp_path, tfm):
     assert_close(threads, {t: seen[t] for t in threads}, 2 * POINT)
 
 
+@undisturbed
 def test_sleepers_cost_nothing(tmp_path):
     truth, report = profile(tmp_path, NEWEST, "idle", 1, hz=997)
     seen = report.threads()
@@ -65,6 +72,7 @@ def test_sleepers_cost_nothing(tmp_path):
     assert asleep < report.samples * 0.1
 
 
+@undisturbed
 def test_native_calls(tmp_path, tfm):
     """Managed, native and managed code again, in this order, whatever the native code was built with."""
     truth, report = profile(tmp_path, tfm, "native", 2)
@@ -119,6 +127,7 @@ def test_replaced_while_it_runs(tmp_path, tfm):
         assert sum(plain(f) == "Truth.Osr.Loop" for f in stack) == 1, stack
 
 
+@undisturbed
 def test_ordinary_code(tmp_path):
     truth, report = profile(tmp_path, NEWEST, "mix", 2.5)
     methods = truth["methods"]
@@ -129,9 +138,9 @@ def test_ordinary_code(tmp_path):
                                   "osr", "shortthreads", "unload"])
 def test_stacks_are_whole(tmp_path, name):
     """99.9 % of stacks reach the thread's start; unresolved frames are rare, and named."""
-    # Long enough that the milliseconds after a library was loaded, when its tables are not there yet,
-    # are no more than the share they have in a real program.
-    _, report = profile(tmp_path, NEWEST, name, 5, hz=4999)
+    # Long enough that the moments after a library was loaded, when nobody knows of it yet, are no more
+    # than the share they have in a real program.
+    _, report = profile(tmp_path, NEWEST, name, 3, hz=4999)
     assert report.samples >= ENOUGH
     whole = report.samples
     assert report.incomplete() <= whole * 0.001

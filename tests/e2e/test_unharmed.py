@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Profiled programs do what they do alone. They check their own results; here it is seen that they ran
 to the end, and that what they print and how they end is the same with and without."""
+import json
 import signal
 
 import pytest
 
 import harness
 
-from harness import NEWEST, PROGRAMS, dnprof, program, record, run, steady
+from harness import LONG, NEWEST, PROGRAMS, dnprof, program, record, run, steady
 
 HZ = 1999
 
@@ -24,7 +25,7 @@ def patiently(name, attempt):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(tmp_path, tfm, name):
-    argv = program(tfm, name, "--seconds", 1)
+    argv = program(tfm, name, "--seconds", 0.6)
     alone = patiently(name, lambda: run(argv).expect())
     profiled, report = patiently(name, lambda: record(tmp_path, argv, hz=HZ))
     assert steady(profiled.truth) == steady(alone.truth)
@@ -62,12 +63,28 @@ def test_dies_as_it_would(tmp_path, tfm, arguments):
     assert "Truth.Burn.For" in recorded.out
 
 
-def test_aborts_among_samples(tmp_path, tfm):
-    """CoreCLR 8 takes its signal handlers away before it aborts; samples still come then."""
-    for _ in range(12):
-        profiled = dnprof("run", "-q", "-F", 9973, "-o", tmp_path / "out.dnp", "--",
-                          *program(tfm, "crash", "--seconds", 0.05))
+@pytest.mark.parametrize("arguments", [["crash", "--seconds", 0.05], ["overflow"], ["overflow", "--thread"]])
+def test_aborts_among_samples(tmp_path, tfm, arguments):
+    """CoreCLR 8 takes its signal handlers away before it aborts, and all report a stack overflow at length on a
+    small stack of their own; samples still come then. They must neither end the program, by whatever signal,
+    nor keep it from going on."""
+    for _ in range(12 if LONG else 4):
+        profiled = dnprof("run", "-q", "-F", 9973, "-o", tmp_path / "out.dnp", "--", *program(tfm, *arguments))
         assert profiled.status in (-signal.SIGABRT, 128 + signal.SIGABRT), profiled
+
+
+@pytest.mark.parametrize("options", [["-e", "cpu"], ["-e", "cpu", "--source", "timer"], ["-e", "wall"]])
+def test_end_of_the_stack(tmp_path, tfm, options):
+    """Where the stack is nearly used up the kernel has no room for a sample's signal and raises SIGSEGV in its
+    place. The program goes on, such samples are told as lost, and later ones come."""
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-F", 1999, *options, "-o", out, "--", *program(tfm, "stackend"))
+    assert result.truth["program"] == "stackend", result
+    data = json.loads(dnprof("report", "--json", out).stdout)
+    event = data["events"][options[1]]
+    assert event["lost"] > 0, event
+    afterwards = [m for m in data["methods"] if m["name"].startswith("Truth.StackEnd.Afterwards")]
+    assert sum(m["total"] for m in afterwards) > 20, afterwards
 
 
 @pytest.mark.parametrize("source", ["timer", "auto"])

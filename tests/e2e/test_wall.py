@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Time that passes, by thread and by method, against what the programs measured themselves; and that
 nobody is woken up for it."""
+import os
 import re
+import signal
 
 import pytest
 
-from harness import (DNPROF, NEWEST, dnprof, is_sequence, plain, program, report, shares, start, wait_for)
+from harness import (DNPROF, NEWEST, chance, dnprof, dnprof_again, is_sequence, program, report, shares, start, thread_names, wait_for,
+                     wait_for_samples)
 
 HZ = 199
 
@@ -13,7 +16,7 @@ HZ = 199
 def record(tmp_path, argv, *, hz=HZ, events="wall", shown="wall", **more):
     """(What the program left behind, the report of the event that is asked for.)"""
     out = tmp_path / "out.dnp"
-    result = dnprof("run", "-q", "-e", events, "-F", hz, "-o", out, "--", *argv, **more).expect()
+    result = dnprof_again("run", "-q", "-e", events, "-F", hz, "-o", out, "--", *argv, **more).expect()
     return result, report(out, options=("-e", shown, "-n", 0))
 
 
@@ -27,11 +30,12 @@ def time_by_thread(report):
 
 def assert_read(report, part=0.01):
     """Nearly all stacks could be taken, and are whole."""
-    assert event(report)["lost"] == 0
+    assert report.few_lost()
     assert event(report)["failed"] <= part * event(report)["samples"], event(report)
     assert report.incomplete() <= 2 * part * event(report)["samples"]
 
 
+@pytest.mark.alone
 def test_each_thread_counts_the_same(tmp_path, tfm):
     """Two hundred threads that wait and two that work as well: each has samples for as long as it lived."""
     result, report = record(tmp_path, program(tfm, "wall", "--seconds", 3))
@@ -46,6 +50,7 @@ def test_each_thread_counts_the_same(tmp_path, tfm):
     assert_read(report)
 
 
+@pytest.mark.alone
 def test_what_threads_wait_for(tmp_path, tfm):
     """The stacks of sleepers, with the managed methods that sent them to sleep."""
     _, report = record(tmp_path, program(tfm, "sleepers", "--seconds", 1))
@@ -64,6 +69,7 @@ def test_what_threads_wait_for(tmp_path, tfm):
     assert_read(report)
 
 
+@pytest.mark.alone
 def test_shares_of_time(tmp_path, tfm):
     """What two threads do in turn: compute, sleep, wait for a lock, wait for a socket."""
     result, report = record(tmp_path, program(tfm, "wall", "--few", "--seconds", 5))
@@ -85,6 +91,7 @@ def test_nobody_is_woken(tmp_path, tfm):
     assert sum(t.get("waiting", 0) for t in nappers) > 0
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("shown", ["cpu", "wall"])
 def test_together(tmp_path, shown):
     """CPU time comes out as it does alone, and time that passes, too."""
@@ -96,7 +103,8 @@ def test_together(tmp_path, shown):
     if shown == "cpu":
         expected, got = shares(truth), shares({t: seen[t] for t in truth})
         for thread in truth:
-            assert got[thread] == pytest.approx(expected[thread], abs=0.02)
+            by_chance = chance(expected[thread], report.samples)
+            assert got[thread] == pytest.approx(expected[thread], abs=max(0.02, by_chance)), thread
         clock_ns = sum(t["cpu_ns"] for t in report.data["threads"])
         assert report.samples * report.cpu["interval_ns"] == pytest.approx(clock_ns, rel=0.15)
     else:
@@ -110,7 +118,7 @@ def test_threads_that_come_and_go(tmp_path, name):
     assert result.truth["threads_started"] > 0
     kind = {"crowd": "crowd-", "shortthreads": "short-"}[name]
     assert sum(n for thread, n in report.threads().items() if thread.startswith(kind)) > 0
-    assert event(report)["lost"] == 0
+    assert report.few_lost()
 
 
 def test_other_programs(tmp_path, tfm):
@@ -122,17 +130,20 @@ def test_other_programs(tmp_path, tfm):
 
 def test_no_thread_is_left(tmp_path):
     """When the recording ends before the program does, its threads end, too."""
-    with start([DNPROF, "run", "-q", "-e", "wall", "-d", "1", "-o", tmp_path / "out.dnp", "--",
-                *program(NEWEST, "idle", "--seconds", 6)]) as run:
+    with start([DNPROF, "run", "-q", "-e", "wall", "-o", tmp_path / "out.dnp", "--",
+                *program(NEWEST, "idle", "--seconds", 600)]) as run:
         pid = run.child("truth")
 
         def own_threads():
-            from pathlib import Path
-            names = [(task / "comm").read_text().strip() for task in Path(f"/proc/{pid}/task").glob("*")]
-            return [name for name in names if name.startswith("dnprof")]
+            return [name for name in thread_names(pid) if name.startswith("dnprof")]
 
         wait_for(lambda: "dnprof-wall" in own_threads(), "the sampler")
+        wait_for(lambda: "busy-0" in thread_names(pid), "the program's work")
+        wait_for_samples(pid)
+        dnprof("stop", pid).expect()
         wait_for(lambda: "dnprof-wall" not in own_threads(), "the sampler's end")
-        run.end().expect()
+        assert "busy-0" in thread_names(pid)
+        os.kill(pid, signal.SIGTERM)
+        run.end().expect(128 + signal.SIGTERM)
     seen = report(tmp_path / "out.dnp", options=("-e", "wall", "-n", 0))
     assert event(seen)["samples"] > 0

@@ -1,13 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the .eh_frame of a module whose code lies around it. */
+/* Any bytes as the .eh_frame of a module whose code lies around it, or as its header and that. */
 #include "fuzz.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "unwind/cfi.h"
 
 #define ADDRESS  0x100000U
 #define CODE_MAX 0x10000U
+
+/* As a whole; and behind a header whose only function begins where the code does. */
+static void look_up(const uint8_t *data, size_t n)
+{
+	static const uint8_t head[20] = {
+		1, 0x1b, 3, 0x3b, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0xff, 0xff, sizeof(head), 0, 0, 0};
+	uint8_t *bytes = malloc(sizeof(head) + n);
+	uintptr_t hdr = (uintptr_t)bytes, low = hdr - CODE_MAX;
+	struct dnp_rule rule;
+
+	if (!bytes)
+		return;
+	memcpy(bytes, head, sizeof(head));
+	memcpy(bytes + sizeof(head), data, n);
+	for (uintptr_t pc = low; pc < low + 2 * CODE_MAX; pc += CODE_MAX / 4) {
+		dnp_cfi_look_up(hdr, low, low + 2 * CODE_MAX, pc, &rule);
+		dnp_cfi_look_up(hdr + sizeof(head), low, low + 2 * CODE_MAX, pc, &rule);
+	}
+	free(bytes);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -20,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct dnp_cfi *table;
 	uint32_t start;
 
+	look_up(data, n);
 	if (dnp_cfi_build(&input, &table) < 0)
 		return 0;
 	for (uint32_t i = 0; i < table->rows; i++) {

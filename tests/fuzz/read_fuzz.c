@@ -4,15 +4,18 @@
  * a file; with 'R', the records of a chunk, which is sealed here: the fuzzer need not guess
  * checksums.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregate/profile.h"
 #include "export/export.h"
 #include "export/html.h"
+#include "export/log.h"
 #include "export/stacks.h"
 #include "format/chunk.h"
 #include "fuzz.h"
+#include "read/calls.h"
 
 static int discard(struct dnp_sink *sink, const void *bytes, size_t n)
 {
@@ -36,24 +39,33 @@ static void check_profile(const struct dnp_profile *profile)
 			profile->nodes.p[i].frame < profile->frames.n);
 	for (size_t i = 0; i < profile->threads.n; i++)
 		check(profile->threads.p[i].process < profile->processes.n);
-	for (size_t e = 0; e < profile->events.n; e++)
-		for (size_t i = 0; i < profile->events.p[e].rows.n; i++)
-			check(profile->events.p[e].rows.slots[i].node < profile->nodes.n &&
-				profile->events.p[e].rows.slots[i].thread < profile->threads.n);
+	for (size_t e = 0; e < profile->events.n; e++) {
+		const struct dnp_rows *rows = &profile->events.p[e].rows;
+
+		for (size_t i = 0; i < rows->n; i++) {
+			check(rows->slots[i].node < profile->nodes.n);
+			check(profile->detail == DNP_SUMS ||
+				rows->slots[i].thread < profile->threads.n);
+		}
+		for (size_t i = 0; i < rows->threads.n; i++)
+			check(!rows->threads.p[i].weight ||
+				rows->threads.p[i].thread < profile->threads.n);
+	}
 }
 
-static void export_all(const struct dnp_profile *profile)
+static void export_all(const struct dnp_profile *profile, const struct dnp_input *input)
 {
 	struct dnp_export_options options = {
-		.methods = true, .threads = true, .tree = true, .columns = 60};
+		.methods = true, .threads = true, .tree = true, .columns = 60, .input = input};
 	struct dnp_sink sink = {.write = discard};
 
 	for (uint32_t i = 0; i < profile->events.n && i < 3; i++) {
 		options.event = i;
 		for (size_t k = 0; dnp_exporters[k]; k++)
-			check(!dnp_exporters[k]->write(profile, &options, &sink, NULL));
+			if (dnp_exporters[k]->detail <= profile->detail)
+				check(!dnp_exporters[k]->write(profile, &options, &sink, NULL));
 	}
-	if (profile->events.n)
+	if (profile->events.n && profile->detail == DNP_BY_TIME)
 		check(!dnp_html_write(
 			dnp_str("@DNPROF_META@@DNPROF_DATA@"), profile, &options, &sink, NULL));
 }
@@ -72,11 +84,60 @@ static void show_stacks(const struct dnp_profile *profile, const struct dnp_reco
 	dnp_moment_done(&moment);
 }
 
+/* There is a log, or a sentence why there is none. */
+static void write_log(const struct dnp_input *input)
+{
+	struct dnp_log_options options = {.times = true, .signatures = true};
+	struct dnp_sink sink = {.write = discard};
+	struct dnp_log_outcome outcome;
+
+	for (int by_time = 0; by_time < 2; by_time++) {
+		struct dnp_err err = {0};
+
+		options.by_time = by_time;
+		check(!dnp_log_put(input, &options, &sink, &outcome, &err) ||
+			(err.code == -ENODATA && err.text[0]));
+	}
+}
+
+/* Who pushes and pops what a cursor gives comes to the depth that it tells. */
+static void follow_calls(const struct dnp_recording *recording, uint64_t index)
+{
+	struct dnp_call_cursor *cursor;
+	struct dnp_call_event event;
+	struct dnp_call_log *log;
+	uint64_t damaged = 0, last_ns = 0;
+	size_t n;
+
+	check(!dnp_call_log_new(recording, index, &log, &damaged));
+	for (const struct dnp_call_thread *thread = dnp_call_log_threads(log, &n); n--; thread++) {
+		uint64_t depth = 0;
+
+		check(!dnp_call_cursor_new(log, thread->thread, &cursor));
+		for (last_ns = 0; dnp_call_cursor_next(cursor, &event) > 0;
+			last_ns = event.time_ns) {
+			if (event.kind != DNP_CALL_ENTER && event.kind != DNP_CALL_LOST)
+				depth--;
+			check(event.depth == depth && event.time_ns >= last_ns);
+			depth += event.kind == DNP_CALL_ENTER;
+		}
+		dnp_call_cursor_free(cursor);
+	}
+	check(!dnp_call_cursor_new(log, DNP_CALL_ALL_THREADS, &cursor));
+	for (last_ns = 0; dnp_call_cursor_next(cursor, &event) > 0; last_ns = event.time_ns)
+		check(event.time_ns >= last_ns);
+	dnp_call_cursor_free(cursor);
+	dnp_call_log_free(log);
+}
+
 static void read_file(const void *bytes, size_t n)
 {
 	static const char *const patterns[] = {"*a*"};
-	const struct dnp_filter filter = {
-		.exclude = patterns, .exclude_count = 1, .from_ns = 1, .to_ns = UINT64_MAX - 1};
+	const struct dnp_filter filters[] = {
+		{0},
+		{.exclude = patterns, .exclude_count = 1, .from_ns = 1, .to_ns = UINT64_MAX - 1},
+		{.requests = patterns, .request_count = 1},
+	};
 	struct dnp_input input;
 	struct dnp_err err = {0};
 
@@ -85,15 +146,20 @@ static void read_file(const void *bytes, size_t n)
 		check(err.code < 0 && err.text[0]);
 	} else {
 		check(!dnp_input_finish(&input, NULL));
-		for (int filtered = 0; filtered < 2; filtered++) {
+		follow_calls(&input.recordings.p[0], 0);
+		write_log(&input);
+		for (unsigned i = 0; i < 5; i++) {
+			enum dnp_detail detail = i < 2 ? (enum dnp_detail)i : DNP_BY_TIME;
+			const struct dnp_filter *filter = &filters[i < 4 ? i % 2 : 2];
 			struct dnp_profile profile;
 
-			check(!dnp_profile_init(&profile, filtered, filtered ? &filter : NULL));
+			check(!dnp_profile_init(&profile, detail, filter));
 			check(!dnp_profile_add(&profile, &input, NULL));
 			dnp_profile_finish(&profile);
 			check_profile(&profile);
-			export_all(&profile);
-			show_stacks(&profile, &input.recordings.p[0]);
+			export_all(&profile, &input);
+			if (detail != DNP_SUMS)
+				show_stacks(&profile, &input.recordings.p[0]);
 			dnp_profile_done(&profile);
 		}
 	}

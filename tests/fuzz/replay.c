@@ -31,29 +31,27 @@ static int replay(const char *path)
 	return 0;
 }
 
-static int is_input(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
-}
-
 int main(int argc, char **argv)
 {
-	struct dirent **entries;
-	int n = argc == 2 ? scandir(argv[1], &entries, is_input, alphasort) : -1;
-	int failed = 0;
+	DIR *folder = argc == 2 ? opendir(argv[1]) : NULL;
+	const struct dirent *entry;
+	int n = 0, failed = 0;
 
-	if (n <= 0) {
+	while (folder && (entry = readdir(folder))) {
+		char path[4096];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", argv[1], entry->d_name);
+		failed |= replay(path);
+		n++;
+	}
+	if (folder)
+		closedir(folder);
+	if (!n) {
 		fprintf(stderr, "usage: %s FOLDER (with at least one input in it)\n", argv[0]);
 		return 2;
 	}
-	for (int i = 0; i < n; i++) {
-		char path[4096];
-
-		snprintf(path, sizeof(path), "%s/%s", argv[1], entries[i]->d_name);
-		failed |= replay(path);
-		free(entries[i]);
-	}
-	free(entries);
 	printf("%d inputs\n", n);
 	return failed ? 1 : 0;
 }

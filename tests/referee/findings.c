@@ -7,6 +7,7 @@
 #include "base/u64map.h"
 #include "clr/hresult.h"
 #include "clr/names.h"
+#include "os/file_sink.h"
 #include "os/modules.h"
 #include "referee.h"
 #include "unwind/native.h"

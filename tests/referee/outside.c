@@ -18,8 +18,8 @@ HRESULT __real_dnp_dss_walk(const struct dnp_info *info, ThreadID thread, uint32
 	const struct dnp_regs *seed, struct dnp_dss *dss);
 HRESULT __wrap_dnp_dss_walk(const struct dnp_info *info, ThreadID thread, uint32_t flags,
 	const struct dnp_regs *seed, struct dnp_dss *dss);
-void __real_dnp_agent_managed_begin(ThreadID id, struct dnp_thread *thread);
-void __wrap_dnp_agent_managed_begin(ThreadID id, struct dnp_thread *thread);
+void __real_dnp_engines_managed_begin(ThreadID id, struct dnp_thread *thread);
+void __wrap_dnp_engines_managed_begin(ThreadID id, struct dnp_thread *thread);
 
 /* ---- Which of the system's threads one of the runtime's is */
 
@@ -33,7 +33,7 @@ static struct {
 static _Atomic size_t n_threads;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-void __wrap_dnp_agent_managed_begin(ThreadID id, struct dnp_thread *thread)
+void __wrap_dnp_engines_managed_begin(ThreadID id, struct dnp_thread *thread)
 {
 	pthread_mutex_lock(&lock);
 	if (n_threads < THREADS_MAX) {
@@ -43,7 +43,7 @@ void __wrap_dnp_agent_managed_begin(ThreadID id, struct dnp_thread *thread)
 		n_threads++;
 	}
 	pthread_mutex_unlock(&lock);
-	__real_dnp_agent_managed_begin(id, thread);
+	__real_dnp_engines_managed_begin(id, thread);
 }
 
 /* Its place, or -1. Without the lock: a thread that is suspended may hold it. */

@@ -25,7 +25,10 @@ size_t __wrap_dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 int __real_dnp_recorder_start(struct dnp_err *err);
 int __wrap_dnp_recorder_start(struct dnp_err *err);
 void __real_dnp_recorder_stop(enum dnp_end_reason reason);
+void __real_dnp_knowledge_end(void);
 void __wrap_dnp_recorder_stop(enum dnp_end_reason reason);
+void __wrap_dnp_knowledge_end(void);
+bool __wrap_dnp_engines_walk(void);
 
 void __real_dnp_thread_names_started(ThreadID id, struct dnp_thread *thread);
 void __wrap_dnp_thread_names_started(ThreadID id, struct dnp_thread *thread);
@@ -271,7 +274,7 @@ static int begin(const char *path, struct dnp_err *err)
 	if (referee.engine == REFEREE_SNAPSHOT || referee.engine == REFEREE_STOPPED)
 		failed = dnp_stop_open(err);
 	if (!failed && referee.engine == REFEREE_STOPPED)
-		failed = referee_stopper_start(dnp_agent.options.interval_ns);
+		failed = referee_stopper_start(dnp_engines_options()->interval_ns);
 	return failed;
 }
 
@@ -288,6 +291,19 @@ void __wrap_dnp_recorder_stop(enum dnp_end_reason reason)
 	if (referee.path && referee.engine == REFEREE_STOPPED)
 		referee_stopper_end();
 	__real_dnp_recorder_stop(reason);
+}
+
+/* The referee takes stacks where no engine does, in callbacks: native modules must be known. */
+bool __wrap_dnp_engines_walk(void)
+{
+	return true;
+}
+
+/* No walk is under way any more, and what is known of code is still there: frames get their names.
+ */
+void __wrap_dnp_knowledge_end(void)
+{
 	if (referee.path)
 		findings_write();
+	__real_dnp_knowledge_end();
 }

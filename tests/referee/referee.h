@@ -20,6 +20,8 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
+#include "agent/callbacks.h"
+#include "agent/engines.h"
 #include "unwind/walk.h"
 
 #define REFEREE_ENV        "DNPROF_REFEREE"

@@ -339,7 +339,7 @@ def judge(program, tfm=harness.NEWEST, engine="signal", *, samples=10_000, hz=No
     """Runs a program until so many samples were compared, or it hung too often."""
     findings = Findings(program, tfm, engine)
     for _ in range(most_runs):
-        run_once(program, tfm, engine, hz or ENGINES[engine][1], seconds, findings, timeout=10 + 5 * seconds)
+        run_once(program, tfm, engine, hz or ENGINES[engine][1], seconds, findings, timeout=60 + 10 * seconds)
         if findings.compared >= samples or findings.hung == HUNG_MAX:
             break
     return findings

@@ -12,6 +12,7 @@
  *   kill N         sends signal N to itself
  *   sleep MS
  *   signals        from now on prints the number of each signal that comes
+ *   await          waits until one has come, a minute at most
  *   server MS      leaves a process behind that loads the profiler, too, and lives for MS
  *   run COMMAND…   executes a command in a process of its own and waits for it
  */
@@ -70,6 +71,8 @@ static void sleep_ms(long ms)
 		;
 }
 
+static volatile sig_atomic_t signal_came;
+
 static void on_signal(int signal)
 {
 	char text[] = "signal 00\n";
@@ -78,6 +81,13 @@ static void on_signal(int signal)
 	text[8] = (char)('0' + signal % 10);
 	if (write(STDOUT_FILENO, text, sizeof(text) - 1) < 0)
 		_exit(1);
+	signal_came = 1;
+}
+
+static void await_signal(void)
+{
+	for (int i = 0; i < 6000 && !signal_came; i++)
+		sleep_ms(10);
 }
 
 static void catch_signals(void)
@@ -129,6 +139,8 @@ int main(int argc, char **argv)
 			copy();
 		else if (!strcmp(step, "signals"))
 			catch_signals();
+		else if (!strcmp(step, "await"))
+			fflush(stdout), await_signal();
 		else if (!strcmp(step, "exit"))
 			exit(atoi(value));
 		else if (!strcmp(step, "run"))

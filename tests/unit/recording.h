@@ -38,6 +38,16 @@ void recording_chunk(
 void recording_stack(
 	struct recording *rec, uint64_t first, uint64_t parent, const uint64_t *frames, size_t n);
 
+/* Records of calls; their numbers as in rec.def. */
+void recording_call_nodes(
+	struct recording *rec, uint64_t thread, uint64_t first, const uint64_t *numbers, size_t n);
+void recording_call_counts(struct recording *rec, uint64_t thread, uint64_t time_ns,
+	const uint64_t *numbers, size_t n);
+
+/* A block of events, dnp_call_word each; a unit of their time is a millisecond. */
+void recording_call_events(struct recording *rec, uint64_t thread, uint64_t time_ns, uint64_t lost,
+	const uint64_t *words, size_t n);
+
 #define RECORD_ROOM 65536u /* bytes that one record may have */
 
 #define RECORD(rec, name, ...)                                                                     \
@@ -75,5 +85,52 @@ void recording_small(struct recording *rec);
  *	gc            no stack at all                                1 running
  */
 void recording_wall(struct recording *rec);
+
+/*
+ * Process 60 with one event, trace, as --depth time records it. Threads main and worker; the
+ * worker and the methods are defined after their calls. Calls, self time, shortest and longest
+ *call:
+ *
+ *	main    Main(string[])                                  1   10 ms   58 ms   58 ms
+ *	main    Main(string[]) > Work(int)                      3   30 ms   15 ms   17 ms
+ *	main    Main(string[]) > Work(int) > Fib(int)           3    6 ms    6 ms    6 ms
+ *	main    Main(string[]) > Work(int) > Fib(int) > Fib(int)  12   12 ms    1 ms    1 ms
+ *	main    Main(string[]) > Work(string)                   2    no time
+ *	worker  Work(int)                                       5   20 ms    5 ms    7 ms (in two
+ *parts) worker  Work(int) > Fib(int)                            5    5 ms    1 ms    1 ms
+ *
+ * of class App.Calls. Counters: 31 enters, 26 leaves, 2 tail calls, 2 unwound, 1 open, 3 lost.
+ */
+void recording_calls(struct recording *rec);
+
+/*
+ * The same process and methods, as --depth events records them. At ms since the start:
+ *
+ *	main    10 Main { 20 Work(int) { 25 Fib { 27 Fib 31 } 32 } 32
+ *	                  35 Work(string) { 41 Fib 42 unwound } 42 unwound, and Main goes on
+ *	worker  15 Work(int) 23 tail call, 5 events lost, 30 Fib 32
+ */
+void recording_call_log(struct recording *rec);
+
+/*
+ * Process 70 `switching`, whose switches were recorded for 100 us on two processors. At us since
+ *the start, and on which processor:
+ *
+ *	main         10-20 0 waits      50-60 0 preempted   62-70 1 waits
+ *	first, "1"   15-18 1 preempted  20-30 0 ended
+ *	again        41-45 1 waits      80-88 1 unknown     95-100 1 runs
+ *
+ * The last two have the same tid, 71. Three switches of processor 1 are lost between 88 and 92.
+ *Main waits for a lock from 20 to 50, sleeps from 70 on, and marks "half" at 65; it is woken at 49
+ *by the third thread, and at 61 by thread 81 "another" of process 80.
+ */
+void recording_switches(struct recording *rec);
+
+/* Slices of a thread, each as start, end (us), processor, enum dnp_slice_end. */
+void recording_slices(struct recording *rec, uint64_t thread, const uint64_t *numbers, size_t n);
+
+/* Its process, event 3 and thread 1 alone; its methods 11 to 14 alone. */
+void recording_call_process(struct recording *rec);
+void recording_call_methods(struct recording *rec);
 
 #endif

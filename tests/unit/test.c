@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The harness of test.h: `PROGRAM [NAME…]` runs all tests or those named, and prints TAP. */
+/*
+ * The harness of test.h: `PROGRAM [NAME…]` runs all tests or those named, and prints TAP;
+ * `PROGRAM --here NAME` runs one in the same process.
+ */
 #include "test.h"
 
-#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define TEST_SECONDS 60
-#define EXIT_SKIP    77
+#include "run.h"
 
 static struct test *first, **last = &first;
 
@@ -37,57 +37,18 @@ void test_skip(const char *reason)
 {
 	printf("# SKIP %s\n", reason);
 	fflush(stdout);
-	_exit(EXIT_SKIP);
+	_exit(TEST_SKIPPED);
 }
 
-static int count_descriptors(void)
+_Noreturn void test_run_here(const struct test *test)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
+	int before = test_count_descriptors(), after;
 
-	if (!dir)
-		return -1;
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
-/* In the child. exit(), not _exit(): a leak checker reports there. */
-static _Noreturn void run(const struct test *test)
-{
-	int before = count_descriptors(), after;
-
-	alarm(TEST_SECONDS);
 	test->run();
-	after = count_descriptors();
+	after = test_count_descriptors();
 	if (after != before)
 		FAIL("%d descriptors are open at the end, %d were at the start", after, before);
-	exit(0);
-}
-
-/* 0: passed, 1: failed, EXIT_SKIP. */
-static int run_in_child(const struct test *test)
-{
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (pid < 0) {
-		perror("fork");
-		exit(2);
-	}
-	if (!pid)
-		run(test);
-	if (waitpid(pid, &status, 0) != pid)
-		return 1;
-	if (WIFSIGNALED(status))
-		printf("# killed by signal %d (%s)\n", WTERMSIG(status),
-			strsignal(WTERMSIG(status)));
-	if (!WIFEXITED(status))
-		return 1;
-	return WEXITSTATUS(status);
+	exit(0); /* not _exit(): a leak checker reports there */
 }
 
 static int is_wanted(const struct test *test, char **names)
@@ -101,23 +62,33 @@ static int is_wanted(const struct test *test, char **names)
 	return 0;
 }
 
+static _Noreturn void run_named(const char *name)
+{
+	for (const struct test *test = first; test; test = test->next)
+		if (!strcmp(test->name, name))
+			test_run_here(test);
+	exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	int n = 0, failed = 0;
 
-	(void)argc;
+	if (argc == 3 && !strcmp(argv[1], "--here"))
+		run_named(argv[2]);
 	for (const struct test *test = first; test; test = test->next) {
 		int result;
 
 		if (!is_wanted(test, argv + 1))
 			continue;
-		result = run_in_child(test);
+		fflush(stdout);
+		result = test_run_alone(test);
 		n++;
-		if (result == EXIT_SKIP)
+		if (result == TEST_SKIPPED)
 			printf("ok %d %s # SKIP\n", n, test->name);
 		else
 			printf("%s %d %s\n", result ? "not ok" : "ok", n, test->name);
-		failed += result && result != EXIT_SKIP;
+		failed += result && result != TEST_SKIPPED;
 	}
 	printf("1..%d\n", n);
 	return failed || !n;

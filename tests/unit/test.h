@@ -26,8 +26,12 @@ struct test {
 
 void test_register(struct test *test);
 _Noreturn void test_fail(const char *file, int line, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+	__attribute__((format(__printf__, 3, 4)));
 _Noreturn void test_skip(const char *reason);
+
+/* Ends a child that a test has forked; not by _exit, where the thread sanitizer asks for threads of
+ * the parent's. */
+_Noreturn void test_end_child(int status);
 
 #define TEST(name)                                                                                 \
 	static void test_##name(void);                                                             \

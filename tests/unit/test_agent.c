@@ -7,16 +7,18 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "activation.h"
-#include "agent/agent.h"
+#include "agent/callbacks.h"
+#include "agent/engines.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "unwind/target.h"
 
 #define FRAMES_MAX 64
-#define WALK_NS    UINT64_C(3000000000) /* more than anything else takes in here */
+#define WALK_NS    UINT64_C(8000000000) /* more than anything else takes in here */
 #define MANAGED    ((ThreadID)0x1000)
 #define MODULE     ((ModuleID)0x2000)
 
@@ -82,4 +84,27 @@ TEST(agent_holds_up_who_ends_for_its_own_walk_and_who_unloads_for_any)
 	CHECK(!walked_after_end);
 	CHECK(!walked_after_unload);
 	pthread_join(walker, NULL);
+}
+
+static int choose(const char *events, struct dnp_err *err)
+{
+	struct dnp_agent_options options;
+
+	dnp_agent_options_init(&options);
+	strcpy(options.event, events);
+	return dnp_engines_choose(&options, false, err);
+}
+
+TEST(agent_says_that_there_is_no_room_for_an_event_or_its_companion)
+{
+	char events[128] = "cpu";
+	struct dnp_err err;
+
+	for (int i = 2; i < DNP_EVENTS_MAX; i++)
+		strcat(events, ",cpu");
+	CHECK_EQ(choose(events, &err), 0);
+	strcat(events, ",lock"); /* which takes two */
+	CHECK_EQ(choose(events, &err), -EINVAL);
+	CHECK(strstr(err.text, "'lock' cannot be recorded: a recording holds"));
+	dnp_engines_forget();
 }

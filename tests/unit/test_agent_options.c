@@ -112,7 +112,9 @@ TEST(options_refused)
 		{"dir=%4", -EINVAL},
 		{"dir=%4g", -EINVAL},
 		{"dir=/a%00b", -EINVAL},
-		{"fd=3;event=0123456789012345678901234567890123456789012345678901234567890123",
+		{"fd=3;event="
+		 "012345678901234567890123456789012345678901234567890123456789012301234567890123456"
+		 "78901234567890123456789012345678901234567890123",
 			-E2BIG},
 	};
 
@@ -136,4 +138,33 @@ TEST(options_too_long)
 TEST(options_class_is_the_agents)
 {
 	CHECK_STR(DNP_AGENT_CLSID, DNP_CLSID_AGENT_TEXT);
+}
+
+TEST(options_of_a_request_say_nothing_of_places)
+{
+	CHECK_EQ(dnp_agent_options_parse_request(
+			 &options, dnp_str("event=cpu,wall;interval_ns=1000000"), &err),
+		0);
+	CHECK_STR(options.event, "cpu,wall");
+	CHECK_EQ(options.interval_ns, 1000000);
+	CHECK_EQ(dnp_agent_options_parse_request(&options, dnp_str(""), &err), 0);
+	CHECK_EQ(options.depth, 2048);
+	CHECK_EQ(dnp_agent_options_parse_request(&options, dnp_str("fd=3"), &err), -EINVAL);
+	CHECK_EQ(dnp_agent_options_parse_request(&options, dnp_str("dir=/tmp"), &err), -EINVAL);
+	CHECK_EQ(dnp_agent_options_parse_request(&options, dnp_str("session=/x"), &err), -EINVAL);
+	CHECK_EQ(dnp_agent_options_parse_request(&options, dnp_str("depth=0"), &err), -EINVAL);
+	CHECK_STR(err.text, "the request: wrong value: 'depth=0'");
+}
+
+TEST(options_of_an_attach_are_a_folder_or_nothing)
+{
+	CHECK_EQ(dnp_agent_options_parse_client(&options, dnp_str(""), &err), 0);
+	CHECK_STR(options.event, "");
+	CHECK_EQ(
+		dnp_agent_options_parse_client(&options, dnp_str("dir=/tmp/x;event=cpu"), &err), 0);
+	CHECK_STR(options.dir, "/tmp/x");
+	CHECK_EQ(dnp_agent_options_parse_client(&options, dnp_str("event=cpu"), &err), -EINVAL);
+	CHECK_EQ(dnp_agent_options_parse_client(&options, dnp_str("fd=3"), &err), -EINVAL);
+	CHECK_EQ(dnp_agent_options_parse_client(&options, dnp_str("rubbish"), &err), -EINVAL);
+	CHECK_STR(err.text, "the client data: not understood: 'rubbish'");
 }

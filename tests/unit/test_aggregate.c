@@ -1,59 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* From records to answers: totals, recursion, filters, names, what is lost, several recordings. */
 #include "aggregate/ids.h"
-#include "aggregate/pattern.h"
-#include "aggregate/profile.h"
+#include "aggregate/spans.h"
 #include "aggregate/threads.h"
-#include "aggregate/tree.h"
 
 #include "base/clean.h"
 
-#include "recording.h"
-#include "test.h"
-
-struct fixture {
-	struct recording rec;
-	struct dnp_input input;
-	struct dnp_profile profile;
-	struct dnp_tree tree;
-};
-
-static void load(struct fixture *f, const struct dnp_filter *filter, bool timed)
-{
-	dnp_input_init(&f->input);
-	CHECK_EQ(dnp_input_add_bytes(&f->input, "t", f->rec.bytes.p, f->rec.bytes.n, NULL), 0);
-	CHECK_EQ(dnp_input_finish(&f->input, NULL), 0);
-	CHECK_EQ(dnp_profile_init(&f->profile, timed, filter), 0);
-	CHECK_EQ(dnp_profile_add(&f->profile, &f->input, NULL), 0);
-	dnp_profile_finish(&f->profile);
-	CHECK(f->profile.events.n > 0);
-	CHECK_EQ(dnp_tree_init(&f->tree, &f->profile, 0), 0);
-}
+#include "profiled.h"
 
 static void load_small(struct fixture *f, const struct dnp_filter *filter)
 {
 	f->rec = recording_new(1);
 	recording_small(&f->rec);
-	load(f, filter, false);
-}
-
-static void done(struct fixture *f)
-{
-	dnp_tree_done(&f->tree);
-	dnp_profile_done(&f->profile);
-	dnp_input_done(&f->input);
-	recording_done(&f->rec);
-}
-
-static const struct dnp_method *method(const struct fixture *f, const char *name)
-{
-	for (size_t i = 0; i < f->tree.methods.n; i++) {
-		uint32_t frame = f->tree.methods.p[i].frame;
-
-		if (!strcmp(dnp_profile_string(&f->profile, f->profile.frames.p[frame].name), name))
-			return &f->tree.methods.p[i];
-	}
-	FAIL("there is no method %s", name);
+	load(f, filter, DNP_SUMS);
 }
 
 static void check_method(const struct fixture *f, const char *name, uint64_t self, uint64_t total,
@@ -165,7 +124,7 @@ static void load_wall(struct fixture *f, const struct dnp_filter *filter)
 {
 	f->rec = recording_new(1);
 	recording_wall(&f->rec);
-	load(f, filter, true);
+	load(f, filter, DNP_BY_TIME);
 	dnp_tree_done(&f->tree);
 	CHECK_EQ(dnp_tree_init(&f->tree, &f->profile, dnp_profile_event(&f->profile, "wall")), 0);
 }
@@ -243,9 +202,222 @@ TEST(what_stands_for_managed_code_is_no_native_frame)
 	}
 	RECORD(&f.rec, sample, .node = 77, .weight = 5);
 	recording_flush(&f.rec);
-	load(&f, &filter, false);
+	load(&f, &filter, DNP_SUMS);
 	check_stacks(&f, "[lost] 5\n[unloaded] 4\n[thread start, not sampled] 3\n[native] 3\n");
 	done(&f);
+}
+
+/* Objects of 100 bytes that stand for 100,000 each, and one that stands for itself. */
+static void make_labelled(struct fixture *f, unsigned n_small)
+{
+	static const uint64_t stacks[][2] = {{1, 2}, {1, 3}};
+
+	f->rec = recording_new(1);
+	RECORD(&f->rec, process, .pid = 1);
+	RECORD(&f->rec, event, .index = 0, .name = dnp_str("alloc"), .unit = dnp_str("bytes"));
+	RECORD(&f->rec, thread, .index = 0, .tid = 1, .name = dnp_str("main"));
+	RECORD(&f->rec, thread, .index = 1, .tid = 2, .name = dnp_str("worker"));
+	RECORD(&f->rec, frame, .index = 1, .kind = DNP_FRAME_MANAGED, .name = dnp_str("App.P.M()"));
+	RECORD(&f->rec, frame, .index = 2, .kind = DNP_FRAME_LABEL,
+		.name = dnp_str("App.Box<System.Int32>"));
+	RECORD(&f->rec, frame, .index = 3, .kind = DNP_FRAME_LABEL,
+		.name = dnp_str("System.Byte[]"));
+	recording_stack(&f->rec, 1, 0, stacks[0], 2);
+	recording_stack(&f->rec, 3, 0, stacks[1], 2);
+	for (unsigned i = 0; i < n_small; i++)
+		RECORD(&f->rec, sample, .thread = i % 2, .node = 2, .weight = 100000, .value = 100);
+	RECORD(&f->rec, sample, .node = 4, .weight = 5000000, .value = 5000000);
+	recording_flush(&f->rec);
+}
+
+TEST(labels_of_samples_that_weigh_nothing_are_known)
+{
+	static const uint64_t stack[] = {1, 2};
+	const struct dnp_event *event;
+	struct fixture f;
+
+	f.rec = recording_new(1);
+	RECORD(&f.rec, process, .pid = 1);
+	RECORD(&f.rec, event, .index = 0, .name = dnp_str("gc"), .unit = dnp_str("ns"));
+	RECORD(&f.rec, thread, .index = 0, .tid = 1, .name = dnp_str("main"));
+	RECORD(&f.rec, frame, .index = 1, .kind = DNP_FRAME_MANAGED, .name = dnp_str("App.P.M()"));
+	RECORD(&f.rec, frame, .index = 2, .kind = DNP_FRAME_LABEL, .name = dnp_str("gen 2"));
+	recording_stack(&f.rec, 1, 0, stack, 2);
+	RECORD(&f.rec, sample, .node = 2, .weight = 0, .value = 1);
+	recording_flush(&f.rec);
+	load(&f, NULL, DNP_SUMS);
+	event = &f.profile.events.p[0];
+	CHECK_EQ(event->labels.n, 1);
+	CHECK_STR(dnp_profile_string(&f.profile, event->labels.p[0].name), "gen 2");
+	CHECK_EQ(event->labels.p[0].sum.weight, 0);
+	done(&f);
+}
+
+TEST(waits_stand_for_themselves_and_the_longest_is_known)
+{
+	static const uint64_t stack[] = {1, 2};
+	const struct dnp_event *event;
+	struct fixture f;
+
+	f.rec = recording_new(1);
+	RECORD(&f.rec, process, .pid = 1);
+	RECORD(&f.rec, event, .index = 0, .name = dnp_str("lock"), .unit = dnp_str("ns"));
+	RECORD(&f.rec, thread, .index = 0, .tid = 1, .name = dnp_str("main"));
+	RECORD(&f.rec, frame, .index = 1, .kind = DNP_FRAME_MANAGED, .name = dnp_str("App.P.M()"));
+	RECORD(&f.rec, frame, .index = 2, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.Gate"));
+	recording_stack(&f.rec, 1, 0, stack, 2);
+	/* The value is which lock it was. */
+	RECORD(&f.rec, sample, .node = 2, .weight = 3000000, .value = 1000);
+	RECORD(&f.rec, sample, .node = 2, .weight = 9000000, .value = 1000);
+	RECORD(&f.rec, sample, .node = 2, .weight = 4000000, .value = 2000);
+	RECORD(&f.rec, wait_stats, .least_ns = 1000000, .waits = 5, .seen = 3,
+		.waited_ns = 16500000);
+	recording_flush(&f.rec);
+	load(&f, NULL, DNP_SUMS);
+	event = &f.profile.events.p[0];
+	CHECK_EQ(event->labels.n, 1);
+	CHECK_EQ((uint64_t)event->labels.p[0].sum.count, 3);
+	CHECK_EQ(event->labels.p[0].sum.weight, 16000000);
+	CHECK_EQ(event->labels.p[0].sum.greatest, 9000000);
+	CHECK_EQ(event->waits, 5);
+	CHECK_EQ(event->waits_seen, 3);
+	CHECK_EQ(event->waited_ns, 16500000);
+	done(&f);
+}
+
+/* Calls of two threads, of which few are samples. */
+static void make_counted(struct fixture *f)
+{
+	static const uint64_t stack[] = {1, 2};
+
+	f->rec = recording_new(1);
+	RECORD(&f->rec, process, .pid = 1);
+	RECORD(&f->rec, event, .index = 0, .name = dnp_str("transition"), .unit = dnp_str("ns"));
+	RECORD(&f->rec, thread, .index = 0, .tid = 1, .name = dnp_str("main"));
+	RECORD(&f->rec, thread, .index = 1, .tid = 2, .name = dnp_str("worker"));
+	RECORD(&f->rec, frame, .index = 1, .kind = DNP_FRAME_MANAGED, .name = dnp_str("App.P.M()"));
+	RECORD(&f->rec, frame, .index = 2, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.P.Out()"));
+	RECORD(&f->rec, frame, .index = 3, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.P.Not()"));
+	recording_stack(&f->rec, 1, 0, stack, 2);
+	RECORD(&f->rec, sample, .node = 2, .weight = 1000000, .value = 500);
+	RECORD(&f->rec, sample, .node = 2, .weight = 2000000, .value = 2000000);
+	RECORD(&f->rec, transitions, .frame = 2, .calls = 7, .total_ns = 100, .longest_ns = 90);
+	RECORD(&f->rec, transitions, .frame = 2, .calls = 4000, .total_ns = 4000000,
+		.longest_ns = 2000000);
+	RECORD(&f->rec, transitions, .thread = 1, .frame = 2, .calls = 10, .total_ns = 6000,
+		.longest_ns = 700, .unfinished = 1);
+	RECORD(&f->rec, transitions, .thread = 1, .frame = 3, .number = 1, .unfinished = 2);
+	RECORD(&f->rec, transitions, .thread = 1, .frame = 3, .number = 2, .unfinished = 3);
+	recording_flush(&f->rec);
+}
+
+TEST(calls_that_are_counted_are_not_estimated)
+{
+	static const char *const worker[] = {"worker"}, *const in[] = {"App.P.M"};
+	struct dnp_filter of_thread = {.threads = worker, .thread_count = 1};
+	struct dnp_filter of_stacks = {.include = in, .include_count = 1};
+	const struct dnp_event *event;
+	struct fixture f;
+
+	make_counted(&f);
+	load(&f, NULL, DNP_SUMS);
+	event = &f.profile.events.p[0];
+	CHECK(event->counted);
+	CHECK_EQ(event->labels.n, 2);
+	CHECK_STR(dnp_profile_string(&f.profile, event->labels.p[0].name), "App.P.Out()");
+	CHECK_EQ((uint64_t)event->labels.p[0].sum.count, 4010);
+	CHECK_EQ(event->labels.p[0].sum.weight, 4006000);
+	CHECK_EQ(event->labels.p[0].sum.greatest, 2000000);
+	CHECK_EQ(event->labels.p[0].sum.samples, 2);
+	CHECK_EQ(event->labels.p[0].sum.unfinished, 1);
+	CHECK_EQ(event->labels.p[1].sum.unfinished, 5);
+	check_stacks(&f, "App.P.M();App.P.Out() 3000000\n");
+	done(&f);
+
+	make_counted(&f);
+	load(&f, &of_thread, DNP_SUMS);
+	event = &f.profile.events.p[0];
+	CHECK_EQ((uint64_t)event->labels.p[0].sum.count, 10);
+	CHECK_EQ(event->labels.p[0].sum.samples, 0);
+	done(&f);
+
+	/* On which stacks they were counts do not tell. */
+	make_counted(&f);
+	load(&f, &of_stacks, DNP_SUMS);
+	event = &f.profile.events.p[0];
+	CHECK(!event->counted);
+	CHECK_EQ((uint64_t)event->labels.p[0].sum.count, 2001);
+	CHECK_EQ(event->labels.p[0].sum.weight, 3000000);
+	done(&f);
+}
+
+TEST(what_samples_are_about_is_added_up_with_its_bounds)
+{
+	const struct dnp_label *large, *small;
+	struct dnp_range range;
+	struct fixture f;
+
+	make_labelled(&f, 100);
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(f.profile.events.p[0].labels.n, 2);
+	small = &f.profile.events.p[0].labels.p[0];
+	large = &f.profile.events.p[0].labels.p[1];
+	CHECK_STR(dnp_profile_string(&f.profile, small->name), "App.Box<System.Int32>");
+	CHECK_EQ(small->sum.weight, 10000000);
+	CHECK_EQ((uint64_t)small->sum.count, 100000);
+	CHECK_EQ(small->sum.samples, 100);
+	range = dnp_label_range(&small->sum);
+	/* Of 100 Poisson counts: from 82.3 to 121.6. */
+	CHECK(range.low > 8210000 && range.low < 8240000);
+	CHECK(range.high > 12130000 && range.high < 12180000);
+	CHECK_STR(dnp_profile_string(&f.profile, large->name), "System.Byte[]");
+	CHECK_EQ((uint64_t)large->sum.count, 1);
+	range = dnp_label_range(&large->sum);
+	CHECK(range.low == 5000000 && range.high == 5000000);
+	/* Labels are leaves, and stay where native frames go. */
+	check_stacks(
+		&f, "App.P.M();App.Box<System.Int32> 10000000\nApp.P.M();System.Byte[] 5000000\n");
+	done(&f);
+}
+
+TEST(what_samples_are_about_goes_with_them_by_the_filter)
+{
+	static const char *const worker[] = {"worker"};
+	struct dnp_filter filter = {
+		.threads = worker, .thread_count = 1, .native = DNP_NATIVE_NONE};
+	struct fixture f;
+
+	make_labelled(&f, 10);
+	load(&f, &filter, DNP_SUMS);
+	CHECK_EQ(f.profile.events.p[0].labels.n, 1);
+	CHECK_EQ(f.profile.events.p[0].labels.p[0].sum.weight, 500000);
+	done(&f);
+}
+
+TEST(one_sample_has_wide_bounds_and_none_below_what_was_seen)
+{
+	struct dnp_label_sum sum = {0};
+	struct dnp_range range;
+
+	dnp_label_sum_sample(&sum, 102400, 24);
+	range = dnp_label_range(&sum);
+	CHECK(range.low >= 24 && range.low < 30000);
+	CHECK(range.high > 500000 && range.high < 700000);
+	sum = (struct dnp_label_sum){0};
+	dnp_label_sum_sample(&sum, 110000, 100000);
+	range = dnp_label_range(&sum);
+	CHECK(range.low >= 100000);
+	CHECK(range.high > 150000);
+	sum = (struct dnp_label_sum){0};
+	dnp_label_sum_exact(&sum, 7000, 41);
+	dnp_label_sum_exact(&sum, 400, 2);
+	range = dnp_label_range(&sum);
+	CHECK(range.low >= 7400 && range.high <= 7400 && sum.count >= 43 && sum.count <= 43);
+	CHECK_EQ(sum.samples, 2);
+	sum = (struct dnp_label_sum){0};
+	dnp_label_sum_sample(&sum, 3, 0); /* without a value it stands for itself */
+	range = dnp_label_range(&sum);
+	CHECK(sum.count == 1 && range.low == 3 && range.high == 3);
 }
 
 TEST(threads_that_ran_and_that_waited)
@@ -305,7 +477,7 @@ TEST(notes_of_several_recordings_are_all_told)
 		recording_done(&rec);
 	}
 	f.rec = all;
-	load(&f, NULL, false);
+	load(&f, NULL, DNP_SUMS);
 	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].note), "slow; biased");
 	CHECK_EQ(f.profile.events.p[0].failures.n, 1);
 	CHECK_EQ(f.profile.events.p[0].failures.p[0].count, 6);
@@ -345,7 +517,7 @@ TEST(threads_are_alike_when_their_names_differ_in_numbers)
 	for (uint64_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
 		RECORD(&f.rec, thread, .index = i, .tid = i, .name = dnp_str(names[i]));
 	recording_flush(&f.rec);
-	load(&f, NULL, false);
+	load(&f, NULL, DNP_SUMS);
 	CHECK_EQ(dnp_thread_list_init(&list, &f.tree, 2), 0);
 	CHECK_EQ(list.rows.n, 4);
 	CHECK_EQ(list.rows.p[0].count, 2);
@@ -353,21 +525,6 @@ TEST(threads_are_alike_when_their_names_differ_in_numbers)
 	CHECK_STR(dnp_strings_get(&list.patterns, list.rows.p[2].pattern), "*");
 	dnp_thread_list_done(&list);
 	done(&f);
-}
-
-TEST(patterns)
-{
-	CHECK(dnp_pattern_match("A.B.C", dnp_str("A.B.C(int, string)")));
-	CHECK(dnp_pattern_match("A.*", dnp_str("A.B.C()")));
-	CHECK(dnp_pattern_match("*B*C", dnp_str("A.B.C()")));
-	CHECK(dnp_pattern_match("*(string)", dnp_str("A.B.C(string)")));
-	CHECK(dnp_pattern_match("*", dnp_str("")));
-	CHECK(dnp_pattern_match("(unknown)", dnp_str("(unknown)")));
-	CHECK(!dnp_pattern_match("A.B", dnp_str("A.B.C()")));
-	CHECK(!dnp_pattern_match("B.C", dnp_str("A.B.C()")));
-	CHECK(!dnp_pattern_match("", dnp_str("A")));
-	CHECK(!dnp_pattern_match(
-		"*aaaaaaaaaaaaaaab", dnp_str("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")));
 }
 
 TEST(indices_with_holes)
@@ -398,7 +555,7 @@ TEST(what_is_not_defined_is_lost_and_counted)
 	RECORD(&f.rec, sample, .event = 9, .thread = 1, .node = 0, .weight = 1);
 	RECORD(&f.rec, loss, .event = 9, .reason = 1000, .count = 4);
 	recording_flush(&f.rec);
-	load(&f, NULL, true);
+	load(&f, NULL, DNP_BY_TIME);
 	CHECK(f.profile.incomplete);
 	CHECK(strstr(dnp_profile_string(&f.profile, f.profile.missing), "ends early"));
 	CHECK_EQ(f.tree.total[0], 6);
@@ -420,7 +577,7 @@ static void check_named(const struct dnp_rec_frame *frame, const struct dnp_rec_
 	recording_stack(&f.rec, 1, 0, (uint64_t[]){0}, 1);
 	RECORD(&f.rec, sample, .node = 1, .weight = 1);
 	recording_flush(&f.rec);
-	load(&f, NULL, false);
+	load(&f, NULL, DNP_SUMS);
 	check_method(&f, name, 1, 1, code);
 	done(&f);
 }
@@ -468,7 +625,7 @@ TEST(recordings_merge)
 	CHECK_EQ(dnp_vec_reserve(&f.rec.bytes, f.rec.bytes.n + other.bytes.n), 0);
 	memcpy(f.rec.bytes.p + f.rec.bytes.n, other.bytes.p, other.bytes.n);
 	f.rec.bytes.n += other.bytes.n;
-	load(&f, NULL, true);
+	load(&f, NULL, DNP_BY_TIME);
 	CHECK_EQ(f.profile.processes.n, 2);
 	CHECK_EQ(f.profile.threads.n, 4);
 	CHECK_EQ(f.profile.threads.p[3].process, 1);
@@ -486,7 +643,7 @@ TEST(rows_stay_bounded_and_keep_their_weight)
 	struct dnp_rows rows;
 	uint64_t weight = 0;
 
-	dnp_rows_init(&rows, true, limit);
+	dnp_rows_init(&rows, DNP_BY_TIME, limit);
 	for (uint32_t i = 0; i < 100000; i++) {
 		CHECK_EQ(dnp_rows_add(&rows, i * 100,
 				 (struct dnp_row){.weight = 2, .thread = i % 3, .node = i % 50}),
@@ -511,4 +668,236 @@ TEST(rows_stay_bounded_and_keep_their_weight)
 	CHECK_EQ(rows.slots[rows.n - 1].weight, UINT64_MAX);
 	CHECK_EQ(weight, 200000);
 	dnp_rows_done(&rows);
+}
+
+static void load_as(struct fixture *f, void (*make)(struct recording *), enum dnp_detail detail)
+{
+	f->rec = recording_new(1);
+	make(&f->rec);
+	profile_recording(&f->profile, &f->input, &f->rec, NULL, detail);
+}
+
+static void check_equal(const uint64_t *a, const uint64_t *b, size_t n)
+{
+	CHECK_EQ(!a, !b);
+	for (size_t i = 0; a && i < n; i++)
+		CHECK_EQ(a[i], b[i]);
+}
+
+static void check_same_sums(void (*make)(struct recording *), enum dnp_detail detail)
+{
+	struct fixture sums, rows;
+
+	load_as(&sums, make, DNP_SUMS);
+	load_as(&rows, make, detail);
+	CHECK_EQ(sums.profile.events.n, rows.profile.events.n);
+	CHECK_EQ(sums.profile.nodes.n, rows.profile.nodes.n);
+	CHECK_EQ(sums.profile.threads.n, rows.profile.threads.n);
+	for (uint32_t event = 0; event < sums.profile.events.n; event++) {
+		size_t nodes = sums.profile.nodes.n, threads = sums.profile.threads.n;
+
+		CHECK_EQ(
+			sums.profile.events.p[event].waiting, rows.profile.events.p[event].waiting);
+		CHECK_EQ(dnp_tree_init(&sums.tree, &sums.profile, event), 0);
+		CHECK_EQ(dnp_tree_init(&rows.tree, &rows.profile, event), 0);
+		check_equal(sums.tree.self, rows.tree.self, nodes);
+		check_equal(sums.tree.total, rows.tree.total, nodes);
+		check_equal(sums.tree.calls, rows.tree.calls, nodes);
+		check_equal(sums.tree.thread_total, rows.tree.thread_total, threads);
+		check_equal(sums.tree.thread_waiting, rows.tree.thread_waiting, threads);
+		check_equal(sums.tree.thread_calls, rows.tree.thread_calls, threads);
+		dnp_tree_done(&sums.tree);
+		dnp_tree_done(&rows.tree);
+	}
+	sums.tree = rows.tree = (struct dnp_tree){0};
+	done(&sums);
+	done(&rows);
+}
+
+TEST(less_detail_has_the_same_sums)
+{
+	static void (*const makes[])(struct recording *) = {
+		recording_small, recording_wall, recording_calls, recording_call_log};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(makes); i++) {
+		check_same_sums(makes[i], DNP_BY_THREAD);
+		check_same_sums(makes[i], DNP_BY_TIME);
+	}
+}
+
+static void make_spans(struct fixture *f)
+{
+	struct recording *rec = &f->rec;
+
+	f->rec = recording_new(1);
+	RECORD(rec, process, .pid = 42, .start_ns = 1000);
+	RECORD(rec, event, .index = 0, .name = dnp_str("cpu"));
+	RECORD(rec, event, .index = 1, .name = dnp_str("mark"), .unit = dnp_str("marks"));
+	RECORD(rec, thread, .index = 0, .tid = 42, .start_ns = 1000, .name = dnp_str("a"));
+	RECORD(rec, thread, .index = 1, .tid = 43, .start_ns = 1000, .name = dnp_str("b"));
+	for (uint64_t i = 0; i < 4; i++) {
+		RECORD(rec, span, .event = 1, .id = i + 1, .time_ns = 2000 + i, .thread = i & 1,
+			.name = dnp_str("order"));
+		RECORD(rec, mark, .time_ns = 2000 + i, .thread = 0, .text = dnp_str("now"));
+	}
+	/* One that ends elsewhere, one twice, one that is not known; and the last one never. */
+	RECORD(rec, span_end, .event = 1, .id = 1, .time_ns = 2500, .thread = 0);
+	RECORD(rec, span_end, .event = 1, .id = 2, .time_ns = 2101, .thread = 0);
+	RECORD(rec, span_end, .event = 1, .id = 3, .time_ns = 2302, .thread = 0);
+	RECORD(rec, span_end, .event = 1, .id = 3, .time_ns = 2999, .thread = 0);
+	RECORD(rec, span_end, .event = 1, .id = 99, .time_ns = 2999, .thread = 0);
+	RECORD(rec, span, .event = 7, .id = 5, .time_ns = 2000, .thread = 0,
+		.name = dnp_str("of no event"));
+	RECORD(rec, end, .time_ns = 9000);
+	recording_flush(rec);
+}
+
+TEST(spans_are_added_up_by_name)
+{
+	struct fixture f;
+	struct dnp_span_sums sums;
+
+	make_spans(&f);
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(f.profile.spans.n, 9);
+	CHECK(f.profile.events.p[1].says && !f.profile.events.p[0].says);
+	CHECK_EQ(f.profile.events.p[1].samples, 8);
+	CHECK_EQ(dnp_span_sums_init(&sums, &f.profile, 1), 0);
+	CHECK_EQ(sums.spans.n, 1);
+	CHECK_EQ(sums.points.n, 1);
+	CHECK_EQ(sums.points.p[0].count, 4);
+	CHECK_EQ(sums.spans.p[0].count, 4);
+	CHECK_EQ(sums.spans.p[0].ended, 3);
+	CHECK_EQ(sums.spans.p[0].elsewhere, 1);
+	CHECK_EQ(sums.spans.p[0].total_ns, 900);
+	CHECK_EQ(sums.spans.p[0].median_ns, 300);
+	CHECK_EQ(sums.spans.p[0].longest_ns, 500);
+	dnp_span_sums_done(&sums);
+	CHECK_EQ(dnp_span_sums_init(&sums, &f.profile, 0), 0);
+	CHECK_EQ(sums.spans.n + sums.points.n, 0);
+	dnp_span_sums_done(&sums);
+	done(&f);
+}
+
+static void make_requests(struct fixture *f)
+{
+	static const char *const paths[] = {"GET /a/1", "GET /a/2", "POST /b", "GET /a/3"};
+	static const char *const groups[] = {"GET /a/{n}", "GET /a/{n}", "", "GET /a/{n}"};
+	static const char *const results[] = {"200", "404", "200", "200"};
+	struct recording *rec = &f->rec;
+
+	f->rec = recording_new(1);
+	RECORD(rec, process, .pid = 42, .start_ns = 1000);
+	RECORD(rec, event, .index = 0, .name = dnp_str("request"), .unit = dnp_str("requests"));
+	RECORD(rec, thread, .index = 0, .tid = 42, .start_ns = 1000, .name = dnp_str("a"));
+	for (uint64_t i = 0; i < 4; i++) {
+		RECORD(rec, span, .id = i, .time_ns = 2000 + i, .name = dnp_str(paths[i]),
+			.trace = dnp_str("t"));
+		RECORD(rec, span_end, .id = i, .time_ns = 2000 + i + (i + 1) * 100,
+			.result = dnp_str(results[i]), .group = dnp_str(groups[i]));
+	}
+	RECORD(rec, event, .index = 0, .note = dnp_str("told later"));
+	RECORD(rec, end, .time_ns = 9000);
+	recording_flush(rec);
+}
+
+TEST(requests_are_added_up_by_their_routes)
+{
+	struct fixture f;
+	struct dnp_span_sums sums;
+
+	make_requests(&f);
+	load(&f, NULL, DNP_SUMS);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].note), "told later");
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].unit), "requests");
+	CHECK_EQ(dnp_span_sums_init(&sums, &f.profile, 0), 0);
+	CHECK_EQ(sums.spans.n, 2);
+	CHECK_STR(dnp_profile_string(&f.profile, sums.spans.p[0].name), "GET /a/{n}");
+	CHECK_EQ(sums.spans.p[0].count, 3);
+	CHECK_EQ(sums.spans.p[0].total_ns, 700);
+	CHECK_EQ(sums.spans.p[0].median_ns, 200);
+	CHECK_EQ(sums.spans.p[0].p99_ns, 400);
+	CHECK_STR(dnp_profile_string(&f.profile, sums.spans.p[1].name), "POST /b");
+	CHECK_EQ(sums.longest.n, 4);
+	CHECK_EQ(dnp_span_ns(sums.longest.p[0]), 400);
+	CHECK_STR(dnp_span_title(&f.profile, sums.longest.p[2]).text, "GET /a/2 → 404");
+	CHECK_EQ(dnp_span_ns(sums.longest.p[3]), 100);
+	CHECK_EQ(sums.results.n, 2);
+	CHECK_STR(dnp_profile_string(&f.profile, sums.results.p[0].name), "200");
+	CHECK_EQ(sums.results.p[0].count, 3);
+	CHECK_EQ(sums.results.p[1].count, 1);
+	dnp_span_sums_done(&sums);
+	done(&f);
+}
+
+static void make_collections(struct fixture *f)
+{
+	static const char sizes[] = {9, 4, 1, 8, 3, 1, 7, 2, 1, 6, 1, 1, 5, 0, 1};
+	struct recording *rec = &f->rec;
+
+	f->rec = recording_new(1);
+	RECORD(rec, process, .pid = 42, .start_ns = 1000);
+	RECORD(rec, event, .index = 0, .name = dnp_str("gc"), .unit = dnp_str("ns"));
+	for (uint64_t i = 1; i <= 100; i++)
+		RECORD(rec, collection, .number = i, .generation = i % 2 ? 0 : 2,
+			.kind = i == 4 ? DNP_COLLECTION_BACKGROUND : DNP_COLLECTION_BLOCKING,
+			.begin_ns = 1000 + i * 10, .end_ns = i < 100 ? 1005 + i * 10 : 0,
+			.pauses = i == 4 ? 2 : 1, .suspend_ns = 1, .pause_ns = i, .longest_ns = i,
+			.sizes = {sizes,
+				i == 99           ? sizeof(sizes)
+					: i == 98 ? 7
+						  : 0});
+	RECORD(rec, end, .time_ns = 9000);
+	recording_flush(rec);
+}
+
+TEST(collections_are_added_up_by_generation)
+{
+	struct fixture f;
+	struct dnp_collection_sums sums;
+
+	make_collections(&f);
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(f.profile.collections.n, 100);
+	CHECK_EQ(dnp_collection_sums_init(&sums, &f.profile.collections), 0);
+	CHECK_EQ(sums.all.count, 100);
+	CHECK_EQ(sums.all.pauses, 101);
+	CHECK_EQ(sums.all.pause_ns, 5050);
+	CHECK_EQ(sums.all.suspend_ns, 100);
+	CHECK_EQ(sums.all.longest_ns, 100);
+	CHECK_EQ(sums.all.p99_ns, 99);
+	CHECK_EQ(sums.all.median_ns, 50);
+	CHECK_EQ(sums.generations[0].count, 50);
+	CHECK_EQ(sums.generations[0].longest_ns, 99);
+	CHECK_EQ(sums.generations[0].median_ns, 49);
+	CHECK_EQ(sums.generations[1].count, 0);
+	CHECK_EQ(sums.generations[2].background, 1);
+	CHECK(sums.last && sums.last->number == 99 && sums.longest.p[0]->number == 100);
+	CHECK_EQ(dnp_collection_before(sums.last), 35);
+	CHECK_EQ(dnp_collection_after(sums.last), 10);
+	CHECK_EQ(sums.all.survived, 5 + 2); /* what is cut off counts as far as it goes */
+	CHECK(!sums.longest.p[0]->ended && sums.longest.p[0]->end_ns == 8000);
+	dnp_collection_sums_done(&sums);
+	done(&f);
+	make_collections(&f);
+	load(&f, &(struct dnp_filter){.from_ns = 900, .to_ns = 920}, DNP_SUMS);
+	CHECK_EQ(f.profile.collections.n, 2);
+	done(&f);
+}
+
+/* Whoever began before the time that is shown is not there. */
+TEST(spans_go_by_the_filter)
+{
+	static const char *const only[] = {"43"};
+	const struct dnp_filter filter = {.from_ns = 1001, .threads = only, .thread_count = 1};
+	struct fixture f;
+
+	make_spans(&f);
+	load(&f, &filter, DNP_SUMS);
+	CHECK_EQ(f.profile.spans.n, 2);
+	CHECK_EQ(f.profile.spans.p[0].begin_ns, 1001);
+	CHECK(f.profile.spans.p[0].ended);
+	CHECK_EQ(f.profile.spans.p[0].end_thread, DNP_NONE);
+	CHECK_EQ(dnp_span_ns(&f.profile.spans.p[0]), 100);
+	done(&f);
 }

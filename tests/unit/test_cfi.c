@@ -139,7 +139,7 @@ static void compare(const struct dnp_elf_module *module)
 
 			make_stack(&context, pc);
 			regs = dnp_regs_of(&context);
-			CHECK(dnp_native_rule(module, pc, &rule));
+			CHECK(dnp_native_rule(module, pc, true, &rule));
 			if (!step_by_rule(&regs, rule, &ours))
 				continue;
 			if (!step_by_libunwind(&context, &theirs)) {
@@ -219,14 +219,14 @@ TEST(cfi_of_a_prolog_that_probes_its_frame)
 	const struct dnp_elf_module *module = module_of(probing_function);
 	struct dnp_rule rule;
 
-	CHECK(dnp_native_rule(module, (uintptr_t)probing_function, &rule));
+	CHECK(dnp_native_rule(module, (uintptr_t)probing_function, true, &rule));
 	CHECK_EQ(rule.cfa, DNP_CFA_SP);
 	for (const char *pc = probing_loop; pc < probing_end; pc++) {
-		CHECK(dnp_native_rule(module, (uintptr_t)pc, &rule));
+		CHECK(dnp_native_rule(module, (uintptr_t)pc, true, &rule));
 		CHECK_EQ(rule.cfa, DNP_CFA_R11);
 		CHECK_EQ(rule.off, 0x8008);
 	}
-	CHECK(dnp_native_rule(module, (uintptr_t)probing_end, &rule));
+	CHECK(dnp_native_rule(module, (uintptr_t)probing_end, true, &rule));
 	CHECK_EQ(rule.cfa, DNP_CFA_SP);
 	CHECK_EQ(rule.off, 0x8008);
 	dnp_native_done();

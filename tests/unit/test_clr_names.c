@@ -416,6 +416,16 @@ static const char *name_of_class(ClassID id)
 	return buffer;
 }
 
+static const char *full_name_of_class(ClassID id)
+{
+	struct dnp_text text;
+
+	dnp_text_init(&text, buffer, sizeof(buffer));
+	dnp_class_name(&info, id, &text);
+	CHECK_EQ(n_imports, 0);
+	return buffer;
+}
+
 TEST(names_of_plain_methods)
 {
 	CHECK_STR(name_of(0x101), "App.Program.Main(string[])");
@@ -516,6 +526,9 @@ TEST(names_of_classes)
 	CHECK_STR(name_of_class(0x31), "App.Outer<int, int[,]>[]");
 	CHECK_STR(name_of_class(0x18), "Bare<int>");
 	CHECK_STR(name_of_class(0x99), "?");
+	CHECK_STR(full_name_of_class(0x10), "System.Int32");
+	CHECK_STR(full_name_of_class(0x30), "System.Int32[,]");
+	CHECK_STR(full_name_of_class(0x31), "App.Outer<System.Int32, System.Int32[,]>[]");
 	CHECK(strstr(name_of_class(0x16), "App.Outer<App.Outer<"));
 }
 

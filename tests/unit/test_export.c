@@ -3,14 +3,12 @@
 #include <stdio.h>
 #include <zlib.h>
 
-#include "aggregate/profile.h"
 #include "base/clean.h"
 #include "export/export.h"
 #include "export/html.h"
 #include "export/share.h"
 
-#include "recording.h"
-#include "test.h"
+#include "profiled.h"
 
 /* Everything between a recording and what an exporter wrote of it. */
 static struct dnp_sink_memory written;
@@ -22,12 +20,7 @@ static const char *write_with(const struct dnp_exporter *exporter, const struct 
 	struct dnp_profile profile;
 
 	dnp_sink_memory_init(&written);
-	dnp_input_init(&input);
-	CHECK_EQ(dnp_input_add_bytes(&input, "t", rec->bytes.p, rec->bytes.n, NULL), 0);
-	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
-	CHECK_EQ(dnp_profile_init(&profile, true, NULL), 0);
-	CHECK_EQ(dnp_profile_add(&profile, &input, NULL), 0);
-	dnp_profile_finish(&profile);
+	profile_recording(&profile, &input, rec, NULL, DNP_BY_TIME);
 	if (exporter)
 		CHECK_EQ(exporter->write(&profile, options, &written.sink, NULL), 0);
 	else
@@ -53,6 +46,29 @@ static const char *write_small(
 	text = write_with(exporter, &rec, options);
 	recording_done(&rec);
 	return text;
+}
+
+/* Where more stayed than can be watched the report says so. */
+TEST(text_report_of_objects_that_stay)
+{
+	for (uint64_t mean = 100; mean <= 400; mean *= 4) {
+		struct recording rec = recording_new(1);
+		const char *text;
+
+		RECORD(&rec, process, .pid = 1);
+		RECORD(&rec, event, .name = dnp_str("live"), .unit = dnp_str("bytes"));
+		RECORD(&rec, live_stats, .full = 1, .mean_bytes = mean << 10,
+			.asked_bytes = 100 << 10, .watched = 9, .most = 3);
+		RECORD(&rec, end, .time_ns = 1);
+		recording_flush(&rec);
+		text = write_with(&dnp_export_text, &rec, &whole);
+		recording_done(&rec);
+		CHECK_EQ(!!strstr(text,
+				 "  more stayed than can be watched at once: one for 400 KiB in "
+				 "the end, where 100 KiB were asked for; bars are wider for it\n"),
+			mean == 400);
+		dnp_vec_done(&written.bytes);
+	}
 }
 
 TEST(text_report)
@@ -124,6 +140,97 @@ TEST(text_report_of_one_of_two_events)
 	text = write_wall(&dnp_export_text, &whole);
 	CHECK(strstr(text, "also recorded: wall (20 samples)"));
 	CHECK(!strstr(text, "waiting") && !strstr(text, "safepoint"));
+	dnp_vec_done(&written.bytes);
+}
+
+static const char *write_calls(
+	const struct dnp_exporter *exporter, const struct dnp_export_options *options)
+{
+	struct recording rec = recording_new(1);
+	const char *text;
+
+	recording_calls(&rec);
+	text = write_with(exporter, &rec, options);
+	recording_done(&rec);
+	return text;
+}
+
+static void check_parts(const char *text, const char *const *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strstr(text, parts[i]))
+			FAIL("the report lacks: %s in %s", parts[i], text);
+}
+
+TEST(text_report_of_calls)
+{
+	static const char *const parts[] = {
+		"trace: 31 calls, lost 3, depth time, enter and leave hooks\n",
+		"  began 31, returned 26, tail calls 2, ended by exceptions 2, still open 1\n",
+		"  methods 4, left out by the filter 9\n  inlined calls are not seen\n",
+		"  60.2 %    50.0 ms    88.0 %    73.0 ms              8    9.12 ms    5.00 ms    "
+		"17.0 ms   App.Calls.Work(int)\n",
+		"   0.0 %       0 ns     0.0 %       0 ns              2       0 ns          -     "
+		" "
+		"    -   App.Calls.Work(string)\n",
+		"  69.9 %             21     58.0 ms           -        60   main\n",
+		"  21.7 %     7.2 %                 3    18.0 ms   │ │ App.Calls.Fib(int)\n",
+	};
+	const char *const about[] = {"*.Fib"};
+	static const char *const edges[] = {
+		"   total       time       self          calls   called by\n"
+		"  27.7 %    23.0 ms    11.0 ms              8   App.Calls.Work(int)\n"
+		"  14.5 %    12.0 ms    12.0 ms             12   App.Calls.Fib(int)\n"
+		"   total       time       self          calls   calls\n"
+		"  14.5 %    12.0 ms    12.0 ms             12   App.Calls.Fib(int)\n",
+	};
+	struct dnp_export_options options = {.about = about, .about_count = 1};
+
+	check_parts(write_calls(&dnp_export_text, &whole), parts, DNP_ARRAY_SIZE(parts));
+	dnp_vec_done(&written.bytes);
+	check_parts(write_calls(&dnp_export_text, &options), edges, 1);
+	dnp_vec_done(&written.bytes);
+}
+
+TEST(callers_and_callees_of_samples)
+{
+	static const char *const parts[] = {
+		"   total     samples        self   called by\n"
+		"  75.0 %           9           3   App.Program.Main()\n"
+		"   total     samples        self   calls\n"
+		"  50.0 %           6           6   System.Math.Sin(double)\n",
+	};
+	const char *const about[] = {"*.Hot", "No.Such"};
+	struct dnp_export_options options = {.about = about, .about_count = 2};
+
+	check_parts(write_small(&dnp_export_text, &options), parts, 1);
+	dnp_vec_done(&written.bytes);
+	options.about = about + 1;
+	options.about_count = 1;
+	CHECK(strstr(write_small(&dnp_export_text, &options), "\nno method matches\n"));
+	dnp_vec_done(&written.bytes);
+}
+
+TEST(json_and_stacks_of_calls)
+{
+	static const char *const parts[] = {
+		"\"trace\":{\"unit\":\"ns\"",
+		"\"depth\":\"time\",\"calls\":31,\"enters\":31",
+		"\"calls\":8,\"self_ns\":50000000,\"total_ns\":73000000,\"min_ns\":5000000,"
+		"\"max_ns\":17000000",
+		"\"callers\":[{\"name\":\"App.Calls.Main(string[])\"",
+		"\"calls\":2,\"self_ns\":0,\"total_ns\":0,\"children\":[]",
+	};
+	const char *const about[] = {"*.Work"};
+	struct dnp_export_options options = {.about = about, .about_count = 1};
+	const char *text = write_calls(&dnp_export_json, &options);
+
+	check_parts(text, parts, DNP_ARRAY_SIZE(parts));
+	CHECK(!strstr(text, "\"self\":"));
+	dnp_vec_done(&written.bytes);
+	text = write_calls(&dnp_export_collapsed, &options);
+	CHECK(strstr(text, "App.Calls.Main(string[]);App.Calls.Work(int) 30000000\n"));
+	CHECK(!strstr(text, "Work(string)"));
 	dnp_vec_done(&written.bytes);
 }
 
@@ -263,7 +370,8 @@ TEST(json_report)
 		"\"events\":{\"cpu\":{",
 		"\"interval_ns\":10000000,\"samples\":12,\"lost\":4,\"truncated\":1,"
 		"\"unresolved\":3,\"failed\":2",
-		"\"agent_bytes\":9000000,\"walk_p50_ns\":1400,\"walk_p99_ns\":11000",
+		"\"agent_bytes\":9000000,\"walk_ns\":20000,\"walk_p50_ns\":1400,\"walk_p99_ns\":"
+		"11000",
 		"{\"tid\":42,\"name\":\"main\",\"samples\":9,\"cpu_ns\":100000000}",
 		"{\"name\":\"System.Math.Sin(double)\",\"module\":\"System.Private.CoreLib\","
 		"\"kind\":\"managed\",\"code\":\"framework\",\"self\":6,\"total\":6}",

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Arrays, strings, UTF-8, sinks, JSON, base64. */
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "base/base64.h"
 #include "base/clean.h"
@@ -144,59 +142,4 @@ TEST(base64_of_all_lengths)
 		CHECK_STR(text_of(&memory), want[n]);
 		dnp_vec_done(&memory.bytes);
 	}
-}
-
-static char folder[] = "/tmp/dnprof-test-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-	static char path[64];
-
-	if (strstr(folder, "XXXXXX"))
-		CHECK(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return path;
-}
-
-static void write_file(const char *path, const char *text)
-{
-	struct dnp_sink_file file;
-
-	CHECK_EQ(dnp_sink_file_open(&file, path, NULL), 0);
-	dnp_sink_puts(&file.out.sink, text);
-	CHECK_EQ(dnp_sink_file_commit(&file, NULL), 0);
-}
-
-TEST(file_appears_whole_private_and_follows_no_link)
-{
-	const char *path = in_folder("out");
-	struct dnp_sink_file file;
-	struct stat st;
-	char target[80];
-
-	CHECK_EQ(dnp_sink_file_open(&file, path, NULL), 0);
-	dnp_sink_puts(&file.out.sink, "half");
-	CHECK(stat(path, &st));
-	dnp_sink_file_abort(&file);
-	CHECK(stat(path, &st));
-	snprintf(target, sizeof(target), "%s/victim", folder);
-	CHECK_EQ(symlink(target, path), 0);
-	write_file(path, "whole");
-	CHECK_EQ(lstat(path, &st), 0);
-	CHECK(S_ISREG(st.st_mode) && (st.st_mode & 07777) == 0600 && st.st_size == 5);
-	CHECK(stat(target, &st));
-	CHECK_EQ(unlink(path), 0);
-	CHECK_EQ(rmdir(folder), 0);
-}
-
-TEST(file_errors_are_told)
-{
-	struct dnp_err err = {0};
-	struct dnp_sink_file file;
-
-	CHECK_EQ(dnp_sink_file_open(&file, "/nowhere/at/all", &err), -ENOENT);
-	CHECK(strstr(err.text, "/nowhere/at/all"));
-	CHECK_EQ(dnp_sink_file_open(&file, "/tmp", &err), -EINVAL);
-	CHECK(strstr(err.text, "a folder"));
-	CHECK_EQ(dnp_sink_file_open(&file, "/dev/null", &err), -EINVAL);
 }

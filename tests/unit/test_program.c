@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/agent_options.h"
 #include "launch/environment.h"
 #include "test.h"
 
@@ -94,6 +95,23 @@ TEST(program_foreign)
 	CHECK_EQ(kind_of(&f, sizeof(f)), DNP_PROGRAM_FOREIGN);
 }
 
+TEST(program_library)
+{
+	struct file f = make("", "");
+
+	f.elf.e_type = ET_DYN;
+	CHECK(!dnp_program_not_library(&f, sizeof(f)));
+	f.elf.e_type = ET_EXEC;
+	CHECK_STR(dnp_program_not_library(&f, sizeof(f)), "a program, no library");
+	f.elf.e_machine = EM_RISCV;
+	CHECK_STR(dnp_program_not_library(&f, sizeof(f)), "a library for another processor");
+	f.elf.e_ident[EI_CLASS] = ELFCLASS32;
+	CHECK_STR(dnp_program_not_library(&f, sizeof(f)), "a 32-bit library");
+	CHECK_STR(dnp_program_not_library("MZ", 2), "an assembly or a Windows library");
+	CHECK_STR(dnp_program_not_library(&f, 20), "no library");
+	CHECK_STR(dnp_program_not_library("\x7f", 1), "no library");
+}
+
 TEST(program_no_elf)
 {
 	CHECK_EQ(kind_of("#!/bin/sh\n", 10), DNP_PROGRAM_OTHER);
@@ -136,10 +154,28 @@ TEST(environment_is_set)
 
 	setenv("CORECLR_PROFILER_PATH_64", "/old", 1);
 	unsetenv("CORECLR_ENABLE_PROFILING");
-	CHECK_EQ(dnp_environment_check(&err), 0);
+	CHECK_EQ(dnp_environment_check(true, &err), 0);
 	CHECK_EQ(dnp_environment_set("/agent.so", "fd=3"), 0);
 	CHECK_STR(getenv("CORECLR_PROFILER_PATH"), "/agent.so");
 	CHECK_STR(getenv("DNPROF_OPTIONS"), "fd=3");
 	CHECK(!getenv("CORECLR_PROFILER_PATH_64"));
-	CHECK_EQ(dnp_environment_check(&err), -EBUSY);
+	CHECK_EQ(dnp_environment_check(true, &err), -EBUSY);
+	CHECK_EQ(dnp_environment_check(false, &err), 0);
+}
+
+TEST(environment_is_set_beside_another_profiler)
+{
+	setenv("CORECLR_ENABLE_PROFILING", "1", 1);
+	setenv("CORECLR_PROFILER_PATH", "/apm.so", 1);
+	unsetenv("CORECLR_ENABLE_NOTIFICATION_PROFILERS");
+	setenv("CORECLR_NOTIFICATION_PROFILERS", "/off.so={x};", 1);
+	CHECK_EQ(dnp_environment_set("/agent.so", "fd=3"), 0);
+	CHECK_STR(getenv("CORECLR_PROFILER_PATH"), "/apm.so");
+	CHECK_STR(
+		getenv("CORECLR_NOTIFICATION_PROFILERS"), "/agent.so=" DNP_AGENT_NOTIFY_CLSID ";");
+	CHECK_STR(getenv("CORECLR_ENABLE_NOTIFICATION_PROFILERS"), "1");
+	setenv("CORECLR_NOTIFICATION_PROFILERS_64", "/other.so={x}", 1);
+	CHECK_EQ(dnp_environment_set("/agent.so", "fd=3"), 0);
+	CHECK_STR(getenv("CORECLR_NOTIFICATION_PROFILERS_64"),
+		"/other.so={x};/agent.so=" DNP_AGENT_NOTIFY_CLSID ";");
 }

@@ -2,10 +2,14 @@
 /* Code compiled ahead of time, in an image made here: a method with handlers, and one without. */
 #include "test.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "clr/r2r.h"
 #include "os/mem.h"
+#include "unwind/code.h"
 #include "unwind/walk.h"
 
 /* Where things are in the image. */
@@ -180,6 +184,79 @@ TEST(r2r_clauses_that_make_no_sense_are_none)
 		CHECK_EQ(part_at(CATCH, &body), DNP_R2R_BODY);
 		drop_image();
 	}
+}
+
+/* Before it is nothing, or the end of another one. */
+TEST(r2r_a_frame_where_a_function_begins_is_of_that_one)
+{
+	static const uint32_t begins[] = {BODY, PLAIN};
+	uintptr_t base;
+
+	make_image();
+	base = (uintptr_t)image;
+	CHECK_EQ(dnp_r2r_add(base), 0);
+	for (size_t i = 0; i < 2; i++) {
+		dnp_frame_word word = dnp_walk_frame(base + begins[i], false);
+
+		CHECK_EQ(DNP_FRAME_KIND(word), DNP_WALK_R2R);
+		CHECK(word & DNP_FRAME_EXACT);
+		CHECK_EQ(dnp_code_of_frame(word), base + begins[i]);
+		CHECK_EQ(dnp_code_of_frame(word & ~DNP_FRAME_EXACT), base + begins[i]);
+		word = dnp_walk_frame(base + begins[i] + 8, false);
+		CHECK(!(word & DNP_FRAME_EXACT));
+		CHECK_EQ(dnp_code_of_frame(word), base + begins[i] + 7);
+	}
+	drop_image();
+}
+
+/* CoreCLR ends the process when it is asked for what a precompiled image has between functions. */
+TEST(r2r_nobody_asks_whose_code_an_unknown_part_of_an_image_is)
+{
+	uintptr_t base;
+
+	make_image();
+	base = (uintptr_t)image;
+	CHECK(mprotect(image, IMAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+	CHECK(dnp_code_may_be_asked_for(base));
+	CHECK_EQ(dnp_r2r_add(base), 0);
+	CHECK(!dnp_code_may_be_asked_for(base));
+	CHECK(!dnp_code_may_be_asked_for(base + CODE));
+	CHECK(!dnp_code_may_be_asked_for(base + CODE + CODE_BYTES));
+	CHECK(!dnp_code_may_be_asked_for(base + IMAGE_BYTES - 1));
+	drop_image();
+}
+
+/* As the runtime maps an image that nobody has told of yet. */
+TEST(r2r_nobody_asks_whose_code_a_file_is)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *mapped = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	CHECK(mapped != MAP_FAILED);
+	CHECK(!dnp_code_may_be_asked_for((uintptr_t)mapped));
+	CHECK(!dnp_code_may_be_asked_for((uintptr_t)mapped + 8191));
+	CHECK(!dnp_code_may_be_asked_for((uintptr_t)make_image));
+	close(fd);
+}
+
+TEST(r2r_code_made_at_run_time_may_be_asked_for)
+{
+	char *anonymous = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("doublemapper", MFD_CLOEXEC);
+	char *twice, *data;
+
+	CHECK(fd >= 0 && ftruncate(fd, 4096) == 0);
+	twice = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(anonymous != MAP_FAILED && twice != MAP_FAILED && data != MAP_FAILED);
+	CHECK(dnp_code_may_be_asked_for((uintptr_t)anonymous + 4095));
+	CHECK(dnp_code_may_be_asked_for((uintptr_t)twice));
+	CHECK(!dnp_code_may_be_asked_for((uintptr_t)data));
+	CHECK(!dnp_code_may_be_asked_for(0));
+	CHECK(!dnp_code_may_be_asked_for(UINTPTR_MAX));
+	CHECK(!dnp_code_may_be_asked_for((uintptr_t)&fd));
+	close(fd);
 }
 
 /* In the middle of a handler; both ways lie on the stack. Where does the walk go on? */

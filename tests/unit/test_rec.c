@@ -66,6 +66,39 @@ TEST(record_roundtrip)
 	CHECK_EQ(dnp_rec_next(bytes, n, &at, &id, &body), 0);
 }
 
+TEST(fields_at_the_end_that_are_zero_are_left_out)
+{
+	struct dnp_rec_sample sample = {.delta_ns = 5, .node = 7, .weight = 1}, back;
+	uint8_t bytes[64];
+
+	/* id, bytes of body, delta, event, thread, node, weight */
+	CHECK_EQ(dnp_put_sample(bytes, sizeof(bytes), &sample), 7);
+	CHECK_EQ(bytes[1], 5);
+	CHECK_EQ(dnp_put_sample(bytes, 6, &sample), 0);
+	sample.value = 9;
+	CHECK_EQ(dnp_put_sample(bytes, sizeof(bytes), &sample), 9);
+	CHECK_EQ(dnp_get_sample(bytes + 2, 7, &back), 0);
+	CHECK_EQ(back.weight, 1);
+	CHECK_EQ(back.flags, 0);
+	CHECK_EQ(back.value, 9);
+}
+
+TEST(record_of_zeros_has_no_body)
+{
+	struct dnp_rec_thread_name none = {0}, back = {.thread = 1};
+	uint8_t bytes[8];
+	size_t at = 0;
+	struct dnp_str body;
+	uint64_t id;
+
+	CHECK_EQ(dnp_put_thread_name(bytes, sizeof(bytes), &none), 2);
+	CHECK_EQ(dnp_rec_next(bytes, 2, &at, &id, &body), 1);
+	CHECK_EQ(body.n, 0);
+	CHECK_EQ(dnp_get_thread_name((const uint8_t *)body.p, body.n, &back), 0);
+	CHECK_EQ(back.thread, 0);
+	CHECK(back.name.p != NULL);
+}
+
 TEST(record_that_does_not_fit_writes_nothing)
 {
 	struct dnp_rec_problem problem = {.text = dnp_str("a sentence")};
@@ -86,6 +119,17 @@ TEST(record_of_an_older_writer_reads_as_zero_where_it_ends)
 	CHECK_EQ(stats.time_ns, 5);
 	CHECK_EQ(stats.event, 7);
 	CHECK_EQ(stats.samples, 0);
+}
+
+TEST(string_that_an_older_writer_did_not_know_is_empty)
+{
+	const uint8_t body[] = {5, 7}; /* event and thread */
+	struct dnp_rec_call_nodes nodes;
+
+	CHECK_EQ(dnp_get_call_nodes(body, sizeof(body), &nodes), 0);
+	CHECK_EQ(nodes.thread, 7);
+	CHECK_EQ(nodes.nodes.n, 0);
+	CHECK(nodes.nodes.p != NULL); /* readers go to its end by adding n */
 }
 
 TEST(record_with_a_string_beyond_its_body_is_damaged)

@@ -3,17 +3,20 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "capture/engine.h"
 #include "capture/managed.h"
 #include "clr/hresult.h"
 #include "clr/info.h"
 #include "os/clock.h"
+#include "os/forks.h"
 #include "os/thread.h"
 #include "test.h"
 #include "unwind/dss.h"
 
-#define PATIENCE_NS UINT64_C(20000000000)
+#define PATIENCE_NS UINT64_C(100000000000)
 
 /* ---- The runtime */
 
@@ -126,7 +129,7 @@ static void prepare(const char *event)
 		dnp_sleep_until_ns(dnp_now_ns() + 100000);
 	worker = dnp_thread_begin(tid, &is_new);
 	CHECK(worker);
-	engine = dnp_engine_find(dnp_str(event), DNP_ENGINE_SNAPSHOT);
+	engine = dnp_engine_find(dnp_str(event), DNP_ENGINE_SNAPSHOT, false);
 	CHECK(engine);
 }
 
@@ -292,6 +295,42 @@ TEST(snapshot_stops_in_the_middle_of_a_suspension)
 	CHECK_EQ(runtime.walks, 0);
 }
 
+static void not_needed(void)
+{
+}
+
+static void *let_walk_end(void *context)
+{
+	(void)context;
+	dnp_sleep_until_ns(dnp_now_ns() + 50000000);
+	runtime.hold_walk = 0;
+	return NULL;
+}
+
+/* Its runtime would stay suspended: nobody is there who could resume it. */
+TEST(a_child_is_not_forked_while_the_runtime_is_suspended)
+{
+	pthread_t thread;
+	pid_t child;
+	int status;
+
+	CHECK_EQ(dnp_forks_watch(not_needed), 0);
+	prepare("cpu");
+	runtime.hold_walk = 1;
+	start();
+	WAIT(runtime.held);
+	CHECK_EQ(runtime.suspended, 1);
+	CHECK(!pthread_create(&thread, NULL, let_walk_end, NULL));
+	child = fork();
+	if (!child)
+		test_end_child(runtime.suspended);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	CHECK(!pthread_join(thread, NULL));
+	engine->stop();
+	CHECK_EQ(runtime.suspensions, runtime.resumptions);
+}
+
 /* ---- Ends of threads */
 
 static _Atomic int ended;
@@ -343,6 +382,34 @@ TEST(a_thread_does_not_end_while_it_is_looked_at)
 	CHECK_EQ(managed.serial, 3);
 	dnp_managed_leave();
 	dnp_managed_remove(0x4000, never); /* not there */
+}
+
+static unsigned n_last;
+
+static void count_last(uint32_t place, const struct dnp_managed *managed)
+{
+	(void)place;
+	CHECK(managed->id == 0x1000 && managed->thread == worker);
+	n_last++;
+}
+
+TEST(a_thread_that_has_gone_is_not_looked_at_though_its_id_stays)
+{
+	struct dnp_managed managed;
+	struct dnp_thread other = {0};
+
+	prepare("cpu");
+	dnp_managed_add(0x1000, worker);
+	dnp_managed_add(0x2000, &other);
+	dnp_managed_gone(worker, count_last);
+	dnp_managed_gone(worker, count_last);
+	CHECK_EQ(n_last, 1);
+	CHECK(!dnp_managed_enter(0, &managed));
+	CHECK(dnp_managed_enter(1, &managed));
+	dnp_managed_leave();
+	dnp_managed_remove(0x1000, count_last); /* the runtime has found it out */
+	CHECK_EQ(n_last, 1);
+	dnp_managed_remove(0x2000, never);
 }
 
 static _Atomic uint64_t looks;

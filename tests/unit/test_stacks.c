@@ -2,8 +2,7 @@
 /* The stacks of one moment: who does the same, and how they are written. */
 #include "export/stacks.h"
 
-#include "recording.h"
-#include "test.h"
+#include "profiled.h"
 
 static void thread(struct recording *rec, uint64_t index, const char *name, uint64_t state,
 	const char *call, int64_t number, const char *missing)
@@ -70,12 +69,7 @@ static const char *show(bool json, bool each, const struct dnp_filter *filter)
 
 	moment_recording(&rec);
 	dnp_sink_memory_init(&written);
-	dnp_input_init(&input);
-	CHECK_EQ(dnp_input_add_bytes(&input, "t", rec.bytes.p, rec.bytes.n, NULL), 0);
-	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
-	CHECK_EQ(dnp_profile_init(&profile, false, filter), 0);
-	CHECK_EQ(dnp_profile_add(&profile, &input, NULL), 0);
-	dnp_profile_finish(&profile);
+	profile_recording(&profile, &input, &rec, filter, DNP_BY_THREAD);
 	CHECK_EQ(dnp_moment_init(&moment, &profile, &input.recordings.p[0]), 0);
 	if (json)
 		dnp_stacks_json(&moment, &written.sink);

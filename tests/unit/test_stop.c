@@ -19,7 +19,7 @@
 #include "os/thread_state.h"
 
 #define MS      UINT64_C(1000000)
-#define WAIT_NS (30000 * MS) /* for what must come on any machine */
+#define WAIT_NS (120000 * MS) /* for what must come on any machine */
 
 enum doing { RUNS, SLEEPS, CALLS };
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,8 +13,22 @@
 #include "format/chunk.h"
 #include "os/thread.h"
 #include "store/drain.h"
+#include "store/labels.h"
 #include "store/sample.h"
 #include "test.h"
+
+/* Which of the collector's threads tells of a collection is a matter of chance. */
+TEST(threads_of_the_collector_collect)
+{
+	struct dnp_thread thread = {.name = "worker"};
+
+	CHECK(!dnp_thread_collects(&thread));
+	atomic_store(&thread.collecting, 1);
+	CHECK(dnp_thread_collects(&thread));
+	CHECK(dnp_thread_collects(&(struct dnp_thread){.name = ".NET BGC"}));
+	CHECK(dnp_thread_collects(&(struct dnp_thread){.name = ".NET Server GC"}));
+	CHECK(!dnp_thread_collects(&(struct dnp_thread){0}));
+}
 
 TEST(ring_refuses_what_does_not_fit_and_wraps)
 {
@@ -158,6 +174,9 @@ TEST(sample_writes_only_what_differs_from_the_one_before)
 	CHECK_EQ(sample.written, 0);
 	sample.flags = DNP_SAMPLE_INCOMPLETE;
 	CHECK(store(&thread->own, "abx", &sample));
+	CHECK_EQ(sample.shared, 3);
+	sample.flags = DNP_SAMPLE_COLLECTING; /* the same addresses are other frames then */
+	CHECK(store(&thread->own, "abx", &sample));
 	CHECK_EQ(sample.shared, 0);
 }
 
@@ -223,8 +242,11 @@ struct reader {
 	char frame[1000];
 	char stacks[64][32];
 	uint64_t times[64];
+	uint64_t weights[64], values[64], flags[64];
 	unsigned n_samples, n_ends, n_chunks;
 	struct dnp_rec_stats stats;
+	struct dnp_rec_thread_end thread_end; /* the last one */
+	char thread_name[32];                 /* that a thread got last */
 	uint64_t base;
 };
 
@@ -248,6 +270,9 @@ static void read_sample(struct reader *reader, const struct dnp_rec_sample *samp
 	size_t n = 0;
 
 	reader->base += (uint64_t)sample->delta_ns;
+	reader->weights[reader->n_samples] = sample->weight;
+	reader->values[reader->n_samples] = sample->value;
+	reader->flags[reader->n_samples] = sample->flags;
 	reader->times[reader->n_samples++] = reader->base;
 	for (uint64_t node = sample->node; node; node = reader->parent[node]) {
 		memmove(text + 1, text, ++n);
@@ -262,6 +287,7 @@ static void read_record(struct reader *reader, uint64_t id, struct dnp_str body)
 		struct dnp_rec_stack stack;
 		struct dnp_rec_sample sample;
 		struct dnp_rec_base base;
+		struct dnp_rec_thread_name name;
 	} u;
 
 	if (id == DNP_REC_stack && !dnp_get_stack(bytes, body.n, &u.stack))
@@ -272,6 +298,11 @@ static void read_record(struct reader *reader, uint64_t id, struct dnp_str body)
 		read_sample(reader, &u.sample);
 	if (id == DNP_REC_stats)
 		dnp_get_stats(bytes, body.n, &reader->stats);
+	if (id == DNP_REC_thread_end)
+		CHECK_EQ(dnp_get_thread_end(bytes, body.n, &reader->thread_end), 0);
+	if (id == DNP_REC_thread_name && !dnp_get_thread_name(bytes, body.n, &u.name))
+		snprintf(reader->thread_name, sizeof(reader->thread_name), "%.*s",
+			(int)u.name.name.n, u.name.name.p);
 	reader->n_ends += id == DNP_REC_end;
 }
 
@@ -376,6 +407,124 @@ TEST(drain_shows_a_method_and_its_part_as_one_frame)
 		CHECK_STR(reader->stacks[i], shown[i]);
 }
 
+static void put_wide(struct dnp_feed *feed, char leaf, uint64_t weight)
+{
+	struct dnp_sample sample = {.time_ns = 5000,
+		.event = 1,
+		.flags = DNP_SAMPLE_WIDE,
+		.weight = weight,
+		.value = weight / 2};
+
+	feed->frames[0] = dnp_label_frame((uint32_t)leaf);
+	feed->frames[1] = 'b';
+	feed->frames[2] = 'a';
+	CHECK(dnp_feed_put(feed, &sample, 3, DNP_STOP_END, 100));
+}
+
+TEST(wide_samples_keep_their_weight_and_share_frames_with_others)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_sample narrow = {.time_ns = 1000};
+	struct drained *drained = open_drain(2);
+	const struct reader *reader;
+
+	CHECK(store(&thread->own, "ab", &narrow));
+	put_wide(&thread->own, 'T', UINT64_C(1) << 40);
+	CHECK(store(&thread->own, "abc", &narrow));
+	CHECK_EQ(narrow.shared, 2);
+	put_wide(&thread->own, 'U', UINT64_MAX);
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_samples, 4);
+	CHECK_STR(reader->stacks[1], "abT");
+	CHECK(reader->weights[1] == UINT64_C(1) << 40);
+	CHECK(reader->values[1] == UINT64_C(1) << 39);
+	CHECK_EQ(reader->flags[1], 0);
+	CHECK_STR(reader->stacks[2], "abc");
+	CHECK_EQ(reader->weights[2], 1);
+	CHECK_EQ(reader->values[2], 0);
+	CHECK_STR(reader->stacks[3], "abU");
+	CHECK(reader->weights[3] == UINT64_MAX);
+}
+
+TEST(label_of_an_event_is_not_repeated_with_the_stack)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_sample sample = {.time_ns = 1000}, again = {.time_ns = 6000, .weight = 3};
+	struct drained *drained = open_drain(2);
+	const struct reader *reader;
+
+	put_wide(&thread->own, 'T', 100000);
+	CHECK(dnp_feed_repeat(&thread->own, &again));
+	CHECK(dnp_feed_repeat(&thread->own, &again));
+	CHECK(store(&thread->own, "abx", &sample));
+	CHECK_EQ(sample.shared, 2);
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_samples, 4);
+	CHECK_STR(reader->stacks[0], "abT");
+	CHECK_STR(reader->stacks[1], "ab");
+	CHECK_EQ(reader->weights[1], 3);
+	CHECK_EQ(reader->values[1], 0);
+	CHECK_STR(reader->stacks[2], "ab");
+	CHECK_STR(reader->stacks[3], "abx");
+	CHECK_EQ(drained->drain.sums[0].samples, 3);
+	CHECK_EQ(drained->drain.sums[1].samples, 1);
+}
+
+TEST(wide_sample_that_is_lost_counts_all_of_its_weight)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_sample sample = {
+		.event = 1, .flags = DNP_SAMPLE_WIDE, .weight = UINT64_C(5) << 32};
+
+	for (unsigned i = 0; i < DNP_RING_WORDS / DNP_SAMPLE_WORDS_MAX; i++)
+		CHECK(dnp_feed_put(&thread->own, &sample, 0, DNP_STOP_END, 0));
+	CHECK(!dnp_feed_put(&thread->own, &sample, 0, DNP_STOP_END, 0));
+	CHECK(thread->own.counts[1].lost[DNP_LOSS_RING] == UINT64_C(5) << 32);
+}
+
+TEST(label_has_one_number_until_it_is_forgotten)
+{
+	uint32_t a = dnp_label(dnp_str("System.String")), b = dnp_label(dnp_str("System.Byte[]"));
+
+	CHECK(a && b && a != b);
+	CHECK_EQ(dnp_label(dnp_str("System.String")), a);
+	CHECK(dnp_str_eq(dnp_label_get(b).text, dnp_str("System.Byte[]")));
+	CHECK(dnp_str_eq(dnp_label_get(DNP_LABEL_OTHER).text, dnp_str("[other]")));
+	CHECK(dnp_str_eq(dnp_label_get(b + 1).text, dnp_str("[other]")));
+	CHECK_EQ(dnp_label((struct dnp_str){0}), DNP_LABEL_OTHER);
+	/* Two types of one name, and something that is not a type. */
+	CHECK_EQ(dnp_label_of_type(dnp_str("Node"), 0x1000, 3), 3);
+	CHECK_EQ(dnp_label_of_type(dnp_str("Node"), 0x2000, 4), 4);
+	CHECK_EQ(dnp_label_of_type(dnp_str("Node"), 0x1000, 5), 3);
+	CHECK_EQ(dnp_label(dnp_str("Node")), 5);
+	CHECK_EQ(dnp_label_get(3).type, 0x1000);
+	CHECK_EQ(dnp_label_get(3).unloadings, 3);
+	dnp_labels_forget();
+	CHECK_EQ(dnp_labels_bytes(), 0);
+	CHECK(dnp_str_eq(dnp_label_get(a).text, dnp_str("[other]")));
+	CHECK(dnp_label(dnp_str("another")));
+	dnp_labels_forget();
+}
+
+TEST(labels_are_bounded)
+{
+	char text[DNP_LABEL_BYTES_MAX];
+	uint32_t last = 0, n = 0;
+
+	memset(text, 'x', sizeof(text));
+	for (uint32_t i = 0; i < DNP_LABELS_MAX + 10; i++) {
+		memcpy(text, &i, sizeof(i)); /* text need not be text */
+		last = dnp_label((struct dnp_str){text, i % 2 ? sizeof(text) : 8});
+		n += last != DNP_LABEL_OTHER;
+	}
+	CHECK_EQ(last, DNP_LABEL_OTHER);
+	CHECK(n > 4096 && n < DNP_LABELS_MAX);
+	CHECK(dnp_labels_bytes() < DNP_LABELS_BYTES_MAX + (UINT32_C(2) << 20));
+	memset(text, 0, sizeof(uint32_t)); /* the first */
+	CHECK_EQ(dnp_label((struct dnp_str){text, 8}), 1);
+	dnp_labels_forget();
+}
+
 TEST(two_feeds_of_a_thread_share_nothing)
 {
 	struct dnp_thread *thread = own_record(16);
@@ -445,4 +594,43 @@ TEST(thread_that_has_gone_is_released_and_its_record_used_again)
 	CHECK(again == thread && is_new);
 	CHECK_EQ(again->index, 1);
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
+}
+
+/* Between the last round and the recording's end; what it said when it went stands. */
+TEST(thread_that_goes_last_has_the_clock_that_it_told)
+{
+	struct drained *drained;
+	struct dnp_thread *thread;
+	int is_new;
+
+	dnp_threads_init(16);
+	drained = open_drain(1);
+	thread = dnp_thread_begin(4194303, &is_new);
+	CHECK(thread && is_new);
+	thread->end_cpu_ns = 167000000;
+	thread->end_ns = thread->start_ns + 1;
+	CHECK_EQ(dnp_drain_close(&drained->drain, DNP_END_EXIT), 0);
+	read_file(&drained->reader, drained->copy);
+	close(drained->copy);
+	CHECK_EQ(drained->reader.thread_end.cpu_ns, 167000000);
+	CHECK_EQ(drained->reader.thread_end.time_ns, thread->start_ns + 1);
+}
+
+TEST(thread_that_names_itself_after_it_was_announced_has_that_name)
+{
+	struct drained *drained;
+	struct dnp_thread *thread;
+	char before[16];
+	int is_new;
+
+	prctl(PR_GET_NAME, before);
+	dnp_threads_init(16);
+	drained = open_drain(1);
+	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(thread && is_new);
+	dnp_drain_announce(&drained->drain, thread);
+	prctl(PR_SET_NAME, "named late");
+	CHECK_EQ(close_drain(drained)->thread_name[0], 'n');
+	CHECK(!strcmp(drained->reader.thread_name, "named late"));
+	prctl(PR_SET_NAME, before);
 }

@@ -19,6 +19,7 @@
 #include "activation.h"
 #include "os/clock.h"
 #include "os/modules.h"
+#include "os/stop.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "sleepers.h"
@@ -26,7 +27,7 @@
 #include "unwind/target.h"
 
 #define FRAMES_MAX 512
-#define WAIT_NS    UINT64_C(30000000000) /* for what must come on any machine */
+#define WAIT_NS    UINT64_C(120000000000) /* for what must come on any machine */
 #define ATTEMPTS   1000
 
 static dnp_frame_word frames[FRAMES_MAX];
@@ -238,6 +239,27 @@ static void prepare_to_stop(void)
 	prepare();
 }
 
+/* Not of a moment in which it waits for a page. */
+static void walk_running(const struct sleeper *s, struct dnp_target_stack *stack)
+{
+	for (int i = 0; i < ATTEMPTS; i++) {
+		CHECK_EQ(walk(s->tid, NULL, DNP_TARGET_ASLEEP | DNP_TARGET_STOP, stack), 0);
+		if (!stack->asleep)
+			return;
+	}
+	FAIL("thread of kind %d sleeps", s->kind);
+}
+
+/* One that is stopped again and again may be long on its way to the loop at the bottom. */
+static void wait_for_loop(const struct sleeper *s)
+{
+	uint64_t deadline = dnp_now_ns() + WAIT_NS;
+
+	while (!s->rounds && dnp_now_ns() < deadline)
+		dnp_sleep_until_ns(dnp_now_ns() + 1000000);
+	CHECK(s->rounds);
+}
+
 TEST(running_threads_have_whole_stacks)
 {
 	static struct sleeper running[2];
@@ -256,16 +278,49 @@ TEST(running_threads_have_whole_stacks)
 		result = dnp_target_walk(s->tid, NULL, DNP_TARGET_ASLEEP, &stack);
 		/* It may wait for a page. */
 		CHECK(stack.asleep ? result == 0 || !stack.n : result == -EAGAIN && !stack.n);
-		CHECK_EQ(walk(s->tid, NULL, DNP_TARGET_ASLEEP | DNP_TARGET_STOP, &stack), 0);
-		CHECK(!stack.asleep && stack.stopped_ns);
+		walk_running(s, &stack);
+		CHECK(stack.stopped_ns);
 		CHECK_EQ(stack.stop, DNP_STOP_END);
 		CHECK_EQ(frames_in(&stack, (const void *)run_sleeper), 1);
 		/* In the loop at the bottom, or on the way there. */
 		CHECK(frames_in(&stack, (const void *)s->function) <= s->depth + 1);
 	}
-	check_whole(&running[1], &stack);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
+		wait_for_loop(&running[i]);
+		stack.stack = (struct dnp_stack_range){0};
+		walk_running(&running[i], &stack);
+		check_whole(&running[i], &stack);
 		end(&running[i]);
+	}
+}
+
+static void walk_what_stands(const void *context, void *arg)
+{
+	struct dnp_target_stack stack = room();
+	struct dnp_thread_state state;
+	struct sleeper *s = arg;
+
+	(void)context;
+	do
+		CHECK_EQ(dnp_thread_state(s->tid, &state), 0);
+	while (!state.asleep);
+	CHECK_EQ(dnp_target_walk(s->tid, NULL, DNP_TARGET_ASLEEP, &stack), -EAGAIN);
+	CHECK(!stack.asleep && stack.syscall == -1);
+}
+
+/* It stands in our handler, and also for a moment after it was let go. */
+TEST(a_thread_that_we_stopped_is_not_asleep)
+{
+	struct sleeper *s = &sleepers[0];
+	int result = -ETIMEDOUT;
+
+	prepare_to_stop();
+	begin(s, SLEEP_NOT, true, 20);
+	wait_until_there(s);
+	while (result == -ETIMEDOUT || result == -EAGAIN)
+		result = dnp_stop_while(s->tid, WAIT_NS, walk_what_stands, s);
+	CHECK_EQ(result, 0);
+	end(s);
 }
 
 TEST(a_sleeper_that_is_stopped_shows_the_same)

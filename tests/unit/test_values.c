@@ -39,6 +39,24 @@ TEST(values_times)
 	CHECK(!dnp_parse_seconds("99999999999h", &ns));
 }
 
+TEST(values_bytes)
+{
+	uint64_t bytes;
+
+	CHECK(dnp_parse_bytes("4096", &bytes) && bytes == 4096);
+	CHECK(dnp_parse_bytes("512k", &bytes) && bytes == 512 << 10);
+	CHECK(dnp_parse_bytes("512K", &bytes) && bytes == 512 << 10);
+	CHECK(dnp_parse_bytes("1.5m", &bytes) && bytes == 3 << 19);
+	CHECK(dnp_parse_bytes("2g", &bytes) && bytes == UINT64_C(2) << 30);
+	CHECK(!dnp_parse_bytes("", &bytes));
+	CHECK(!dnp_parse_bytes("0", &bytes));
+	CHECK(!dnp_parse_bytes("512kb", &bytes));
+	CHECK(!dnp_parse_bytes("512 k", &bytes));
+	CHECK(!dnp_parse_bytes("k", &bytes));
+	CHECK(!dnp_parse_bytes("-1", &bytes));
+	CHECK(!dnp_parse_bytes("99999999999g", &bytes));
+}
+
 TEST(values_rates)
 {
 	uint64_t ns;

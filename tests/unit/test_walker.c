@@ -20,9 +20,10 @@ static struct {
 	int refusals; /* suspensions still to be refused */
 	int suspensions;
 	bool suspended;
-	bool answered; /* a walk before anything was suspended */
-	bool unsafe;   /* no such walk is answered */
-	ThreadID self; /* of the calling thread, 0: it is none of the runtime's */
+	bool answered;               /* a walk before anything was suspended */
+	bool unsafe;                 /* no such walk is answered */
+	ThreadID self;               /* of the calling thread, 0: it is none of the runtime's */
+	void (*wait_for_list)(void); /* until nobody else has the list of threads */
 } runtime;
 
 static HRESULT DNP_COM query(ICorProfilerInfo *self, const struct dnp_guid *iid, void **object)
@@ -57,6 +58,8 @@ static HRESULT DNP_COM suspend(ICorProfilerInfo *self)
 	(void)self;
 	CHECK(runtime.answered);
 	CHECK(!runtime.suspended);
+	if (runtime.wait_for_list)
+		runtime.wait_for_list();
 	if (runtime.refusals-- > 0)
 		return CORPROF_E_SUSPENSION_IN_PROGRESS;
 	runtime.suspended = true;
@@ -283,13 +286,46 @@ TEST(walker_thread_end_waits_for_its_own_walk_and_no_other)
 	CHECK(pthread_create(&end_b, NULL, end_thread, &b) == 0);
 	pthread_join(end_b, NULL);
 	CHECK(b.over);
-	rest();
+	/* Once it has begun to end nobody begins a walk of it any more. */
+	for (int i = 0; i < 20000 && dnp_walker_thread_hold(THREAD_A, &again); i++) {
+		dnp_walker_thread_release(THREAD_A);
+		rest();
+	}
+	CHECK(!dnp_walker_thread_hold(THREAD_A, &again));
 	CHECK(!a.over);
-	CHECK(!dnp_walker_thread_hold(THREAD_A, &again)); /* nobody begins a walk of it any more */
 	dnp_walker_thread_release(THREAD_A);
 	pthread_join(end_a, NULL);
 	CHECK(!dnp_walker_thread_hold(THREAD_A, &again));
 	dnprof_walker_close(a.walker);
+}
+
+static struct ending of_list;
+
+/* A thread has the runtime's list of threads until it has ended. */
+static void wait_for_ending(void)
+{
+	struct timespec deadline;
+	pthread_t thread;
+
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += 120;
+	CHECK(pthread_create(&thread, NULL, end_thread, &of_list) == 0);
+	CHECK_EQ(pthread_timedjoin_np(thread, NULL, &deadline), 0);
+}
+
+TEST(walker_holds_no_thread_while_the_runtime_is_to_be_suspended)
+{
+	struct dnprof_snapshot snapshot = {.struct_size = sizeof(snapshot)};
+	struct told told = {0};
+
+	of_list = (struct ending){open_walker(), THREAD_B, false};
+	runtime.wait_for_list = wait_for_ending;
+	CHECK_EQ(dnprof_walk_all(of_list.walker, &none, on_frame, on_thread, &told, &snapshot),
+		DNPROF_S_OK);
+	CHECK(of_list.over);
+	CHECK_EQ(told.threads, 1);
+	CHECK_EQ(told.frames, 3);
+	dnprof_walker_close(of_list.walker);
 }
 
 static void *settle(void *context)

@@ -412,7 +412,7 @@ static void bad_seeds(long n)
 /* ---- The host's own thread, which never runs managed code */
 
 static pthread_t own_thread;
-static _Atomic bool stop, seeds_done;
+static _Atomic bool stop, ending, seeds_done;
 static struct dnprof_snapshot snapshots; /* added up */
 static uint64_t n_snapshots;
 
@@ -578,7 +578,9 @@ static void *run_own(void *context)
 			check_errors();
 			atomic_store(&checked, true);
 		}
-		if (turn > 40 && wanted.seeds && !atomic_load(&seeds_done)) {
+		/* They are made of what walks have shown: without that all would be plain noise. */
+		if (turn > 40 && wanted.seeds && !atomic_load(&seeds_done) &&
+			((n_codes && n_stacks) || atomic_load(&ending))) {
 			bad_seeds(wanted.seeds);
 			atomic_store(&seeds_done, true);
 		}
@@ -900,6 +902,7 @@ static HRESULT DNP_COM on_shutdown(ICorProfilerCallback *self)
 	FILE *out;
 
 	(void)self;
+	atomic_store(&ending, true);
 	while (wanted.seeds && !atomic_load(&seeds_done))
 		usleep(1000);
 	atomic_store(&stop, true);

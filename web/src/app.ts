@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Puts the page together: one store, the views, and what stands around them.
 
-import { printable, type Recording } from './data/recording.ts';
+import type { Recording } from './data/recording.ts';
+import { printable } from './data/strings.ts';
 import { Answers } from './model/answers.ts';
 import { fromHash, toHash } from './model/hash.ts';
-import { Store } from './model/selection.ts';
+import { Store, type State } from './model/selection.ts';
 import { Announcer, copyText, el, measured, setText } from './ui/dom.ts';
 import { Header } from './ui/header.ts';
 import { Help, type KeyGroup } from './ui/help.ts';
@@ -16,12 +17,23 @@ import { Shown } from './ui/shown.ts';
 import type { ThemeSwitch } from './ui/theme.ts';
 import { Threads } from './ui/threads.ts';
 import { Tooltip } from './ui/tooltip.ts';
+import { CallTreeView } from './views/calltree.ts';
+import { ChartView } from './views/chart.ts';
+import { DetailsView } from './views/details.ts';
 import { FlameView } from './views/flame.ts';
 import { MethodsView } from './views/methods.ts';
+import { TimeLineView } from './views/timeline.ts';
 import type { Key, Page, View } from './views/view.ts';
 
 const HASH_DELAY_MS = 150;
 const THEME_NAMES = { auto: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };
+
+/** Views of stacks. */
+const STACKED = ['flame', 'methods', 'tree', 'chart'];
+
+/** Whether the views are asked for another part of the time, and nothing else is other than it was. */
+const onlyMoved = (a: State, b: State) =>
+  a.window !== b.window && (Object.keys(a) as (keyof State)[]).every((k) => k === 'window' || a[k] === b[k]);
 
 export class App {
   private readonly page: Page;
@@ -41,6 +53,7 @@ export class App {
   private readonly body = el('div', { class: 'body' });
   private hashTimer: ReturnType<typeof setTimeout> | undefined;
   private scheduled = false;
+  private drawn: State | null = null;
   private ready = false;
 
   constructor(
@@ -62,7 +75,7 @@ export class App {
       highlightedKind: () => this.legend.highlighted,
       copy: (text) => void this.copy(text),
     };
-    this.views = [new FlameView(this.page), new MethodsView(this.page)];
+    this.views = this.makeViews();
     this.tabs = this.views.map((view) => this.tab(view));
     this.themeButton = el('button', { type: 'button', class: 'small', onclick: () => this.theme.next() });
     const helpButton = el(
@@ -85,11 +98,30 @@ export class App {
     measured('dnprof-render', () => this.render());
   }
 
+  /** Those that have something to show. */
+  private makeViews(): View[] {
+    const { page, recording } = this;
+    return [
+      ...(recording.stacks || !recording.runs && !recording.told ? [new FlameView(page), new MethodsView(page), new CallTreeView(page)] : []),
+      ...(page.answers.single ? [new ChartView(page)] : []),
+      ...(recording.runs ? [new TimeLineView(page)] : []),
+      ...(recording.events.some((e) => e.info.tables.length > 0) ? [new DetailsView(page)] : []),
+    ];
+  }
+
+  /** Whether there are names, or marks, to look for. */
+  private get searchable(): boolean {
+    const { stacks, runs } = this.recording;
+    return stacks || (runs !== null && runs.beside.marks.size > 0);
+  }
+
   private build(): void {
     const { announcer, tooltip, menu } = this.page;
     const tabList = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' }, ...this.tabs);
     tabList.addEventListener('keydown', (e) => this.onTabKey(e));
     const bar = el('div', { class: 'bar-row' }, this.threadsToggle(), tabList, this.search.element);
+    this.search.element.hidden = !this.searchable;
+    this.legend.element.hidden = !this.recording.stacks;
     this.panel.append(...this.views.map((v) => v.element));
     this.body.append(this.threads.element, el('main', { class: 'main' }, bar, this.panel));
     this.host.replaceChildren(
@@ -120,7 +152,11 @@ export class App {
     button.setAttribute('aria-expanded', String(!hidden));
   }
 
+  /** Of what has no stacks its tables, whatever was looked at before. */
   private get view(): View {
+    const { info } = this.recording.events[this.store.state.event]!;
+    const details = info.rows === 0 && info.tables.length > 0 && this.views.find((v) => v.name === 'details');
+    if (details && STACKED.includes(this.store.state.view)) return details;
     return this.views.find((v) => v.name === this.store.state.view) ?? this.views[0]!;
   }
 
@@ -132,12 +168,10 @@ export class App {
       what: view.title.toLowerCase(),
       run: () => store.set({ view: view.name }),
     }));
+    const search: Key = { keys: ['/'], label: '/', what: 'search; Esc clears it, Enter goes to the view', run: () => this.search.focus() };
     return [
       ...views,
-      {
-        keys: ['/'], label: '/', what: 'search; Esc clears it, Enter goes to the view',
-        run: () => this.search.focus(),
-      },
+      ...(this.searchable ? [search] : []),
       { keys: ['t'], label: 't', what: 'list of threads; Enter chooses, space adds, → opens', run: () => this.focusThreads() },
       { keys: ['T'], label: 'Shift t', what: 'all threads', run: () => store.set({ threads: null }) },
       { keys: ['w'], label: 'w', what: 'the whole time', run: () => store.set({ time: null }) },
@@ -155,7 +189,7 @@ export class App {
     return [
       ...(recording.events.length > 1 ? [event] : []),
       ...(recording.events.some((e) => e.waiting) ? [state] : []),
-      native,
+      ...(recording.stacks ? [native] : []),
     ];
   }
 
@@ -220,11 +254,18 @@ export class App {
 
   private render(): void {
     const { state } = this.store;
+    const before = this.drawn;
+    this.drawn = state;
+    if (before && onlyMoved(before, state)) this.view.render(state);
+    else this.renderAll(state);
+    this.keepHash();
+  }
+
+  private renderAll(state: State): void {
     this.showView();
     for (const part of [this.header, this.shown, this.overview, this.threads, this.search, this.legend]) part.render(state);
     this.view.render(state);
     setText(this.themeButton, THEME_NAMES[this.theme.name]);
-    this.keepHash();
   }
 
   private showView(): void {

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Answers, lowerBound } from '../src/model/answers.ts';
+import { Answers } from '../src/model/answers.ts';
+import { lowerBound } from '../src/model/wanted.ts';
 import { KINDS } from '../src/model/kinds.ts';
 import { findPools, MANY } from '../src/model/pools.ts';
 import type { Native } from '../src/data/trie.ts';
@@ -153,11 +154,11 @@ test('threads that run and that wait, in every answer', () => {
       assert.equal(methods.waiting!.total[f], sum(expected.filter((x) => x.waiting && x.stack.includes(recording.name(f)))));
     for (const reverse of [false, true]) {
       const tree = answers.tree({ ...s, reverse }, 'weight');
-      assert.equal(tree.waiting(0), sum(expected.filter((x) => x.waiting)));
+      assert.equal(tree.beside(0), sum(expected.filter((x) => x.waiting)));
       const first = tree.childCount(0) > 0 ? tree.firstChild(0) : -1;
       const name = recording.name(tree.frame(first));
       const below = expected.filter((x) => x.waiting && x.stack.at(reverse ? -1 : 0) === name);
-      assert.equal(tree.waiting(first), sum(below));
+      assert.equal(tree.beside(first), sum(below));
     }
     assert.equal(answers.histogram({ ...s, time: null }, 1).highest, sum(chosen(ofState(activity), { ...s, time: null })));
   }

@@ -22,7 +22,7 @@ export const THREADS = 4;
 export const DURATION = 1000;
 
 /** A recording as the page has it, without the packing. */
-export function load(sample: SampleRecording, change: (name: string, data: Uint8Array | Uint32Array) => void = () => {}): Recording {
+export function load(sample: SampleRecording, change: (name: string, data: Uint8Array | Uint32Array | Float32Array) => void = () => {}): Recording {
   const list = sectionsOf(sample);
   const infos = list.map(({ name, type, data }) => ({ name, type, bytes: data.byteLength }));
   const buffer = new Uint8Array(infos.reduce((sum, i) => sum + padded(i.bytes), 0));

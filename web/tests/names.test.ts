@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { amount, command, count, date, duration, percent } from '../src/model/format.ts';
+import { amount, bytes, command, count, date, duration, percent } from '../src/model/format.ts';
+import type { EventInfo } from '../src/data/meta.ts';
 import { cut, Fitter, nameForms, nameParts } from '../src/model/names.ts';
 import { escapeRegex } from '../src/model/search.ts';
 
@@ -93,4 +94,11 @@ test('a command is shown as one could type it', () => {
 test('a name taken as a regular expression means itself', () => {
   const name = 'A<B>.C(D[], E*)|$^.+?{}\\';
   assert.ok(new RegExp(`^${escapeRegex(name)}$`).test(name));
+});
+
+test('bytes have three digits and the unit that fits', () => {
+  const cases: [number, string][] = [[0, '0 B'], [950, '950 B'], [1024, '1.00 KiB'], [12_800, '12.5 KiB'], [1_023_999, '0.98 MiB'], [1 << 20, '1.00 MiB'], [5 * 2 ** 40, '5.00 TiB']];
+  for (const [n, text] of cases) assert.equal(bytes(n), text);
+  const event = { unit: 'bytes', weight_bytes: 4 } as EventInfo;
+  assert.equal(amount(256, event), '1.00 KiB');
 });

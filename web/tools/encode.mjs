@@ -3,7 +3,7 @@
 
 import { deflateRawSync } from 'node:zlib';
 
-const WIDTH = { u8: 1, u32: 4 };
+const WIDTH = { u8: 1, u32: 4, f32: 4 };
 
 /** The arrays of the data block, in their order. */
 export function sectionsOf(recording) {
@@ -19,9 +19,22 @@ export function sectionsOf(recording) {
     for (const column of ['time', 'thread', 'node', 'weight'])
       sections.push({ name: `${event.info.name}.${column}`, type: 'u32', data: event[column] });
     if (event.waiting) sections.push({ name: `${event.info.name}.waiting`, type: 'u8', data: event.waiting });
+    for (const [name, type, data] of event.more ?? []) sections.push({ name: `${event.info.name}.${name}`, type, data });
   }
   return [...sections, ...(recording.extra ?? [])];
 }
+
+/** Numbers as LEB128, one after the other. */
+export function varints(numbers) {
+  const bytes = [];
+  for (let value of numbers) {
+    for (; value > 127; value = Math.floor(value / 128)) bytes.push((value % 128) | 128);
+    bytes.push(value);
+  }
+  return Uint8Array.from(bytes);
+}
+
+export const zigzag = (n) => (n < 0 ? -2 * n - 1 : 2 * n);
 
 const bytesOf = (data) => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 

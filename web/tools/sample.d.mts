@@ -7,7 +7,7 @@ export interface SampleRecording {
   frameKind: Uint8Array;
   nodeParent: Uint32Array;
   nodeFrame: Uint32Array;
-  events: { info: Record<string, unknown>; time: Uint32Array; thread: Uint32Array; node: Uint32Array; weight: Uint32Array; waiting?: Uint8Array }[];
+  events: { info: Record<string, unknown>; time: Uint32Array; thread: Uint32Array; node: Uint32Array; weight: Uint32Array; waiting?: Uint8Array; more?: [string, string, Uint8Array | Uint32Array | Float32Array][] }[];
   extra?: { name: string; type: string; data: Uint8Array | Uint32Array }[];
 }
 export class Builder {

@@ -32,6 +32,14 @@ SIGSAFE uint64_t dnp_thread_cpu_ns(int tid)
 	return read_clock(tid ? dnp_clock_of_thread(tid) : CLOCK_THREAD_CPUTIME_ID);
 }
 
+bool dnp_unix_text(uint64_t unix_ns, char *out, size_t capacity)
+{
+	time_t seconds = (time_t)(unix_ns / UINT64_C(1000000000));
+	struct tm tm;
+
+	return localtime_r(&seconds, &tm) && strftime(out, capacity, "%Y-%m-%d %H:%M:%S %Z", &tm);
+}
+
 void dnp_sleep_until_ns(uint64_t deadline_ns)
 {
 	struct timespec t = {

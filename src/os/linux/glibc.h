@@ -7,6 +7,7 @@
 #ifndef DNP_OS_LINUX_GLIBC_H
 #define DNP_OS_LINUX_GLIBC_H
 
+#ifndef __ASSEMBLER__
 #ifdef __x86_64__
 #define DNP_GLIBC_BASE "GLIBC_2.2.5"
 #else
@@ -17,14 +18,20 @@
 DNP_SYMVER(pthread_create);
 DNP_SYMVER(pthread_join);
 DNP_SYMVER(pthread_once);
-DNP_SYMVER(pthread_attr_setstacksize);
+DNP_SYMVER(pthread_key_create);
+DNP_SYMVER(pthread_setspecific);
+DNP_SYMVER(pthread_getspecific);
 DNP_SYMVER(dlsym);
 DNP_SYMVER(dlopen);
 DNP_SYMVER(dlclose);
+DNP_SYMVER(dlerror);
+DNP_SYMVER(dladdr);
 #ifdef __x86_64__
 __asm__(".symver pthread_getattr_np,pthread_getattr_np@GLIBC_2.2.5");
 __asm__(".symver pthread_attr_getstack,pthread_attr_getstack@GLIBC_2.2.5");
+__asm__(".symver pthread_attr_setstack,pthread_attr_setstack@GLIBC_2.2.5");
 __asm__(".symver fcntl64,fcntl@GLIBC_2.2.5");
 #endif
 
+#endif
 #endif

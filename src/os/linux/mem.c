@@ -65,6 +65,24 @@ SIGSAFE size_t dnp_mem_read_some(uintptr_t address, void *to, size_t n)
 	return read_pieces(address, to, done, pieces, n_pieces);
 }
 
+SIGSAFE int dnp_mem_is_readable(uintptr_t low, uintptr_t high)
+{
+	char bytes[PIECES_MAX];
+	struct iovec pieces[PIECES_MAX], local = {bytes, sizeof(bytes)};
+	int saved = errno, readable = 1;
+
+	while (low < high && readable) {
+		size_t n = 0;
+
+		for (; low < high && n < PIECES_MAX; low = (low | (PAGE_BYTES - 1)) + 1)
+			/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+			pieces[n++] = (struct iovec){(void *)low, 1};
+		readable = process_vm_readv(getpid(), &local, 1, pieces, n, 0) == (ssize_t)n;
+	}
+	errno = saved;
+	return readable;
+}
+
 void *dnp_mem_map(size_t bytes)
 {
 	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -77,4 +95,35 @@ void dnp_mem_unmap(void *pages, size_t bytes)
 {
 	if (pages)
 		munmap(pages, bytes);
+}
+
+void dnp_mem_clear(void *pages, size_t bytes)
+{
+	madvise(pages, bytes, MADV_DONTNEED);
+}
+
+void *dnp_mem_share(const char *path, size_t bytes)
+{
+	auto_close int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	void *shared;
+
+	if (fd < 0)
+		return NULL;
+	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return shared == MAP_FAILED ? NULL : shared;
+}
+
+void dnp_mem_unshare(void *shared, size_t bytes)
+{
+	munmap(shared, bytes);
+}
+
+void dnp_mem_want_large_pages(void *memory, size_t bytes)
+{
+	uintptr_t from = ((uintptr_t)memory + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	uintptr_t to = ((uintptr_t)memory + bytes) / PAGE_BYTES * PAGE_BYTES;
+
+	if (to > from && to - from >= (uintptr_t)4 << 20)
+		madvise((void *)from, to - from,
+			MADV_HUGEPAGE); /* NOLINT(performance-no-int-to-ptr) */
 }

@@ -5,9 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/clean.h"
+#include "os/clock.h"
 
 /* Field n of a stat file of /proc (counted from 1, as in proc(5)), for n above 2; 0: none. */
 static uint64_t stat_field(const char *path, int n)
@@ -36,16 +41,70 @@ uint64_t dnp_process_start_ticks(int pid)
 
 unsigned dnp_process_thread_count(void)
 {
+	struct statx status;
+
+	/* Each has a folder there, which is a link to it; reading stat would sum over them all. */
+	if (!syscall(SYS_statx, AT_FDCWD, "/proc/self/task", 0, STATX_NLINK, &status) &&
+		status.stx_nlink > 2)
+		return status.stx_nlink - 2;
 	return (unsigned)stat_field("/proc/self/stat", 20);
 }
 
-size_t dnp_process_command(char *out, size_t capacity)
+size_t dnp_process_command(int pid, char *out, size_t capacity)
 {
-	auto_close int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	char path[64];
 	size_t n = 0;
 	ssize_t got;
 
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && n < capacity && (got = read(fd, out + n, capacity - n)) > 0)
 		n += (size_t)got;
 	return n;
+}
+
+int dnp_process_id(void)
+{
+	return getpid();
+}
+
+int dnp_process_parent_id(void)
+{
+	return getppid();
+}
+
+uint64_t dnp_process_start_ns(void)
+{
+	return dnp_process_start_ticks(getpid()) *
+		(UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+size_t dnp_process_executable(char *out, size_t capacity)
+{
+	ssize_t n = readlink("/proc/self/exe", out, capacity);
+
+	return n > 0 ? (size_t)n : 0;
+}
+
+void dnp_system_name(char *out, size_t capacity)
+{
+	struct utsname name;
+
+	out[0] = '\0';
+	if (!uname(&name))
+		snprintf(out, capacity, "%s %s", name.sysname, name.release);
+}
+
+unsigned dnp_processors(void)
+{
+	return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+uint64_t dnp_random_number(void)
+{
+	uint64_t number = 0;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		number = dnp_now_ns() ^ (uint64_t)getpid() << 40;
+	return number;
 }

@@ -10,7 +10,6 @@
 #endif
 
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@
 
 #include "os/clock.h"
 #include "os/linux/clock_id.h"
-#include "os/linux/fds.h"
+#include "os/linux/perf.h"
 
 /* What the interrupt and the signal take themselves, about: no time of the program's. */
 #define DELIVERY_NS 8000u
@@ -33,12 +32,12 @@
 	(2 * PAGE_BYTES) /* data behind the control page; holds all that can be pending */
 
 /*
- * Signals that may be pending at once. More would be lost samples after a long system call, were
- * they not made up for by weight; all that a thread may not take at once counts against the limit
- * of pending signals, and where that is reached the kernel sends SIGIO, which ends programs.
+ * Signals that may be pending at once: what the kernel is asked for each time, and never before it
+ * has told the last of them. More would be lost samples after a long system call, were they not
+ * made up for by weight; all that a thread may not take at once counts against the limit of pending
+ * signals, and where that is reached the kernel sends SIGIO, which ends programs.
  */
 #define PENDING_MAX 8
-#define MORE_AT     4  /* ask for more when so many are left */
 #define STACK_MAX   64 /* kernel frames; PENDING_MAX times their bytes fit the ring */
 
 /* perf tells its handler a descriptor, no pointer: the owner of each. */
@@ -62,7 +61,7 @@ static int perf_open(int tid, uint64_t period_ns, int kernel)
 		.sample_max_stack = STACK_MAX,
 	};
 
-	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return dnp_perf_open(&attr, tid, -1);
 }
 
 enum dnp_sampler_source dnp_sampler_probe(
@@ -83,11 +82,11 @@ enum dnp_sampler_source dnp_sampler_probe(
 	 * Without the right to count in the kernel, perf leaves out the CPU time that a thread
 	 * spends there; the timer counts all of it. So it is the better source then.
 	 */
-	dnp_err(err, -errno,
+	dnp_err(err, fd,
 		"perf events of the kernel are not allowed here: %s; samples come from a timer "
 		"that the "
 		"kernel's tick bounds (kernel.perf_event_paranoid=1 or CAP_PERFMON allows them)",
-		strerror(errno));
+		strerror(-fd));
 	return wanted == DNP_SAMPLER_PERF ? DNP_SAMPLER_AUTO : DNP_SAMPLER_TIMER;
 }
 
@@ -98,8 +97,7 @@ static int perf_start(
 	int fd = perf_open(tid, first_ns, kernel);
 
 	if (fd < 0)
-		return -errno;
-	fd = dnp_fd_move_up(fd);
+		return fd;
 	if (fd >= FD_HIGH) {
 		close(fd);
 		return -EMFILE;
@@ -115,7 +113,6 @@ static int perf_start(
 	sampler->random = first_ns ^ (uint64_t)tid << 32;
 	sampler->period_ns = first_ns;
 	sampler->expected_ns = dnp_thread_cpu_ns(tid) + first_ns;
-	sampler->left = 1;
 	atomic_store_explicit(&fd_owner[fd], owner, memory_order_release);
 	if (fcntl(fd, F_SETFL, O_ASYNC) || fcntl(fd, F_SETSIG, signo) ||
 		fcntl(fd, F_SETOWN_EX, &target) || ioctl(fd, PERF_EVENT_IOC_REFRESH, 1)) {
@@ -227,9 +224,11 @@ SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t
 		return info->si_overrun > 0 ? 1 + (uint32_t)info->si_overrun : 1;
 	if (info->si_code != POLL_HUP)
 		return 1;
-	/* The last of those that could be pending: time may have passed uncounted since it was due.
+	/*
+	 * The last of those that the kernel was asked for: time may have passed uncounted since it
+	 * was due.
 	 */
-	sampler->left = 0;
+	sampler->exhausted = 1;
 	now = dnp_thread_cpu_ns(0);
 	late = now > sampler->expected_ns ? now - sampler->expected_ns : 0;
 	late += next_random(&sampler->random) % sampler->interval_ns;
@@ -321,22 +320,30 @@ SIGSAFE size_t dnp_sampler_kernel_frames(
 
 SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns)
 {
-	uint32_t more;
+	int slow = spent_ns >= sampler->interval_ns / 2;
 
 	if (sampler->source != DNP_SAMPLER_PERF)
 		return;
-	if (sampler->left > 0)
-		sampler->left--;
-	if (sampler->left > MORE_AT) {
+	if (!sampler->exhausted) {
 		sampler->expected_ns += sampler->period_ns + spent_ns + DELIVERY_NS;
 		return;
 	}
-	more = PENDING_MAX - sampler->left;
-	sampler->left = PENDING_MAX;
+	sampler->exhausted = 0;
 	sampler->period_ns =
 		sampler->interval_ns / 2 + next_random(&sampler->random) % sampler->interval_ns;
 	/* From the clock: the small errors of the samples before must not add up. */
 	sampler->expected_ns = dnp_thread_cpu_ns(0) + sampler->period_ns + DELIVERY_NS;
 	ioctl(sampler->fd, PERF_EVENT_IOC_PERIOD, &sampler->period_ns);
-	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, more);
+	/* A handler that is slower than its clock must let the program go on between two samples.
+	 */
+	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, slow ? 1 : PENDING_MAX);
+}
+
+/* It may have been the last of those that the kernel was asked for. */
+SIGSAFE void dnp_sampler_rearm_lost(struct dnp_sampler *sampler)
+{
+	if (sampler->source != DNP_SAMPLER_PERF)
+		return;
+	sampler->expected_ns = dnp_thread_cpu_ns(0) + sampler->period_ns + DELIVERY_NS;
+	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, 1);
 }

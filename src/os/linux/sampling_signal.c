@@ -3,16 +3,24 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Written before the handler is installed and never after, so the handler reads them plainly. */
-static struct sigaction previous;
+#include "os/clock.h"
+#include "os/linux/front.h"
+#include "os/linux/no_room.h"
 
-/* Filled from the front; an entry never changes once it is there. */
-static _Atomic(dnp_signal_handler) own[DNP_SIGNAL_HANDLERS_MAX];
+static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context);
+
+static struct dnp_front front = {.handler = on_signal};
+
+static _Atomic(dnp_signal_handler) own[DNP_SIGNAL_HANDLERS_MAX]; /* NULL: a free place */
+
+/* The places above change, and the front is used, under the lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int dnp_signal_number(void)
 {
@@ -21,12 +29,8 @@ int dnp_signal_number(void)
 
 static SIGSAFE void pass_on(int signo, siginfo_t *info, void *context)
 {
-	if (previous.sa_flags & SA_SIGINFO)
-		/* sigsafe: the runtime's own handler of this signal */
-		previous.sa_sigaction(signo, info, context);
-	else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
-		/* sigsafe: the same */
-		previous.sa_handler(signo);
+	/* sigsafe: the runtime's own handler of this signal */
+	front.previous.sa_sigaction(signo, info, context);
 }
 
 /* Whether it was one of ours. */
@@ -35,35 +39,62 @@ static SIGSAFE int handle(const siginfo_t *info, void *context)
 	for (unsigned i = 0; i < DNP_SIGNAL_HANDLERS_MAX; i++) {
 		dnp_signal_handler handler = atomic_load_explicit(&own[i], memory_order_acquire);
 
-		if (!handler)
-			return 0;
 		/* sigsafe: SIGSAFE by its contract (sampling_signal.h), so a root of the check */
-		if (handler(info, context))
+		if (handler && handler(info, context))
 			return 1;
 	}
 	return 0;
 }
 
+/*
+ * The runtime sends its signal to a thread that runs managed code, so a system call that it ends
+ * has only just begun. What others send may be meant to end one.
+ */
+static SIGSAFE bool is_from_within(const siginfo_t *info)
+{
+	return info->si_code == SI_TKILL && info->si_pid == getpid();
+}
+
 static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context)
 {
 	int saved = errno;
+	bool restarts = true;
 
-	if (handle(info, context))
-		dnp_signal_restart_syscall(context);
-	else
+	atomic_fetch_add_explicit(&front.inside, 1, memory_order_acquire);
+	if (!handle(info, context)) {
+		restarts = is_from_within(info);
 		pass_on(signo, info, context);
+	}
+	if (restarts)
+		dnp_signal_restart_syscall(context);
 	errno = saved;
+	/* Pairs with dnp_departure_wait. */
+	atomic_fetch_sub_explicit(&front.inside, 1, memory_order_release);
+}
+
+static SIGSAFE void on_no_room(void)
+{
+	handle(NULL, NULL);
+}
+
+/* With the lock, as the next ones. */
+static bool is_shared(void)
+{
+	for (unsigned i = 0; i < DNP_SIGNAL_HANDLERS_MAX; i++)
+		if (atomic_load_explicit(&own[i], memory_order_relaxed))
+			return true;
+	return false;
 }
 
 static int install(struct dnp_err *err)
 {
-	struct sigaction segv, ours;
-	int signo = dnp_signal_number();
+	struct sigaction segv, now;
+	int signo = dnp_signal_number(), failed;
 
-	if (sigaction(signo, NULL, &previous) || sigaction(SIGSEGV, NULL, &segv))
+	if (sigaction(signo, NULL, &now) || sigaction(SIGSEGV, NULL, &segv))
 		return dnp_err(
 			err, -errno, "the signal handlers cannot be read: %s", strerror(errno));
-	if (!(previous.sa_flags & SA_SIGINFO))
+	if (!(now.sa_flags & SA_SIGINFO))
 		return dnp_err(err, -ENOTSUP,
 			"the runtime has no handler for its activation signal (%d): sampling by "
 			"signals would not be safe; use --engine snapshot",
@@ -73,50 +104,101 @@ static int install(struct dnp_err *err)
 			"the runtime does not keep signal %d away from its alternative stacks: "
 			"sampling by signals would not be safe; use --engine snapshot",
 			signo);
-	ours = previous;
-	ours.sa_sigaction = on_signal;
-	ours.sa_flags |= SA_RESTART;
-	if (sigaction(signo, &ours, NULL))
+	front.signo = signo;
+	failed = dnp_no_room_watch(on_no_room);
+	if (failed)
 		return dnp_err(
-			err, -errno, "signal %d cannot be handled: %s", signo, strerror(errno));
+			err, failed, "signal %d cannot be handled: %s", SIGSEGV, strerror(-failed));
+	failed = dnp_front_install(&front, &now, SA_RESTART);
+	if (failed) {
+		dnp_no_room_leave();
+		return dnp_err(
+			err, failed, "signal %d cannot be handled: %s", signo, strerror(-failed));
+	}
 	return 0;
+}
+
+static int put_back(void)
+{
+	int failed = dnp_front_put_back(&front);
+	int other = dnp_no_room_leave();
+
+	return failed ? failed : other;
+}
+
+/* The place of one that is there (or, for NULL, a free one); NULL: there is none. */
+static _Atomic(dnp_signal_handler) *find(dnp_signal_handler handler)
+{
+	for (unsigned i = 0; i < DNP_SIGNAL_HANDLERS_MAX; i++)
+		if (atomic_load_explicit(&own[i], memory_order_relaxed) == handler)
+			return &own[i];
+	return NULL;
 }
 
 int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err)
 {
-	static int installed;
-	unsigned i = 0;
-	int failed = installed ? 0 : install(err);
+	_Atomic(dnp_signal_handler) *place;
+	int failed;
 
-	if (failed)
-		return failed;
-	installed = 1;
-	while (i < DNP_SIGNAL_HANDLERS_MAX && own[i] && own[i] != handler)
-		i++;
-	assert(i < DNP_SIGNAL_HANDLERS_MAX);
-	atomic_store_explicit(&own[i], handler, memory_order_release);
-	return 0;
+	pthread_mutex_lock(&lock);
+	failed = is_shared() ? 0 : install(err);
+	place = find(handler);
+	if (!place)
+		place = find(NULL);
+	assert(place);
+	if (!failed)
+		atomic_store_explicit(place, handler, memory_order_release);
+	pthread_mutex_unlock(&lock);
+	return failed;
+}
+
+int dnp_signal_unshare(dnp_signal_handler handler)
+{
+	_Atomic(dnp_signal_handler) *place;
+	int failed = 0;
+
+	pthread_mutex_lock(&lock);
+	place = find(handler);
+	if (place)
+		atomic_store_explicit(place, NULL, memory_order_release);
+	if (!is_shared())
+		failed = put_back();
+	pthread_mutex_unlock(&lock);
+	return failed;
+}
+
+bool dnp_signal_left(uint64_t patience_ns)
+{
+	uint64_t deadline_ns =
+		patience_ns < UINT64_MAX / 2 ? dnp_now_ns() + patience_ns : UINT64_MAX;
+	bool left;
+
+	pthread_mutex_lock(&lock);
+	/* Who had put a handler over ours may have taken it away. */
+	left = !is_shared() && dnp_front_left(&front, deadline_ns);
+	left = dnp_no_room_left(deadline_ns) && left;
+	pthread_mutex_unlock(&lock);
+	return left;
 }
 
 int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value)
 {
 	int signo = dnp_signal_number();
-	struct sigaction now;
 	siginfo_t info;
 
 	/* CoreCLR 8 takes its handlers away, and ours with them, when it aborts. */
-	if (sigaction(signo, NULL, &now) || now.sa_sigaction != on_signal)
+	if (!dnp_front_is_on_top(&front))
 		return -ENOTSUP;
 	memset(&info, 0, sizeof(info));
 	info.si_code = SI_QUEUE;
 	info.si_errno = (int)kind;
-	info.si_pid = getpid();
-	info.si_uid = getuid();
+	/* No process: should it come when ours is gone, the runtime's handler takes no notice. */
+	info.si_pid = 0;
 	info.si_value.sival_ptr = value;
-	return syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, signo, &info) ? -errno : 0;
+	return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signo, &info) ? -errno : 0;
 }
 
 SIGSAFE int dnp_signal_is_sent(const siginfo_t *info, enum dnp_signal_kind kind)
 {
-	return info->si_code == SI_QUEUE && info->si_errno == (int)kind;
+	return info && info->si_code == SI_QUEUE && info->si_errno == (int)kind;
 }

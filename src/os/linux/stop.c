@@ -104,9 +104,20 @@ static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 
 /* ---- The thread that stops it */
 
+static unsigned n_open;
+
 int dnp_stop_open(struct dnp_err *err)
 {
-	return dnp_signal_share(on_signal, err);
+	int failed = dnp_signal_share(on_signal, err);
+
+	n_open += !failed;
+	return failed;
+}
+
+int dnp_stop_close(void)
+{
+	n_open -= n_open > 0;
+	return n_open ? 0 : dnp_signal_unshare(on_signal);
 }
 
 /* 0: it is parked. */
@@ -157,6 +168,12 @@ int dnp_stop_while(int tid, uint64_t patience_ns, dnp_stop_look look, void *arg)
 		dnp_now_ns() - atomic_load_explicit(&stop.parked_ns, memory_order_relaxed),
 		memory_order_relaxed);
 	return result;
+}
+
+bool dnp_stop_keeps(const struct dnp_thread_state *state)
+{
+	return state->asleep && state->syscall == SYS_futex &&
+		state->argument[0] == (uintptr_t)&stop.word;
 }
 
 uint64_t dnp_stop_last_ns(void)

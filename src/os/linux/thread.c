@@ -12,9 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "os/own_threads.h"
 
 SIGSAFE int dnp_thread_id(void)
 {
@@ -122,6 +126,26 @@ void dnp_thread_set_name(const char *name)
 	prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
+void dnp_thread_hurry(void)
+{
+	/*
+	 * sched_setattr(2); a slice that short brings the turn forward, from Linux 6.12 on. Beside
+	 * 500 busy threads it is a fiftieth of two processors at -10, which was too little.
+	 */
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = {.size = sizeof(attr), .nice = -20, .runtime = 100000};
+
+	if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
+		return;
+	attr.nice = getpriority(PRIO_PROCESS, 0);
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -140,27 +164,27 @@ void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
 
 /* ---- Threads of our own */
 
-#define OWN_MAX 8
+#define STACK_BYTES ((size_t)2 << 20) /* used as far as it is touched; the runtime is called */
+#define GUARD_BYTES ((size_t)4096)    /* below it */
 
-static _Atomic int own_tids[OWN_MAX]; /* 0: a free place */
-
-static int replace(int before, int after)
+/* The thread library keeps stacks that it makes for other threads; ours goes with its thread. */
+static void *map_stack(void)
 {
-	for (size_t i = 0; i < OWN_MAX; i++) {
-		int expected = before;
+	char *stack = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 
-		if (atomic_compare_exchange_strong(&own_tids[i], &expected, after))
-			return 1;
+	if (stack == MAP_FAILED)
+		return NULL;
+	if (mprotect(stack + GUARD_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE)) {
+		munmap(stack, GUARD_BYTES + STACK_BYTES);
+		return NULL;
 	}
-	return 0;
+	return stack;
 }
 
-int dnp_thread_is_own(int tid)
+static void unmap_stack(void *stack)
 {
-	for (size_t i = 0; i < OWN_MAX; i++)
-		if (tid && atomic_load(&own_tids[i]) == tid)
-			return 1;
-	return 0;
+	munmap(stack, GUARD_BYTES + STACK_BYTES);
 }
 
 /* What a new thread is given by the one that makes it and waits until it has taken it. */
@@ -175,33 +199,61 @@ static void *live(void *context)
 	struct birth *given = context;
 	struct birth own = {.run = given->run, .context = given->context};
 
-	replace(0, dnp_thread_id());
+	dnp_own_threads_add(dnp_thread_id());
 	atomic_store(&given->tid, dnp_thread_id());
 	syscall(SYS_futex, &given->tid, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	return own.run(own.context);
 }
 
-int dnp_own_thread_start(struct dnp_own_thread *thread, void *(*run)(void *), void *context)
+static int create(pthread_t *handle, void *stack, struct birth *birth)
 {
-	struct birth birth = {.run = run, .context = context};
 	pthread_attr_t attr;
-	pthread_t handle;
 	uint64_t all = ~UINT64_C(0), before;
 	int failed;
 
 	/* The kernel's set, not the library's: the library keeps two signals out of its sets. */
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 256 * 1024);
-	failed = pthread_create(&handle, &attr, live, &birth);
+	failed = pthread_attr_setstack(&attr, (char *)stack + GUARD_BYTES, STACK_BYTES);
+	if (!failed)
+		failed = pthread_create(handle, &attr, live, birth);
 	pthread_attr_destroy(&attr);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
-	if (failed)
-		return -failed;
+	return -failed;
+}
+
+int dnp_own_thread_start(struct dnp_own_thread *thread, void *(*run)(void *), void *context)
+{
+	struct birth birth = {.run = run, .context = context};
+	void *stack = map_stack();
+	pthread_t handle;
+	int failed = stack ? create(&handle, stack, &birth) : -ENOMEM;
+
+	if (failed) {
+		if (stack)
+			unmap_stack(stack);
+		return failed;
+	}
 	while (!atomic_load(&birth.tid))
 		syscall(SYS_futex, &birth.tid, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-	*thread = (struct dnp_own_thread){(uintptr_t)handle, 1, atomic_load(&birth.tid)};
+	*thread = (struct dnp_own_thread){
+		.handle = (uintptr_t)handle,
+		.running = 1,
+		.tid = atomic_load(&birth.tid),
+		.stack = stack,
+	};
 	return 0;
+}
+
+void dnp_own_thread_open_signals(void)
+{
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+	uint64_t open = UINT64_C(1)
+		<< (SIGRTMIN - 1); /* dotnet/runtime, INJECT_ACTIVATION_SIGNAL */
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		open |= UINT64_C(1) << (signals[i] - 1);
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, NULL, sizeof(open));
 }
 
 void dnp_own_thread_join(struct dnp_own_thread *thread)
@@ -209,6 +261,7 @@ void dnp_own_thread_join(struct dnp_own_thread *thread)
 	if (!thread->running)
 		return;
 	pthread_join((pthread_t)thread->handle, NULL);
-	replace(thread->tid, 0);
-	thread->running = 0;
+	dnp_own_threads_remove(thread->tid);
+	unmap_stack(thread->stack);
+	*thread = (struct dnp_own_thread){0};
 }

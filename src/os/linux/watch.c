@@ -2,18 +2,16 @@
 #include "os/watch.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "os/clock.h"
-#include "os/linux/fds.h"
+#include "os/linux/perf.h"
 
 /* Each thread is watched on each processor; on larger machines threads are looked for. */
 #define CPUS_MAX   16
@@ -25,7 +23,8 @@ static struct {
 	/* The first is of calls, then come those that were added, then one a processor. */
 	struct pollfd fds[FIRST_RING + CPUS_MAX];
 	struct perf_event_mmap_page *rings[FIRST_RING + CPUS_MAX];
-	unsigned n;          /* of fds that count; a free one of those that are added is -1 */
+	/* Of fds that count, 0: not open; a free one of those that are added is -1. */
+	unsigned n;
 	_Atomic int call_fd; /* of the event that calls go to, plus 1; 0: none */
 	_Atomic int called;
 } watch;
@@ -47,9 +46,8 @@ static int open_events(int cpu)
 		.watermark = 1,
 		.wakeup_watermark = 1,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-	return fd < 0 ? -errno : dnp_fd_move_up(fd);
+	return dnp_perf_open(&attr, 0, cpu);
 }
 
 static int add_cpu(int cpu)
@@ -72,41 +70,63 @@ static int add_cpu(int cpu)
 	return 0;
 }
 
-int dnp_watch_open(void)
+/* What ends a wait besides time; it stays open from one recording to the next. */
+static int open_calls(void)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	watch.n = FIRST_RING;
-	for (unsigned i = 0; i < FIRST_RING; i++)
-		watch.fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	if (fd < 0)
 		return -errno;
 	fd = dnp_fd_move_up(fd);
+	watch.n = FIRST_RING;
+	for (unsigned i = 0; i < FIRST_RING; i++)
+		watch.fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	watch.fds[0].fd = fd;
+	atomic_store_explicit(&watch.called, 0, memory_order_relaxed);
 	atomic_store_explicit(&watch.call_fd, fd + 1, memory_order_release);
+	return 0;
+}
+
+int dnp_watch_open(void)
+{
+	return watch.n ? 0 : open_calls();
+}
+
+int dnp_watch_threads_open(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	dnp_watch_threads_close();
 	if (cpus > CPUS_MAX)
 		return -E2BIG;
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		int failed = add_cpu(cpu);
 
-		if (failed && failed != -ENODEV) /* that: the processor is switched off */
+		if (failed && failed != -ENODEV) { /* that: the processor is switched off */
+			dnp_watch_threads_close();
 			return failed;
+		}
 	}
 	return 0;
 }
 
+void dnp_watch_threads_close(void)
+{
+	while (watch.n > FIRST_RING) {
+		watch.n--;
+		munmap(watch.rings[watch.n], PAGE_BYTES + RING_BYTES);
+		close(watch.fds[watch.n].fd);
+	}
+}
+
 void dnp_watch_close(void)
 {
-	for (unsigned i = FIRST_RING; i < watch.n; i++) {
-		munmap(watch.rings[i], PAGE_BYTES + RING_BYTES);
-		close(watch.fds[i].fd);
-	}
-	/*
-	 * The first stays open: a handler may be about to write to it, and its number must not be
-	 * somebody else's then.
-	 */
-	watch.n = FIRST_RING;
+	if (!watch.n)
+		return;
+	dnp_watch_threads_close();
+	atomic_store(&watch.call_fd, 0);
+	close(watch.fds[0].fd);
+	watch.n = 0;
 }
 
 static int replace(int from, int to)
@@ -183,9 +203,9 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *contex
 	uint64_t now = dnp_now_ns(), left = deadline_ns > now ? deadline_ns - now : 0, drained;
 	struct timespec patience = {
 		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
-	unsigned news = 0;
+	unsigned news = 0, n = visit ? watch.n : FIRST_RING;
 
-	if (ppoll(watch.fds, watch.n, &patience, NULL) <= 0)
+	if (ppoll(watch.fds, n, &patience, NULL) <= 0)
 		return 0;
 	if (watch.fds[0].revents) {
 		news |= DNP_WATCH_CALLED;
@@ -195,7 +215,7 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *contex
 	for (unsigned i = 1; i < FIRST_RING; i++)
 		if (watch.fds[i].revents)
 			news |= DNP_WATCH_READABLE;
-	for (unsigned i = FIRST_RING; i < watch.n; i++)
+	for (unsigned i = FIRST_RING; i < n; i++)
 		if (watch.fds[i].revents) {
 			news |= DNP_WATCH_CALLED;
 			read_ring(watch.rings[i], visit, context);

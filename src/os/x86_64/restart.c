@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A CPU-time signal comes only while its thread runs. When it lands between the entry of a sleeping
- * system call and the sleep, the kernel gives up the call with EINTR, restart flag or not
- * (signal(7) lists these calls). Nothing has been waited for then, so the call can simply be made
- * again: its arguments are still in their registers, its number stands in the instruction before
- * `syscall`.
+ * A CPU-time signal comes only while its thread runs, and the runtime's own to one that runs
+ * managed code. When it lands between the entry of a sleeping system call and the sleep, the kernel
+ * gives up the call with EINTR, restart flag or not (signal(7) lists these calls). Nothing has been
+ * waited for then, so the call can simply be made again: its arguments are still in their
+ * registers, its number stands in the instruction before `syscall`.
  */
 #include <errno.h>
 #include <stddef.h>

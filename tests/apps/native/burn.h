@@ -13,6 +13,12 @@ typedef void (*truth_callback)(void *arg);
 /* Burns at least NS of the calling thread's CPU time; returns what it was in the end. */
 uint64_t truth_burn(uint64_t ns);
 
+/*
+ * The same where no more than LEFT bytes of the calling thread's stack are left, too few for the
+ * kernel's frame of a signal; 0: they cannot be had. 1,024 are enough for this function itself.
+ */
+uint64_t truth_burn_at_end(uint64_t ns, int left);
+
 /* Calls CALLBACK through a frame whose size is known only at run time. */
 void truth_call(truth_callback callback, void *arg, int frame_bytes);
 
@@ -22,7 +28,10 @@ void truth_call(truth_callback callback, void *arg, int frame_bytes);
  */
 int truth_threads(int count, uint64_t ns, const char *name, uint64_t *spent);
 
-/* Calls CALLBACK in a new native thread and waits for it. 0, or the error of pthread_create. */
-int truth_call_in_thread(truth_callback callback, void *arg, const char *name);
+/*
+ * Calls CALLBACK in a new native thread, leaves in SPENT all its CPU time and waits for it. 0, or
+ * the error of pthread_create.
+ */
+int truth_call_in_thread(truth_callback callback, void *arg, const char *name, uint64_t *spent);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -22,6 +25,7 @@
 extern char **environ;
 
 #define WAIT_MS 5
+#define EXIT_MS 10000 /* after that a child that should exit never will */
 
 enum wait_call {
 	WAIT_NANOSLEEP,
@@ -161,7 +165,7 @@ free_stack:
 
 int truth_fork(uint64_t ns, int run_handlers, int status)
 {
-	int fds[2], wait_status;
+	int fds[2];
 	char byte = 0;
 	pid_t pid;
 
@@ -184,9 +188,66 @@ int truth_fork(uint64_t ns, int run_handlers, int status)
 	if (pid < 0 || read(fds[0], &byte, 1) != 1 || byte != 1)
 		byte = 0;
 	close(fds[0]);
-	if (pid < 0 || waitpid(pid, &wait_status, 0) != pid)
+	if (pid < 0)
 		return -1;
-	return byte ? wait_status : -1;
+	status = truth_await(pid, EXIT_MS);
+	return byte ? status : -1;
+}
+
+static int count_one(struct dl_phdr_info *info, size_t size, void *n)
+{
+	(void)info;
+	(void)size;
+	++*(int *)n;
+	return 0;
+}
+
+static void be_child(enum truth_child what, const char *library)
+{
+	void *loaded;
+	int n = 0;
+
+	switch (what) {
+	case TRUTH_CHILD_EXITS: exit(0);
+	case TRUTH_CHILD_LOADS:
+		loaded = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+		_exit(!loaded || dlclose(loaded));
+	case TRUTH_CHILD_WALKS: dl_iterate_phdr(count_one, &n); _exit(!n);
+	case TRUTH_CHILD_RETURNS: return;
+	}
+	_exit(99);
+}
+
+int truth_child(int what, const char *library)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		be_child((enum truth_child)what, library);
+	return pid;
+}
+
+int truth_await(int pid, int patience_ms)
+{
+	struct pollfd ended = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+	int status, n;
+
+	if (ended.fd < 0)
+		return -1;
+	do
+		n = poll(&ended, 1, patience_ms);
+	while (n < 0 && errno == EINTR);
+	close(ended.fd);
+	if (n < 1)
+		kill(pid, SIGKILL);
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	return n < 1 ? -2 : status;
+}
+
+void truth_leave(int status)
+{
+	_exit(status);
 }
 
 int truth_env(int fd)

@@ -27,9 +27,27 @@ int truth_sigprof(uint64_t ns, int hz, struct truth_sigprof *out);
 
 /*
  * Forks; the child, which never executes another program, burns NS, allocates, writes one byte and
- * ends with _exit(STATUS), or exit(STATUS) if RUN_HANDLERS. Its wait status, -1 on error.
+ * ends with _exit(STATUS), or exit(STATUS) if RUN_HANDLERS. Its wait status, -2 if it did not end
+ * within ten seconds and was killed, -1 on error.
  */
 int truth_fork(uint64_t ns, int run_handlers, int status);
+
+/* What a child does that never executes another program. */
+enum truth_child {
+	TRUTH_CHILD_EXITS,   /* exit(): handlers and destructors, the runtime's among them */
+	TRUTH_CHILD_LOADS,   /* loads LIBRARY and unloads it, then ends with _exit() */
+	TRUTH_CHILD_WALKS,   /* asks the dynamic linker what is loaded, then the same */
+	TRUTH_CHILD_RETURNS, /* goes on where it was forked, and ends by truth_leave */
+};
+
+/* Forks such a child: its id, 0 in one that returns, -1 on error. */
+int truth_child(int what, const char *library);
+
+/* Waits for a child's end: its wait status, -2 if it had to be killed after so long, -1 on error.
+ */
+int truth_await(int pid, int patience_ms);
+
+void truth_leave(int status);
 
 /*
  * Runs /usr/bin/env from a fork with the environment that C code of this process sees; its output

@@ -21,3 +21,9 @@ public static class Outer<T>
     return sum;
   }
 }
+
+public static class Counted
+{
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  public static int Nested(int depth) => depth == 0 ? 0 : Nested(depth - 1) + 1;
+}

@@ -4,7 +4,10 @@ using System.Text.Json.Nodes;
 
 namespace Truth;
 
-/// <summary>Allocates in two threads, keeps some of it, and checks that nothing moved into the wrong place.</summary>
+/// <summary>
+/// Allocates in two threads, keeps some of it, and checks that nothing moved into the wrong place. The threads are new ones for
+/// each piece of work, but with <c>--hot</c>, for bench/events.
+/// </summary>
 static class Alloc
 {
   sealed class Node(int value, Node? next)
@@ -19,14 +22,23 @@ static class Alloc
     var budget = o.Budget();
     int before = GC.CollectionCount(0);
     var kept = new Node?[64];
-    while (budget.More())
-      Crew.Run(Enumerable.Range(0, 2).Select(n => ($"alloc-{n}", (Action)(() => Round(kept, n * 32)))));
+    if (o.Has("--hot"))
+      InTwo(n => {
+        for (int i = 0; i < o.Work; i++)
+          Round(kept, n * 32);
+      });
+    else
+      while (budget.More())
+        InTwo(n => Round(kept, n * 32));
     return new JsonObject {
       ["work"] = budget.Done,
       ["collections"] = GC.CollectionCount(0) - before,
       ["pause_ms"] = GC.GetTotalPauseDuration().TotalMilliseconds,
     };
   }
+
+  static void InTwo(Action<int> body) =>
+    Crew.Run(Enumerable.Range(0, 2).Select(n => ($"alloc-{n}", (Action)(() => body(n)))));
 
   [MethodImpl(MethodImplOptions.NoInlining)]
   static void Round(Node?[] kept, int offset)

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
+using System.Collections.Concurrent;
 using System.Runtime.CompilerServices;
+using System.Runtime.ExceptionServices;
 using System.Runtime.InteropServices;
 using System.Text.Json.Nodes;
 
 namespace Truth;
 
-/// <summary>Every way an exception can go, in two threads at once; each way counts its steps.</summary>
+/// <summary>
+/// Every way an exception can go, in two threads at once; each way counts its steps. <c>--first-chance</c> has them
+/// counted by the runtime, too, by their types; <c>--when FILE</c> waits for that file before anything is thrown, makes
+/// FILE.done afterwards and waits until FILE has gone.
+/// </summary>
 static unsafe class Exceptions
 {
   sealed class Tagged(int tag) : Exception { public readonly int Tag = tag; }
@@ -16,7 +22,24 @@ static unsafe class Exceptions
   [MethodImpl(MethodImplOptions.NoInlining)]
   static int Zero() => 0;
 
+  static readonly ConcurrentDictionary<string, int> told = new();
+
+  static void Tell(object? sender, FirstChanceExceptionEventArgs e) =>
+    told.AddOrUpdate(e.Exception.GetType().FullName!, 1, (_, n) => n + 1);
+
   public static JsonObject Run(Options o)
+  {
+    o.WaitToBegin();
+    if (o.Has("--first-chance"))
+      AppDomain.CurrentDomain.FirstChanceException += Tell;
+    var truth = All(o);
+    AppDomain.CurrentDomain.FirstChanceException -= Tell;
+    truth["first_chance"] = new JsonObject(told.Select(t => KeyValuePair.Create(t.Key, (JsonNode?)t.Value)));
+    o.SayDone();
+    return truth;
+  }
+
+  static JsonObject All(Options o)
   {
     var budget = o.Budget();
     var ways = new (string Name, Func<int> Go, int Steps)[] {

@@ -69,7 +69,7 @@ static class InJit
   public static JsonObject Run(Options o) => Places.Run(o, ("Truth.InJit.Compile", Compile));
 
   [MethodImpl(MethodImplOptions.NoInlining)]
-  static void Compile()
+  public static void Compile()
   {
     long expected = 0;
     for (int i = 0; i < Terms; i++)

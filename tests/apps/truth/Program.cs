@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Programs whose truth is known. Each knows what it did and how much CPU each part of it took, checks
 // its own results, and prints both as one line of JSON, the last line of its output.
+using System.Diagnostics;
 using System.Globalization;
 using System.Text.Json.Nodes;
 
@@ -24,8 +25,36 @@ static class Check
   }
 }
 
+/// <summary>
+/// <c>--meter</c>: what CPU time the process had used after how many units of work, every few milliseconds, by the clock
+/// of CLOCK_MONOTONIC; and the program ends when its input does.
+/// </summary>
+sealed class Meter
+{
+  const long Every = 5_000_000;
+
+  readonly List<(long Time, long Cpu, long Done)> readings = [];
+  volatile bool ended;
+
+  public Meter() => new Thread(() => {
+    while (Console.In.Read() >= 0) { }
+    ended = true;
+  }) { IsBackground = true }.Start();
+
+  public bool Ended => ended;
+
+  public void Read(long done)
+  {
+    long cpu = Clock.Process();
+    if (readings.Count == 0 || cpu - readings[^1].Cpu >= Every)
+      readings.Add((Stopwatch.GetTimestamp(), cpu, done));
+  }
+
+  public JsonArray ToJson() => [.. readings.Select(r => new JsonArray(r.Time, r.Cpu, r.Done))];
+}
+
 /// <summary>Tells a program how much to do: <c>--work N</c> units, or <c>--seconds N</c> of CPU time.</summary>
-sealed class Budget(double seconds, long work)
+sealed class Budget(double seconds, long work, Meter? meter)
 {
   readonly long end = Clock.Process() + (long)(seconds * 1e9);
 
@@ -36,7 +65,8 @@ sealed class Budget(double seconds, long work)
   /// <summary>Called once before each unit of work.</summary>
   public bool More()
   {
-    if (work > 0 ? Done >= work : Clock.Process() >= end)
+    meter?.Read(Done);
+    if (meter?.Ended == true || (work > 0 ? Done >= work : Clock.Process() >= end))
       return false;
     Done++;
     return true;
@@ -47,6 +77,7 @@ sealed class Options
 {
   public double Seconds = 2;
   public long Work;
+  public Meter? Meter;
   public readonly List<string> Rest = [];
 
   public static Options Parse(ReadOnlySpan<string> args)
@@ -57,15 +88,42 @@ sealed class Options
         o.Seconds = double.Parse(args[++i], CultureInfo.InvariantCulture);
       else if (args[i] == "--work")
         o.Work = long.Parse(args[++i], CultureInfo.InvariantCulture);
+      else if (args[i] == "--meter")
+        o.Meter = new Meter();
       else
         o.Rest.Add(args[i]);
     }
     return o;
   }
 
-  public Budget Budget() => new(Seconds, Work);
+  public Budget Budget() => new(Seconds, Work, Meter);
 
   public bool Has(string flag) => Rest.Contains(flag);
+
+  string? When => Rest.IndexOf("--when") is >= 0 and var at ? Rest[at + 1] : null;
+
+  /// <summary><c>--when FILE</c>: that there is that file.</summary>
+  public void WaitToBegin()
+  {
+    while (When is string file && !File.Exists(file))
+      Thread.Sleep(10);
+  }
+
+  /// <summary>Makes FILE.done, and waits until FILE has gone.</summary>
+  public void SayDone()
+  {
+    if (When is not string file)
+      return;
+    File.WriteAllText(file + ".done", "");
+    while (File.Exists(file))
+      Thread.Sleep(10);
+  }
+
+  public int Number(string flag, int initial)
+  {
+    int at = Rest.IndexOf(flag);
+    return at < 0 ? initial : int.Parse(Rest[at + 1], CultureInfo.InvariantCulture);
+  }
 }
 
 static class Program
@@ -75,35 +133,56 @@ static class Program
     ["alloc"] = Alloc.Run,
     ["async"] = Async.Run,
     ["atexit"] = AtExit.Run,
+    ["calls"] = Calls.Suite.Run,
+    ["collections"] = Collections.Run,
+    ["compiled"] = Compiled.Run,
     ["cpu"] = Cpu.Run,
     ["crowd"] = Crowd.Run,
     ["deadlock"] = Deadlock.Run,
     ["deep"] = Deep.Run,
     ["endless"] = Endless.Run,
     ["exceptions"] = Exceptions.Run,
+    ["finalizers"] = Finalizers.Run,
     ["fork"] = Fork.Run,
+    ["forks"] = Forks.Run,
     ["funclets"] = InFunclets.Run,
+    ["garbage"] = Garbage.Run,
     ["gc"] = InGc.Run,
     ["idle"] = Idle.Run,
     ["jit"] = InJit.Run,
+    ["loaded"] = Loaded.Run,
     ["loader"] = InLoader.Run,
+    ["leaks"] = Leaks.Run,
+    ["lent"] = Lent.Run,
+    ["locks"] = Locks.Run,
     ["malloc"] = InMalloc.Run,
+    ["marks"] = Marks.Run,
     ["mix"] = Mix.Run,
     ["naps"] = Naps.Run,
     ["native"] = Native.Run,
     ["osr"] = Osr.Run,
     ["ownstack"] = OnOwnStack.Run,
+    ["pairs"] = Pairs.Run,
     ["pauses"] = Pauses.Run,
     ["plt"] = InPlt.Run,
     ["prologs"] = InPrologs.Run,
+    ["registers"] = Registers.Run,
     ["resolver"] = InResolver.Run,
+    ["safepoints"] = Safepoints.Run,
+    ["serialise"] = Serialise.Run,
     ["shortthreads"] = ShortThreads.Run,
     ["signals"] = Signals.Run,
+    ["sizes"] = Sizes.Run,
     ["sleepers"] = Sleepers.Run,
     ["threads8"] = Threads8.Run,
+    ["stackend"] = StackEnd.Run,
+    ["thrown"] = Thrown.Run,
+    ["transitions"] = Transitions.Run,
     ["unload"] = Unload.Run,
+    ["values"] = CallsValues.Run,
     ["vdso"] = InVdso.Run,
     ["wall"] = Wall.Run,
+    ["waits"] = Waits.Run,
   };
 
   /// <summary>Programs of which only the way they end, or what they copy, matters.</summary>
@@ -127,7 +206,11 @@ static class Program
       return 2;
     }
     try {
-      Print(args[0], program(Options.Parse(args.AsSpan(1))));
+      var options = Options.Parse(args.AsSpan(1));
+      var truth = program(options);
+      if (options.Meter != null)
+        truth["meter"] = options.Meter.ToJson();
+      Print(args[0], truth);
       return 0;
     } catch (WrongResult e) {
       Console.Error.WriteLine($"truth: {args[0]}: {e.Message}");

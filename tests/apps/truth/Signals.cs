@@ -70,7 +70,8 @@ static unsafe class Signals
     Check.Same("alternative stack kept", 1, r.StackKept);
     Check.Same("SIGPROF handler kept", 1, r.HandlerKept);
     double expected = ns / 1e9 * ProfilerHz;
-    Check.That(r.Ticks > expected * 0.8 && r.Ticks < expected * 1.3 + 2,
+    // Ticks that come while one waits to be taken merge with it: on a busy machine a few do.
+    Check.That(r.Ticks > expected * 0.8 - 3 && r.Ticks < expected * 1.3 + 2,
       $"SIGPROF: expected about {expected} signals, got {r.Ticks}");
     return r.Ticks;
   }

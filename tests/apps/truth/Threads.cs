@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Text.Json.Nodes;
 
 namespace Truth;
@@ -121,5 +122,52 @@ static class ShortThreads
     }
     Check.Same("sum over all threads", budget.Done * (AtOnce * (AtOnce - 1) / 2), sum);
     return new JsonObject { ["work"] = budget.Done, ["threads_started"] = threads };
+  }
+}
+
+/// <summary>
+/// Threads of native code that call managed code and end, of which the runtime's finalizer is to tell: that one is busy.
+/// Then as many threads that compute for a while each.
+/// </summary>
+static unsafe class Lent
+{
+  const int Threads = 6;
+
+  static readonly ManualResetEventSlim busy = new(), released = new();
+
+  public static JsonObject Run(Options o)
+  {
+    var ledger = new Ledger();
+    Forget();
+    GC.Collect();
+    busy.Wait();
+    for (int i = 0; i < Threads; i++) {
+      long calls = 0;
+      ulong spent;
+      Check.Same("pthread_create", 0, Helper.truth_call_in_thread(&OnNativeThread, &calls, "lent", &spent));
+      Check.Same("calls from a native thread", 1, calls);
+    }
+    Thread.Sleep(500);
+    Crew.Run(Enumerable.Range(0, Threads).Select(n => ($"worker-{n}", (Action)(() => {
+      Burn.For((long)(o.Seconds * 1e9) / Threads);
+      ledger.Add($"worker-{n}", Clock.Thread());
+    }))));
+    released.Set();
+    return new JsonObject { ["work"] = 1, ["threads"] = ledger.ToJson() };
+  }
+
+  [UnmanagedCallersOnly]
+  static void OnNativeThread(void* calls) => ++*(long*)calls;
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Forget() => GC.KeepAlive(new Forgotten());
+
+  sealed class Forgotten
+  {
+    ~Forgotten()
+    {
+      busy.Set();
+      released.Wait();
+    }
   }
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Programs whose threads wait: asleep in every way, for each other for ever, or for the collector.
+using System.IO.Pipes;
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Text.Json.Nodes;
+using Microsoft.Win32.SafeHandles;
 
 namespace Truth;
 
@@ -226,5 +229,109 @@ static class Crowd
       places.Wait();
     Check.Same("right results", started, Interlocked.Read(ref right));
     return new JsonObject { ["work"] = budget.Done, ["at_once"] = AtOnce, ["threads_started"] = started };
+  }
+}
+
+/// <summary>
+/// A thread for each way to wait, that does it again and again; what it waits for comes from one that has the
+/// lock for <c>HoldMs</c> each time. <c>--seconds</c> is the time that it takes. <c>laps</c>: how often each came through.
+/// </summary>
+static class Waits
+{
+  const int HoldMs = 60, Exclusive = 2, Unlock = 8;
+
+  static volatile bool done;
+  static readonly object gate = new();
+  static readonly AutoResetEvent told = new(false);
+  static readonly SemaphoreSlim free = new(0);
+  static readonly Ledger laps = new();
+
+  [DllImport("libc", EntryPoint = "flock")]
+  static extern int FileLock(SafeFileHandle file, int how);
+
+  public static JsonObject Run(Options o)
+  {
+    string path = Path.GetTempFileName();
+    using var held = Open(path);
+    using var wanted = Open(path);
+    using var listener = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+    listener.Listen(1);
+    using var sender = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    sender.Connect(listener.LocalEndPoint!);
+    using var receiver = listener.Accept();
+    using var writer = new AnonymousPipeServerStream(PipeDirection.Out);
+    using var reader = new AnonymousPipeClientStream(PipeDirection.In, writer.ClientSafePipeHandle);
+    File.Delete(path);
+    Crew.Run([
+      Again("sleep", Sleep), Again("lock", Lock), Again("event", Event), Again("semaphore", Semaphore),
+      Again("socket", () => Receive(receiver)), Again("pipe", () => Read(reader)), Again("file", () => TakeFile(wanted)),
+      ("giver", () => Give(o, () => {
+        Check.Same("the lock of the file", 0, FileLock(held, Exclusive));
+        lock (gate)
+          Thread.Sleep(HoldMs);
+        Check.Same("the lock of the file", 0, FileLock(held, Unlock));
+        told.Set();
+        free.Release();
+        sender.Send([1]);
+        writer.WriteByte(1);
+        Thread.Sleep(2);
+      })),
+    ]);
+    return new JsonObject { ["work"] = 1, ["laps"] = laps.ToJson() };
+  }
+
+  static SafeFileHandle Open(string path) => File.OpenHandle(path, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete);
+
+  static (string, Action) Again(string name, Action wait) => (name, () => {
+    while (!done) {
+      wait();
+      laps.Add(name, 1);
+    }
+  });
+
+  /// <summary>The last time is for those who still wait when all is done.</summary>
+  static void Give(Options o, Action once)
+  {
+    long end = Environment.TickCount64 + (long)(o.Seconds * 1000);
+    while (Environment.TickCount64 < end)
+      once();
+    done = true;
+    once();
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Sleep() => Thread.Sleep(HoldMs);
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Lock()
+  {
+    lock (gate)
+      Thread.SpinWait(10);
+    Thread.Sleep(1);
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Event() => told.WaitOne();
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Semaphore() => free.Wait();
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Receive(Socket socket)
+  {
+    Span<byte> one = stackalloc byte[1];
+    Check.Same("bytes received", 1, socket.Receive(one));
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Read(Stream stream) => Check.Same("byte read", 1, stream.ReadByte());
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void TakeFile(SafeFileHandle file)
+  {
+    Check.Same("the lock of the file", 0, FileLock(file, Exclusive));
+    Check.Same("the lock of the file", 0, FileLock(file, Unlock));
+    Thread.Sleep(1);
   }
 }

@@ -4,7 +4,7 @@
 import { DataError, type SectionInfo } from './meta.ts';
 
 const WIDTHS: Record<string, number> = {
-  utf8: 1, u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, f32: 4, u64: 8, i64: 8, f64: 8,
+  utf8: 1, varint: 1, u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, f32: 4, u64: 8, i64: 8, f64: 8,
 };
 const ALIGNMENT = 8;
 /** Characters decoded at a time; a multiple of 4, so that each piece is whole base64. */
@@ -23,20 +23,25 @@ export function sectionBytes(section: SectionInfo): number {
 
 export const padded = (bytes: number) => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 
-function decodePiece(piece: string): Uint8Array {
-  let binary: string;
-  try {
-    binary = atob(piece);
-  } catch {
-    throw new DataError(`${DAMAGED}: it is not base64.`);
-  }
+/** Newer browsers decode by themselves, several times faster. */
+const decoder = (Uint8Array as { fromBase64?: (text: string) => Uint8Array }).fromBase64?.bind(Uint8Array);
+
+function fromCharacters(binary: string): Uint8Array {
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
   return bytes;
 }
 
+function decodePiece(piece: string): Uint8Array {
+  try {
+    return decoder ? decoder(piece) : fromCharacters(atob(piece));
+  } catch {
+    throw new DataError(`${DAMAGED}: it is not base64.`);
+  }
+}
+
 function base64Stream(source: string): ReadableStream<BufferSource> {
-  const text = /\s/.test(source) ? source.replace(/\s+/g, '') : source;
+  const text = [' ', '\n', '\r', '\t'].some((space) => source.includes(space)) ? source.replace(/\s+/g, '') : source;
   let at = 0;
   return new ReadableStream<BufferSource>({
     pull(controller) {
@@ -117,6 +122,17 @@ export class Sections {
 
   u8(name: string): Uint8Array {
     const { at, bytes } = this.place(name, 'u8');
+    return new Uint8Array(this.buffer, at, bytes);
+  }
+
+  f32(name: string): Float32Array {
+    const { at, bytes } = this.place(name, 'f32');
+    return new Float32Array(this.buffer, at, bytes / 4);
+  }
+
+  /** A column of LEB128 numbers, as they are. */
+  varint(name: string): Uint8Array {
+    const { at, bytes } = this.place(name, 'varint');
     return new Uint8Array(this.buffer, at, bytes);
   }
 

@@ -26,6 +26,45 @@ export interface ThreadInfo {
 /** So many of them, by what they are called. */
 export type Reasons = readonly (readonly [string, number])[];
 
+export type CallDepth = 'tree' | 'time' | 'events';
+
+/** What an event of switches says of them. */
+export interface SwitchesInfo {
+  voluntary: number;
+  involuntary: number;
+  /** There are no switches, but looks at which threads ran. */
+  sampled: boolean;
+  /** How many there were; the page may have the first of them only. */
+  marks: number;
+  wakes: number;
+}
+
+/** What an event that counts calls says of them. */
+export interface CallsInfo {
+  /** What was recorded of each call: that it was, its time added up, or when it began and ended. */
+  depth: CallDepth;
+  calls: number;
+  methods: number;
+  left_out: number;
+  unwinds: number;
+  open: number;
+  /** Width of the bins of time that rows stand for; 0: rows are of a moment. */
+  bin_ns: number;
+  /** Calls shorter than this may be drawn as one with their neighbours. */
+  merged_below_ns: number;
+}
+
+export type ColumnKind = 'name' | 'text' | 'count' | 'ns' | 'bytes';
+
+/** What the report has besides stacks; a row has a value for each column. */
+export interface TableInfo {
+  title: string;
+  /** The page has the first of them. */
+  rows_in_all: number;
+  columns: { title: string; kind: ColumnKind }[];
+  rows: (string | number)[][];
+}
+
 export interface EventInfo {
   name: string;
   unit: string;
@@ -42,6 +81,14 @@ export interface EventInfo {
   failures: Reasons;
   rows: number;
   note: string;
+  /** Nanoseconds that a weight of 1 stands for, where weights are time. */
+  weight_ns: number;
+  /** Bytes that a weight of 1 stands for, where weights are bytes. */
+  weight_bytes: number;
+  /** null: weights count samples. */
+  calls: CallsInfo | null;
+  switches: SwitchesInfo | null;
+  tables: TableInfo[];
 }
 
 export interface SectionInfo {
@@ -86,6 +133,42 @@ const objects = (o: Json, key: string) => list(o, key).filter(isObject);
 const reasons = (o: Json, key: string): Reasons =>
   isObject(o[key]) ? Object.keys(o[key] as Json).map((name) => [name, num(o[key] as Json, name)] as const) : [];
 const texts = (o: Json, key: string) => list(o, key).filter((v) => typeof v === 'string') as string[];
+
+const DEPTHS: readonly CallDepth[] = ['tree', 'time', 'events'];
+
+const callsInfo = (o: Json): CallsInfo | null =>
+  'depth' in o
+    ? {
+        depth: DEPTHS.find((d) => d === o['depth']) ?? 'tree',
+        calls: num(o, 'calls'),
+        methods: num(o, 'methods'),
+        left_out: num(o, 'left_out'),
+        unwinds: num(o, 'unwinds'),
+        open: num(o, 'open'),
+        bin_ns: num(o, 'bin_ns'),
+        merged_below_ns: num(o, 'merged_below_ns'),
+      }
+    : null;
+
+const switchesInfo = (o: Json): SwitchesInfo | null =>
+  'voluntary' in o
+    ? { voluntary: num(o, 'voluntary'), involuntary: num(o, 'involuntary'), sampled: o['sampled'] === true, marks: num(o, 'marks'), wakes: num(o, 'wakes') }
+    : null;
+
+export const isText = (kind: ColumnKind) => kind === 'name' || kind === 'text';
+
+const KINDS: readonly ColumnKind[] = ['name', 'text', 'count', 'ns', 'bytes'];
+
+function tableInfo(o: Json): TableInfo {
+  const columns = objects(o, 'columns').map((c) => ({ title: text(c, 'title'), kind: KINDS.find((k) => k === c['kind']) ?? 'text' }));
+  const value = (row: unknown[], i: number) => {
+    const found = row[i];
+    if (isText(columns[i]!.kind)) return typeof found === 'string' ? found : '';
+    return typeof found === 'number' ? found : 0;
+  };
+  const rows = list(o, 'rows').filter((r) => Array.isArray(r)) as unknown[][];
+  return { title: text(o, 'title'), rows_in_all: num(o, 'rows_in_all'), columns, rows: rows.map((r) => columns.map((_, i) => value(r, i))) };
+}
 
 /** Reads the block; what is missing gets an empty value, what is unknown is ignored. */
 export function parseMeta(source: string): Meta {
@@ -140,6 +223,11 @@ export function parseMeta(source: string): Meta {
       failures: reasons(e, 'failures'),
       rows: num(e, 'rows'),
       note: text(e, 'note'),
+      weight_ns: num(e, 'weight_ns') || 1,
+      weight_bytes: num(e, 'weight_bytes') || 1,
+      calls: callsInfo(e),
+      switches: switchesInfo(e),
+      tables: objects(e, 'tables').map(tableInfo),
     })),
     begin: { event: text(begin, 'event'), native: text(begin, 'native'), state: text(begin, 'state') },
     problems: texts(raw, 'problems'),

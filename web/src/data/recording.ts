@@ -4,36 +4,25 @@
 // Everything is a typed array.
 
 import { KINDS, OTHER_KIND } from '../model/kinds.ts';
+import { checkBelow, checkSame, readCalls, readRows, type Calls, type Rows } from './calls.ts';
 import { Sections } from './decode.ts';
 import { DataError, type EventInfo, type Meta } from './meta.ts';
+import { readRuns, type Runs } from './runs.ts';
+import { splitStrings } from './strings.ts';
 import { Trie, withoutNative, type Native, type Shown } from './trie.ts';
 
-export interface EventRows {
+export interface EventRows extends Rows {
   readonly info: EventInfo;
-  readonly time: Uint32Array;
-  readonly thread: Uint32Array;
-  readonly node: Uint32Array;
-  readonly weight: Uint32Array;
   /** 1: the thread did not run; null: nothing is known of that. */
   readonly waiting: Uint8Array | null;
+  /** Where the event counts calls; weights are then time in units of info.weight_ns. */
+  readonly calls: Calls | null;
 }
 
 /** What a stack of native frames alone is called where those are left out. */
 const BARE = '[native]';
 const FIRST_NOT_MANAGED = 2;
 const NATIVE_KIND = 2;
-
-/** Characters that would break a line, hide or turn round the text of a name. */
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
-
-export const printable = (name: string) => name.replace(UNPRINTABLE, '\ufffd');
-
-function splitStrings(bytes: Uint8Array): string[] {
-  if (bytes.length === 0 || bytes[bytes.length - 1] !== 0)
-    throw new DataError('The data of this page is damaged: its strings do not end.');
-  const strings = new TextDecoder().decode(bytes.subarray(0, bytes.length - 1)).split('\0');
-  return strings.map(printable);
-}
 
 function append<A extends Uint8Array | Uint32Array>(values: A, value: number): A {
   const longer = new (values.constructor as new (length: number) => A)(values.length + 1);
@@ -42,43 +31,18 @@ function append<A extends Uint8Array | Uint32Array>(values: A, value: number): A
   return longer;
 }
 
-function checkBelow(values: Uint32Array, limit: number, what: string): void {
-  let highest = -1;
-  for (let i = 0; i < values.length; i++) if (values[i]! > highest) highest = values[i]!;
-  if (highest >= limit) throw new DataError(`The data of this page is damaged: ${what} out of range.`);
-}
-
-function checkSame(name: string, a: ArrayLike<number>, b: ArrayLike<number>): void {
-  if (a.length !== b.length) throw new DataError(`The data of this page is damaged: ${name} differ in length.`);
-}
-
 function checkTrie(parent: Uint32Array): void {
   if (parent.length === 0) throw new DataError('The data of this page is damaged: it has no calls.');
   for (let i = 1; i < parent.length; i++)
     if (parent[i]! >= i) throw new DataError('The data of this page is damaged: a call stands before its caller.');
 }
 
-function readEvent(info: EventInfo, sections: Sections, nodes: number, threads: number): EventRows {
-  const waiting = `${info.name}.waiting`;
-  const rows = {
-    info,
-    time: sections.u32(`${info.name}.time`),
-    thread: sections.u32(`${info.name}.thread`),
-    node: sections.u32(`${info.name}.node`),
-    weight: sections.u32(`${info.name}.weight`),
-    waiting: sections.has(waiting) ? sections.u8(waiting) : null,
-  };
-  const name = `the columns of event "${info.name}"`;
-  checkSame(name, rows.time, rows.thread);
-  checkSame(name, rows.time, rows.node);
-  checkSame(name, rows.time, rows.weight);
-  if (rows.waiting) checkSame(name, rows.time, rows.waiting);
-  checkBelow(rows.thread, threads, 'a thread is');
-  checkBelow(rows.node, nodes, 'a call is');
-  for (let i = 1; i < rows.time.length; i++)
-    if (rows.time[i]! < rows.time[i - 1]!)
-      throw new DataError('The data of this page is damaged: its samples are not in order of time.');
-  return rows;
+function readEvent(info: EventInfo, sections: Sections, trie: Trie, { threads: { length: threads }, time_unit_ns }: Meta): EventRows {
+  const rows = readRows(sections, info.name, trie.nodes, threads);
+  const name = `${info.name}.waiting`;
+  const waiting = sections.has(name) ? sections.u8(name) : null;
+  if (waiting) checkSame(`the columns of event "${info.name}"`, rows.time, waiting);
+  return { ...rows, info, waiting, calls: readCalls(info, rows, sections, trie, threads, time_unit_ns) };
 }
 
 /** The columns of frames with one more: what is left of a stack without managed frames. */
@@ -119,6 +83,8 @@ export class Recording {
     /** All that was recorded. */
     readonly trie: Trie,
     readonly events: readonly EventRows[],
+    /** When threads had a processor; null: that was not recorded. */
+    readonly runs: Runs | null,
   ) {
     this.frames = frameName.length;
     this.bare = this.frames - 1;
@@ -132,15 +98,30 @@ export class Recording {
     checkSame('the columns of calls', parent, frame);
     checkTrie(parent);
     checkBelow(frame, name.length - 1, 'a frame is');
+    const trie = new Trie(parent, frame, name.length);
     const events = meta.events
       .filter((info) => sections.has(`${info.name}.node`))
-      .map((info) => readEvent(info, sections, parent.length, meta.threads.length));
+      .map((info) => readEvent(info, sections, trie, meta));
     if (events.length === 0) throw new DataError('This page holds no samples of any kind it knows.');
-    return new Recording(meta, strings, name, module, kind, managed, new Trie(parent, frame, name.length), events);
+    const switches = meta.events.find((e) => e.switches && sections.has(`${e.name}.runs.threads`)) ?? null;
+    const runs = switches && readRuns(sections, switches, meta.threads.length, trie.nodes, strings);
+    // Switches have no stacks: they are an event to choose only where there is no other.
+    const stacks = events.filter((e) => !e.info.switches);
+    return new Recording(meta, strings, name, module, kind, managed, trie, stacks.length > 0 ? stacks : events, runs);
   }
 
   static async unpack(meta: Meta, data: string): Promise<Recording> {
     return Recording.from(meta, await Sections.unpack(data, meta.sections));
+  }
+
+  /** Whether anything was recorded that has stacks. */
+  get stacks(): boolean {
+    return !this.events[0]!.info.switches && !this.told;
+  }
+
+  /** Whether there is nothing but what tables say. */
+  get told(): boolean {
+    return this.events.every((e) => e.info.rows === 0 && e.info.tables.length > 0);
   }
 
   name(frame: number): string {

@@ -2,33 +2,32 @@
 // From a selection to numbers, by linear passes over the samples and the trie. Each answer is kept
 // until something it depends on changes.
 
+import type { Calls } from '../data/calls.ts';
 import type { EventRows, Recording } from '../data/recording.ts';
 import { ROOT, type Shown, type Trie } from '../data/trie.ts';
 import { KINDS } from './kinds.ts';
+import { weighCalls } from './callweights.ts';
+import { mark, markFrames, type Marked } from './chart.ts';
+import { countDurations, type Durations } from './durations.ts';
 import { findFrames, type Matches } from './search.ts';
-import type { Order, Selection, TimeRange } from './selection.ts';
+import type { Nanoseconds, Order, Selection, TimeRange } from './selection.ts';
+import { bins } from './track.ts';
+import { lowerBound, sums, sumUp, Wanted, type CallSums, type Sums, type Weights } from './wanted.ts';
 import { calleesOf, callersOf, forward, reversed, type StackTree } from './tree.ts';
-
-/** By node: samples whose leaf it is, and those that went through it. */
-export interface Sums {
-  readonly self: Float64Array;
-  readonly total: Float64Array;
-}
-
-export interface Weights extends Sums {
-  /** Whose nodes they are. */
-  readonly trie: Trie;
-  readonly sum: number;
-  /** Of all these the samples whose thread did not run; null where that is not known. */
-  readonly waiting: Sums | null;
-  /** In the time range, of every thread and state, also those not chosen. */
-  readonly byThread: Float64Array;
-  readonly waitingByThread: Float64Array | null;
-}
 
 /** By frame. A sample counts once for a method's total, however often that is on its stack. */
 export interface Methods extends Sums {
   readonly waiting: Sums | null;
+  readonly calls: MethodCalls | null;
+}
+
+export interface MethodCalls {
+  readonly calls: Float64Array;
+  /** Time of all its calls, those inside of others included: what `calls` took together. */
+  readonly sum: Float64Array;
+  /** In the whole recording, in nanoseconds; 0: not known. */
+  readonly shortest: Float64Array;
+  readonly longest: Float64Array;
 }
 
 export interface Histogram {
@@ -36,17 +35,6 @@ export interface Histogram {
   /** Samples by bin and kind of leaf: values[bin * KINDS.length + kind]. */
   readonly values: Float64Array;
   readonly highest: number;
-}
-
-/** First index whose value is not below `wanted`, in ascending values. */
-export function lowerBound(values: ArrayLike<number>, wanted: number): number {
-  let [low, high] = [0, values.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (values[middle]! < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** The part of the trie that a search is about. */
@@ -70,6 +58,9 @@ class Kept<T> {
   }
 }
 
+/** What of the calls of an event is brought out in the drawing of single calls. */
+const markKey = (s: Selection, method: number | null, lengths: Nanoseconds | null) =>
+  `${searchKey(s)}|${lengths ? `${method}|${lengths.from}-${lengths.to}` : ''}`;
 const timeKey = (time: TimeRange | null) => (time ? `${time.from}-${time.to}` : '');
 const threadsKey = (threads: readonly number[] | null) => (threads ? threads.join() : '*');
 const searchKey = (s: Selection) => `${s.regex ? 'r' : 't'}${s.search}`;
@@ -77,37 +68,6 @@ const onlyKey = (s: Selection) => (s.only ? searchKey(s) : '');
 /** What is counted, but for the time. */
 const samplesKey = (s: Selection) => `${s.event}|${threadsKey(s.threads)}|${s.activity}|${s.native}`;
 const weightsKey = (s: Selection) => `${samplesKey(s)}|${timeKey(s.time)}|${onlyKey(s)}`;
-const sums = (n: number): Sums => ({ self: new Float64Array(n), total: new Float64Array(n) });
-
-/** Which samples of an event are wanted, by their place in its columns. */
-class Wanted {
-  private readonly threads: Uint8Array | null;
-  private readonly waiting: Uint8Array | null;
-  private readonly state: number;
-
-  constructor(
-    private readonly rows: EventRows,
-    s: Selection,
-    threads: number,
-    /** 1 for each node of the trie whose samples are wanted; null: all. */
-    private readonly keep: Uint8Array | null,
-  ) {
-    this.threads = s.threads && new Uint8Array(threads);
-    for (const t of s.threads ?? []) this.threads![t] = 1;
-    this.waiting = s.activity === 'any' ? null : rows.waiting;
-    this.state = s.activity === 'waiting' ? 1 : 0;
-  }
-
-  /** Apart from its thread and state. */
-  stack(node: number): boolean {
-    return this.keep === null || this.keep[node] === 1;
-  }
-
-  thread(i: number): boolean {
-    if (this.waiting !== null && this.waiting[i] !== this.state) return false;
-    return this.threads === null || this.threads[this.rows.thread[i]!] === 1;
-  }
-}
 
 /**
  * In which bins of time a sample is. Where samples of all threads are taken in turns, one stands for the
@@ -121,15 +81,20 @@ class When {
   private all = 0;
   /** Time that a weight of 1 stands for; 0: samples are of a moment. */
   private readonly span: number;
+  /** How wide the bins are that samples stand in the middle of; 0: they are of a moment. */
+  private readonly bin: number;
 
-  constructor(private readonly rows: EventRows, private readonly scale: number, unit_ns: number) {
+  constructor(private readonly rows: EventRows, private readonly scale: number, private readonly longest: number, unit_ns: number) {
     this.span = rows.waiting ? rows.info.interval_ns / unit_ns : 0;
+    this.bin = (rows.info.calls?.bin_ns ?? 0) / unit_ns;
   }
 
   look(i: number): void {
     this.to = this.rows.time[i]!;
     this.all = this.rows.weight[i]!;
-    this.from = Math.max(0, this.to - this.all * this.span);
+    if (this.bin > 0) this.to = Math.min(this.longest, this.to + this.bin / 2);
+    const { calls } = this.rows;
+    this.from = calls?.since ? calls.since[i]! : Math.max(0, this.to - (this.bin || this.all * this.span));
     this.first = Math.floor(this.from * this.scale);
     this.last = Math.floor(this.to * this.scale);
   }
@@ -151,6 +116,10 @@ export class Answers {
   private readonly keptTree = new Kept<StackTree>();
   private readonly keptCallers = new Kept<StackTree>();
   private readonly keptCallees = new Kept<StackTree>();
+  private readonly keptBusy = new Kept<Float32Array>();
+  private last: number | null = null;
+  private readonly keptMarked = new Kept<Marked | null>();
+  private readonly keptDurations = new Kept<Durations>();
   private readonly keptHistogram = new Kept<Histogram>();
   private readonly keptMatchedHistogram = new Kept<Float64Array | null>();
 
@@ -202,12 +171,13 @@ export class Answers {
 
   private countWeights(s: Selection): Weights {
     const { trie, place } = this.shown(s);
-    const { time, thread, node, weight, waiting: didNotRun } = this.rows(s);
+    const { time, thread, node, weight, waiting: didNotRun, calls } = this.rows(s);
+    const wanted = this.wantedNow(s);
+    if (calls) return weighCalls(this.recording, s, this.shown(s), wanted);
     const all = sums(trie.nodes);
     const waiting = didNotRun && sums(trie.nodes);
     const byThread = new Float64Array(this.recording.meta.threads.length);
     const waitingByThread = didNotRun && new Float64Array(byThread.length);
-    const wanted = this.wantedNow(s);
     const first = s.time ? lowerBound(time, s.time.from) : 0;
     const end = s.time ? lowerBound(time, s.time.to) : time.length;
     for (let i = first; i < end; i++) {
@@ -220,19 +190,70 @@ export class Answers {
       all.self[n]! += weight[i]!;
       if (waits) waiting!.self[n]! += weight[i]!;
     }
-    for (const { self, total } of waiting ? [all, waiting] : [all]) {
-      total.set(self);
-      for (let n = trie.nodes - 1; n > ROOT; n--) total[trie.parent[n]!]! += total[n]!;
-    }
-    return { ...all, trie, sum: all.total[ROOT]!, waiting, byThread, waitingByThread };
+    for (const part of waiting ? [all, waiting] : [all]) sumUp(trie, part);
+    return { ...all, trie, sum: all.total[ROOT]!, waiting, byThread, waitingByThread, calls: null };
   }
 
   methods(s: Selection): Methods {
     return this.keptMethods.get(weightsKey(s), () => {
       const weights = this.weights(s);
       const { trie, waiting } = weights;
-      return { ...this.byFrame(trie, weights), waiting: waiting && this.byFrame(trie, waiting) };
+      const calls = weights.calls && this.callsByFrame(s, weights, weights.calls);
+      return { ...this.byFrame(trie, weights), waiting: waiting && this.byFrame(trie, waiting), calls };
     });
+  }
+
+  private callsByFrame(s: Selection, { trie, total }: Weights, { self }: CallSums): MethodCalls {
+    const { frames } = this.recording;
+    const methods = { calls: new Float64Array(frames), sum: new Float64Array(frames) };
+    for (let n = 0; n < trie.nodes; n++) {
+      methods.calls[trie.frame[n]!]! += self[n]!;
+      methods.sum[trie.frame[n]!]! += total[n]!;
+    }
+    return { ...methods, ...this.spansByFrame(this.rows(s).calls!) };
+  }
+
+  private spansByFrame({ shortest, longest }: Calls) {
+    const { frames, trie } = this.recording;
+    const spans = { shortest: new Float64Array(frames), longest: new Float64Array(frames) };
+    for (let n = 0; longest && n < trie.nodes; n++) {
+      if (longest[n] === 0) continue;
+      const f = trie.frame[n]!;
+      spans.shortest[f] = spans.longest[f] === 0 ? shortest![n]! : Math.min(spans.shortest[f]!, shortest![n]!);
+      spans.longest[f] = Math.max(spans.longest[f]!, longest[n]!);
+    }
+    return spans;
+  }
+
+  /** Single calls, whatever event is shown; null: the recording has none. */
+  get single(): EventRows | null {
+    return this.recording.events.find((e) => e.calls?.lanes) ?? null;
+  }
+
+  /** When the last of the single calls ended, in nanoseconds. */
+  get lastEnd(): number {
+    return (this.last ??= this.single!.calls!.lanes!.end.reduce((a, b) => Math.max(a, b), 0));
+  }
+
+  /** Of single calls those that match the search, and of `method` those that took so long. */
+  marked(s: Selection, lengths: Nanoseconds | null): Marked | null {
+    const lanes = this.single!.calls!.lanes!;
+    return this.keptMarked.get(markKey(s, s.method, lengths), () => {
+      const frames = this.matches(s)?.frames;
+      const long = ({ from, to }: Nanoseconds, i: number) => {
+        const took = lanes.end[i]! - lanes.start[i]!;
+        return lanes.single(i) && lanes.frame(i) === s.method && took >= from && took < to;
+      };
+      if (lengths) return mark(lanes, (i) => long(lengths, i) && (!frames || frames[lanes.frame(i)] === 1));
+      return frames ? markFrames(lanes, frames) : null;
+    });
+  }
+
+  /** How long the calls of a method took; null where single calls were not timed. */
+  durations(s: Selection, method: number): Durations | null {
+    const rows = this.rows(s).calls?.durations;
+    const key = `${s.event}|${threadsKey(s.threads)}|${timeKey(s.time)}|${method}`;
+    return rows ? this.keptDurations.get(key, () => countDurations(rows, s, method)) : null;
   }
 
   private byFrame({ nodes, frame, outermost }: Trie, { self, total }: Sums): Sums {
@@ -305,7 +326,7 @@ export class Answers {
   duration(s: Selection): number {
     const { meta } = this.recording;
     const { time } = this.rows(s);
-    const last = time.length > 0 ? time[time.length - 1]! + 1 : 1;
+    const last = Math.max(time.length > 0 ? time[time.length - 1]! + 1 : 1, Math.ceil((this.recording.runs?.end ?? 0) / meta.time_unit_ns));
     return Math.max(last, Math.ceil(meta.duration_ns / meta.time_unit_ns));
   }
 
@@ -337,8 +358,19 @@ export class Answers {
     return { bins, values, highest: heights.reduce((a, b) => Math.max(a, b), 0) };
   }
 
+  /** Nanoseconds that the chosen threads had a processor, in bins over all of the time. */
+  busy(s: Selection, count: number): Float32Array {
+    return this.keptBusy.get(`${threadsKey(s.threads)}|${count}`, () => {
+      const window = { from: 0, to: this.duration(s) * this.recording.meta.time_unit_ns };
+      const into = bins(count);
+      for (const track of this.recording.runs!.tracks) if (s.threads === null || s.threads.includes(track.id)) track.addTo(into, window);
+      return into.ran;
+    });
+  }
+
   private when(s: Selection, bins: number): When {
-    return new When(this.rows(s), bins / this.duration(s), this.recording.meta.time_unit_ns);
+    const length = this.duration(s);
+    return new When(this.rows(s), bins / length, length - 1 / 2, this.recording.meta.time_unit_ns);
   }
 
   /** Of the samples in each bin of the histogram those whose stack has a match; null without a search. */

@@ -33,16 +33,44 @@ function three(value: number): string {
   return value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** "1,234 samples". */
+/** "950 B", "12.5 KiB", "1.25 GiB". */
+export function bytes(n: number): string {
+  if (n < 1024) return `${Math.round(n)} B`;
+  const units = ['KiB', 'MiB', 'GiB', 'TiB'];
+  let [value, unit] = [n / 1024, 0];
+  for (; value >= 999.5 && unit + 1 < units.length; unit++) value /= 1024;
+  return `${three(value)} ${units[unit]!}`;
+}
+
+/** Weights of an event that counts calls are time, as are those of waits. */
+export const isTime = (event: EventInfo) => Boolean(event.calls) || event.unit === 'ns';
+
+export const isBytes = (event: EventInfo) => event.unit === 'bytes';
+
+/** "1,234 samples", or a time, or "12.5 MiB". */
 export const amount = (n: number, event: EventInfo) =>
-  `${count(n)} ${n === 1 ? event.unit.replace(/s$/, '') : event.unit}`;
+  isTime(event) || isBytes(event) ? figure(n, event) : `${count(n)} ${n === 1 ? event.unit.replace(/s$/, '') : event.unit}`;
+
+/** The same without its unit, where a header names that. */
+export const figure = (n: number, event: EventInfo) =>
+  isTime(event) ? duration(n * event.weight_ns) : isBytes(event) ? bytes(n * event.weight_bytes) : count(n);
+
+/** "1 call", "1,234 calls". */
+export const callCount = (n: number) => `${count(n)} ${n === 1 ? 'call' : 'calls'}`;
+
+/** The mean time of a call; nothing where there is none. */
+export const mean = (time: number, calls: number, event: EventInfo) =>
+  calls > 0 ? duration((time * event.weight_ns) / calls) : '–';
 
 /** The time that so many samples stand for, or nothing if they do not stand for time. */
 export const sampledTime = (n: number, event: EventInfo) =>
   event.unit === 'samples' && event.interval_ns > 0 ? duration(n * event.interval_ns) : '';
 
 /** The same, or how many samples it is. */
-export const statedTime = (n: number, event: EventInfo) => sampledTime(n, event) || count(n);
+export const statedTime = (n: number, event: EventInfo) => sampledTime(n, event) || figure(n, event);
+
+/** A point of time since the recording's start, to the nanosecond. */
+export const instant = (ns: number) => `${(ns / 1e9).toFixed(9)} s`;
 
 export function date(unix_ns: string): string {
   const ms = Number(unix_ns) / 1e6;

@@ -3,7 +3,7 @@
 
 import type { Recording } from '../data/recording.ts';
 import { NATIVES } from '../data/trie.ts';
-import { ACTIVITIES, INITIAL, initial, type State, type TimeRange } from './selection.ts';
+import { ACTIVITIES, INITIAL, initial, ROW_ORDERS, type Nanoseconds, type State, type TimeRange } from './selection.ts';
 
 const DEEPEST_FOCUS = 2000;
 
@@ -12,6 +12,8 @@ const flag = (on: boolean) => (on ? '1' : null);
 function milliseconds(time: TimeRange | null, unit_ns: number): string | null {
   return time && `${(time.from * unit_ns) / 1e6}-${(time.to * unit_ns) / 1e6}`;
 }
+
+const nanoseconds = (range: Nanoseconds | null) => range && `${range.from}-${range.to}`;
 
 export function toHash(state: State, recording: Recording): string {
   const begin = initial(recording);
@@ -31,6 +33,13 @@ export function toHash(state: State, recording: Recording): string {
     ['order', state.order === INITIAL.order ? null : state.order],
     ['focus', state.focus.map((f) => f.toString(36)).join('.') || null],
     ['method', state.method === null ? null : String(state.method)],
+    ['lane', state.lane === null ? null : String(state.lane)],
+    ['window', nanoseconds(state.window)],
+    ['lengths', nanoseconds(state.lengths)],
+    ['by', state.by === INITIAL.by ? null : state.by],
+    ['rows', state.rowOrder === INITIAL.rowOrder ? null : state.rowOrder],
+    ['group', state.grouped === null ? null : state.grouped ? '1' : '0'],
+    ['busy', flag(!state.idle)],
   ];
   const query = new URLSearchParams();
   for (const [key, value] of parts) if (value !== null) query.set(key, value);
@@ -45,7 +54,14 @@ function indices(text: string, base: number, limit: number): number[] | null {
 function parseTime(text: string | null, unit_ns: number): TimeRange | null {
   const match = text && /^([\d.]+)-([\d.]+)$/.exec(text);
   if (!match) return null;
-  const [from, to] = [match[1]!, match[2]!].map((ms) => Math.round((Number(ms) * 1e6) / unit_ns)) as [number, number];
+  const [from, to] = [match[1]!, match[2]!].map((ms) => Math.round(Number(ms) * 1e6) / unit_ns) as [number, number];
+  return to > from ? { from, to } : null;
+}
+
+function parseNanoseconds(text: string | null): Nanoseconds | null {
+  const match = text && /^([\d.]+)-([\d.]+)$/.exec(text);
+  if (!match) return null;
+  const [from, to] = [Number(match[1]), Number(match[2])];
   return to > from ? { from, to } : null;
 }
 
@@ -77,5 +93,12 @@ export function fromHash(hash: string, recording: Recording): State {
     view: query.get('view') ?? INITIAL.view,
     flames: query.get('flames') === '1',
     order: query.get('order') === 'name' ? 'name' : 'weight',
+    lane: indices(query.get('lane') ?? '', 10, recording.meta.threads.length)?.[0] ?? null,
+    window: parseNanoseconds(query.get('window')),
+    lengths: parseNanoseconds(query.get('lengths')),
+    by: query.get('by') === 'cpu' ? 'cpu' : 'thread',
+    rowOrder: ROW_ORDERS.find((o) => o === query.get('rows')) ?? INITIAL.rowOrder,
+    grouped: query.has('group') ? query.get('group') === '1' : null,
+    idle: query.get('busy') !== '1',
   };
 }

@@ -20,6 +20,8 @@ export class Layout {
   node = new Int32Array(4096);
   /** By rectangle: how many nodes it stands for, and what they weigh together. */
   readonly merged = new Map<number, { readonly nodes: number; readonly total: number }>();
+  /** By rectangle: how many share it, where it stands for the first of them. */
+  readonly shared = new Map<number, number>();
   /** In pixels; what sticks out of the window is cut off. */
   x = new Float32Array(4096);
   width = new Float32Array(4096);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which frames a search means.
+// Which frames, or marks, a search means.
 
+import type { Mark } from '../data/beside.ts';
 import type { Recording } from '../data/recording.ts';
 
 export interface Matches {
@@ -13,6 +14,15 @@ export interface Matches {
 
 export const escapeRegex = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
+/** What a search finds in texts; a string: why the regular expression cannot be used. */
+function patternOf(text: string, regex: boolean): RegExp | string {
+  try {
+    return new RegExp(regex ? text : escapeRegex(text), 'i');
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 /**
  * null when nothing is searched for. Frame 0 stands for everything and never matches, nor does the one
  * for native frames that are left out, where none are.
@@ -20,14 +30,25 @@ export const escapeRegex = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g,
 export function findFrames(recording: Recording, text: string, regex: boolean, bare: boolean): Matches | null {
   if (text === '') return null;
   const frames = new Uint8Array(recording.frames);
-  let pattern: RegExp;
-  try {
-    pattern = new RegExp(regex ? text : escapeRegex(text), 'i');
-  } catch (error) {
-    return { frames, count: 0, error: error instanceof Error ? error.message : String(error) };
-  }
+  const pattern = patternOf(text, regex);
+  if (typeof pattern === 'string') return { frames, count: 0, error: pattern };
   let count = 0;
   const end = bare ? frames.length : recording.bare;
   for (let f = 1; f < end; f++) if (pattern.test(recording.name(f))) count += frames[f] = 1;
   return { frames, count, error: null };
+}
+
+export type Marks = ReadonlyMap<number, readonly Mark[]>;
+
+/** Of each thread's marks those that match; null when nothing is searched for. */
+export function findMarks(marks: Marks, text: string, regex: boolean): Marks | null {
+  if (text === '') return null;
+  const pattern = patternOf(text, regex);
+  const found = new Map<number, readonly Mark[]>();
+  if (typeof pattern === 'string') return found;
+  for (const [thread, own] of marks) {
+    const matching = own.filter((m) => pattern.test(m.text));
+    if (matching.length > 0) found.set(thread, matching);
+  }
+  return found;
 }

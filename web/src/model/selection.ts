@@ -42,11 +42,35 @@ export interface Selection {
 
 export type Order = 'weight' | 'name';
 
+/** From ≤ ns < to. */
+export interface Nanoseconds {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What rows of the time line stand for, and their order. */
+export type RowsBy = 'thread' | 'cpu';
+export type RowOrder = 'activity' | 'name' | 'tid' | 'first';
+
+export const ROW_ORDERS: readonly RowOrder[] = ['activity', 'name', 'tid', 'first'];
+
 export interface State extends Selection {
   readonly view: string;
   /** Flames grow up from the root at the bottom; icicles hang from it. */
   readonly flames: boolean;
   readonly order: Order;
+  /** The thread whose single calls are drawn; null: the busiest of those chosen. */
+  readonly lane: number | null;
+  /** What of the time the drawing of single calls shows; null: the time range. */
+  readonly window: Nanoseconds | null;
+  /** Calls of the method that took so long are brought out; null: all of them. */
+  readonly lengths: Nanoseconds | null;
+  readonly by: RowsBy;
+  readonly rowOrder: RowOrder;
+  /** Threads that are many alike are one row; null: where there would be too many rows. */
+  readonly grouped: boolean | null;
+  /** Threads that hardly ever had a processor have rows, too. */
+  readonly idle: boolean;
 }
 
 export const INITIAL: State = {
@@ -65,6 +89,13 @@ export const INITIAL: State = {
   view: 'flame',
   flames: false,
   order: 'weight',
+  lane: null,
+  window: null,
+  lengths: null,
+  by: 'thread',
+  rowOrder: 'activity',
+  grouped: null,
+  idle: true,
 };
 
 /** What a page shows first. */
@@ -81,10 +112,18 @@ export function initial(recording: Recording): State {
 
 type Listener = (state: State) => void;
 
-/** Another tree has other nodes: a focus in the old one means nothing there. */
-function withoutStaleFocus(old: State, patch: Partial<State>): Partial<State> {
+/**
+ * Another tree has other nodes: a focus in the old one means nothing there. Another range of time is
+ * one to look at; durations are those of one method.
+ */
+function withoutStale(old: State, patch: Partial<State>): Partial<State> {
   const turned = patch.reverse !== undefined && patch.reverse !== old.reverse;
-  return turned && patch.focus === undefined ? { ...patch, focus: [] } : patch;
+  return {
+    ...(turned && { focus: [] }),
+    ...(patch.time !== undefined && { window: null }),
+    ...(patch.method !== undefined && patch.method !== old.method && { lengths: null }),
+    ...patch,
+  };
 }
 
 export class Store {
@@ -93,7 +132,7 @@ export class Store {
   constructor(public state: State = INITIAL) {}
 
   set(patch: Partial<State>): void {
-    this.state = { ...this.state, ...withoutStaleFocus(this.state, patch) };
+    this.state = { ...this.state, ...withoutStale(this.state, patch) };
     for (const listener of this.listeners) listener(this.state);
   }
 

@@ -16,10 +16,26 @@ interface Sums {
   readonly total: Float64Array;
 }
 
-interface Counts extends Sums {
+export interface Counts extends Sums {
   readonly trie: Trie;
   /** The part of them that waited, where that is known. */
   readonly waiting: Sums | null;
+  /** Calls, where they are counted. They never come with waiting. */
+  readonly calls: Sums | null;
+}
+
+/**
+ * A second amount that goes along with weights: what of them waited, or calls. By node: of stacks that
+ * go through it, and of those that end there; calls belong to the node itself in both.
+ */
+interface Beside {
+  readonly through: Float64Array;
+  readonly ending: Float64Array;
+}
+
+function beside({ waiting, calls }: Counts): Beside | null {
+  if (waiting) return { through: waiting.total, ending: waiting.self };
+  return calls && { through: calls.self, ending: calls.self };
 }
 
 /** Numbers in a typed array that grows. */
@@ -61,36 +77,40 @@ const UNORDERED_BELOW = 1 / 20_000;
 class Found {
   readonly place = new Column(new Uint32Array(1024));
   readonly weight = floats();
-  readonly waiting = floats();
+  readonly beside = floats();
 
   clear(): void {
-    this.place.length = this.weight.length = this.waiting.length = 0;
+    this.place.length = this.weight.length = this.beside.length = 0;
   }
 
-  add(place: number, weight: number, waiting: number): void {
+  add(place: number, weight: number, beside: number): void {
     this.place.push(place);
     this.weight.push(weight);
-    this.waiting.push(waiting);
+    this.beside.push(beside);
   }
 }
 
 /** Which way a tree goes from a place. */
 interface Step {
   /** Calls found.add for each neighbour of `place`, and returns the weight that ends there. */
-  from(place: number, weight: number, waiting: number, found: Found): number;
+  from(place: number, weight: number, beside: number, found: Found): number;
 }
 
 /** Towards the leaves: a place is a trie node and weighs its total. */
 class ToCallees implements Step {
   private readonly open: number[] = [];
 
+  private readonly beside: Float64Array | null;
+
   constructor(
     private readonly counts: Counts,
     private readonly collapse: boolean,
-  ) {}
+  ) {
+    this.beside = beside(counts)?.through ?? null;
+  }
 
-  from(place: number, _weight: number, _waiting: number, found: Found): number {
-    const { self, total, waiting, trie } = this.counts;
+  from(place: number, _weight: number, _beside: number, found: Found): number {
+    const { self, total, calls, trie } = this.counts;
     const { firstChild, nextSibling, frame } = trie;
     let ended = 0;
     this.open.push(place);
@@ -98,9 +118,9 @@ class ToCallees implements Step {
       const n = this.open.pop()!;
       ended += self[n]!;
       for (let c = firstChild[n]!; c !== 0; c = nextSibling[c]!) {
-        if (total[c] === 0) continue;
+        if (total[c] === 0 && !(calls && calls.total[c]! > 0)) continue;
         if (this.collapse && frame[c] === frame[place]) this.open.push(c);
-        else found.add(c, total[c]!, waiting ? waiting.total[c]! : 0);
+        else found.add(c, total[c]!, this.beside ? this.beside[c]! : 0);
       }
     }
     return ended;
@@ -114,12 +134,12 @@ class ToCallers implements Step {
     private readonly collapse: boolean,
   ) {}
 
-  from(place: number, weight: number, waiting: number, found: Found): number {
+  from(place: number, weight: number, beside: number, found: Found): number {
     const { parent, frame } = this.trie;
     let n = parent[place]!;
     if (this.collapse) while (n !== ROOT && frame[n] === frame[place]) n = parent[n]!;
     if (n === ROOT) return weight;
-    found.add(n, weight, waiting);
+    found.add(n, weight, beside);
     return 0;
   }
 }
@@ -133,13 +153,13 @@ export class StackTree {
   private readonly xs = floats();
   private readonly totals = floats();
   private readonly ends = floats();
-  private readonly waitings = floats();
+  private readonly besides = floats();
   /** Places of a node: entries[entryStart .. entryStart + entryCount). */
   private readonly entryStart = ints();
   private readonly entryCount = ints();
   private readonly entryPlace = new Column(new Uint32Array(1024));
   private readonly entryWeight = floats();
-  private readonly entryWaiting = floats();
+  private readonly entryBeside = floats();
 
   private readonly found = new Found();
   private readonly slot: Int32Array;
@@ -157,15 +177,15 @@ export class StackTree {
     this.slot = new Int32Array(recording.frames).fill(-1);
     this.addNode(rootFrame, -1, 0, 0);
     rootPlaces(this.found);
-    const { place, weight, waiting } = this.found;
+    const { place, weight, beside } = this.found;
     this.entryStart.values[0] = this.claimEntries(place.length);
     this.entryCount.values[0] = place.length;
     for (let i = 0; i < place.length; i++) {
       this.entryPlace.values[i] = place.values[i]!;
       this.entryWeight.values[i] = weight.values[i]!;
-      this.entryWaiting.values[i] = waiting.values[i]!;
+      this.entryBeside.values[i] = beside.values[i]!;
       this.totals.values[0]! += weight.values[i]!;
-      this.waitings.values[0]! += waiting.values[i]!;
+      this.besides.values[0]! += beside.values[i]!;
     }
   }
 
@@ -177,14 +197,14 @@ export class StackTree {
     this.xs.push(x);
     this.totals.push(total);
     this.ends.push(0);
-    this.waitings.push(0);
+    this.besides.push(0);
     this.entryStart.push(0);
     this.entryCount.push(0);
   }
 
   private claimEntries(count: number): number {
     this.entryWeight.claim(count);
-    this.entryWaiting.claim(count);
+    this.entryBeside.claim(count);
     return this.entryPlace.claim(count);
   }
 
@@ -209,9 +229,9 @@ export class StackTree {
     return this.totals.values[node]!;
   }
 
-  /** The part of the total whose threads did not run. */
-  waiting(node: number): number {
-    return this.waitings.values[node]!;
+  /** The part of the total whose threads did not run, or calls. */
+  beside(node: number): number {
+    return this.besides.values[node]!;
   }
 
   /** The weight that goes on to no child: the method's own, or stacks that start here. */
@@ -268,16 +288,16 @@ export class StackTree {
     for (let i = start; i < end; i++) {
       const place = this.entryPlace.values[i]!;
       const weight = this.entryWeight.values[i]!;
-      const waiting = this.entryWaiting.values[i]!;
-      if (this.bracket && node === 0) found.add(place, weight, waiting);
-      else this.ends.values[node]! += this.step.from(place, weight, waiting, found);
+      const beside = this.entryBeside.values[i]!;
+      if (this.bracket && node === 0) found.add(place, weight, beside);
+      else this.ends.values[node]! += this.step.from(place, weight, beside, found);
     }
     this.group(node);
   }
 
   /** Makes the children of a node from what was found next to its places. */
   private group(node: number): void {
-    const { place, weight, waiting } = this.found;
+    const { place, weight, beside } = this.found;
     const { frame } = this.trie;
     const { slot } = this;
     const groups: number[] = [];
@@ -314,8 +334,8 @@ export class StackTree {
       const to = cursor[group]!++;
       this.entryPlace.values[to] = place.values[i]!;
       this.entryWeight.values[to] = weight.values[i]!;
-      this.entryWaiting.values[to] = waiting.values[i]!;
-      this.waitings.values[children[group]!]! += waiting.values[i]!;
+      this.entryBeside.values[to] = beside.values[i]!;
+      this.besides.values[children[group]!]! += beside.values[i]!;
     }
     for (const f of groups) slot[f] = -1;
     this.firsts.values[node] = first;
@@ -336,28 +356,32 @@ export class StackTree {
 
 /** The whole, from the threads' starts. */
 export function forward(recording: Recording, counts: Counts, collapse: boolean, order: Order): StackTree {
-  const { trie, total, waiting } = counts;
+  const { trie, total } = counts;
   const step = new ToCallees(counts, collapse);
-  const root = (found: Found) => found.add(ROOT, total[ROOT]!, waiting ? waiting.total[ROOT]! : 0);
+  const root = (found: Found) => found.add(ROOT, total[ROOT]!, beside(counts)?.through[ROOT] ?? 0);
   return new StackTree(recording, trie, step, order, trie.frame[ROOT]!, root, false);
 }
 
 /** The whole, from the leaves: below the root what ran, below that what called it. */
 export function reversed(recording: Recording, counts: Counts, collapse: boolean, order: Order): StackTree {
-  const { trie, self, waiting } = counts;
+  const { trie, self, calls } = counts;
+  const ending = beside(counts)?.ending;
   const leaves = (found: Found) => {
     for (let n = 0; n < self.length; n++)
-      if (self[n] !== 0) found.add(n, self[n]!, waiting ? waiting.self[n]! : 0);
+      if (self[n] !== 0 || (calls && calls.self[n]! > 0)) found.add(n, self[n]!, ending ? ending[n]! : 0);
   };
   return new StackTree(recording, trie, new ToCallers(trie, collapse), order, trie.frame[ROOT]!, leaves, true);
 }
 
-function outermostOf({ trie, total, waiting }: Counts, method: number) {
-  const { frame, outermost } = trie;
+/** Where the method is not among its own callers; its calls by itself are calls of it, too. */
+function outermostOf(counts: Counts, method: number) {
+  const { frame, outermost } = counts.trie;
+  const { total, calls } = counts;
+  const through = beside(counts)?.through;
   return (found: Found) => {
     for (let n = 0; n < total.length; n++)
-      if (frame[n] === method && outermost[n] === 1 && total[n] !== 0)
-        found.add(n, total[n]!, waiting ? waiting.total[n]! : 0);
+      if (frame[n] === method && outermost[n] === 1 && (total[n] !== 0 || (calls && calls.total[n]! > 0)))
+        found.add(n, total[n]!, through ? through[n]! : 0);
   };
 }
 

@@ -5,11 +5,12 @@
 // rows. A second canvas above it carries only outlines, so that the pointer costs no repaint.
 
 import { KINDS } from '../model/kinds.ts';
-import { amount, count, percent, sampledTime, statedTime } from '../model/format.ts';
+import { amount, count, mean, percent, sampledTime, statedTime } from '../model/format.ts';
 import { Layout, layOut, type Span } from '../model/layout.ts';
 import type { StackTree } from '../model/tree.ts';
 import type { EventInfo } from '../data/meta.ts';
 import type { Page } from '../views/view.ts';
+import { cleared, setSize } from './canvas.ts';
 import { el, measured, prefersLessMotion } from './dom.ts';
 import type { Item } from './menu.ts';
 import { Painter, ROW_HEIGHT, type Rows } from './painter.ts';
@@ -30,6 +31,8 @@ export interface Picture {
   readonly event: EventInfo;
   /** It is known which samples are of threads that did not run. */
   readonly waits: boolean;
+  /** Calls are counted. */
+  readonly calls: boolean;
 }
 
 export interface FlameOptions {
@@ -168,12 +171,7 @@ export class FlameGraph {
     const first = this.width === 0;
     this.width = width;
     this.height = height;
-    for (const canvas of [this.canvas, this.overlay]) {
-      canvas.width = Math.round(width * devicePixelRatio);
-      canvas.height = Math.round(height * devicePixelRatio);
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${height}px`;
-    }
+    for (const canvas of [this.canvas, this.overlay]) setSize(canvas, width, height);
     if (!this.picture) return;
     this.layoutKey = '';
     this.update();
@@ -239,13 +237,13 @@ export class FlameGraph {
   private draw({ tree, focus, matches, waits }: Picture): void {
     this.update();
     const scene = {
-      tree,
+      frame: (node: number) => tree.frame(node),
       matches,
       layout: this.layout,
       colors: this.page.colors(),
       kind: this.page.highlightedKind(),
       focusDepth: tree.depth(focus),
-      waits,
+      hatched: waits ? (node: number) => tree.beside(node) / tree.total(node) : null,
     };
     this.painter.paint(scene, this.visibleRows());
     this.outline();
@@ -253,9 +251,7 @@ export class FlameGraph {
 
   /** Outlines of what is under the pointer and, when the graph has the keyboard, of the cursor. */
   private outline(): void {
-    const context = this.overlay.getContext('2d')!;
-    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    context.clearRect(0, 0, this.width, this.height);
+    const context = cleared(this.overlay);
     if (!this.picture) return;
     const colors = this.page.colors();
     const focused = document.activeElement === this.scroller;
@@ -351,9 +347,14 @@ export class FlameGraph {
     const reversed = this.options.reversed();
     if (!reversed) facts.push({ label: 'Self', value: `${amount(self, event)} · ${percent(self, sum)}` });
     if (this.picture!.waits) {
-      const waiting = tree.waiting(node);
+      const waiting = tree.beside(node);
       const part = (n: number) => `${statedTime(n, event)} · ${percent(n, total)}`;
       facts.push({ label: 'Running', value: part(total - waiting) }, { label: 'Waiting', value: part(waiting) });
+    }
+    if (this.picture!.calls && frame !== 0) {
+      const calls = tree.beside(node);
+      facts.push({ label: 'Calls', value: count(calls) });
+      if (!reversed) facts.push({ label: 'Mean of a call', value: mean(total, calls, event) });
     }
     if (node > 0) {
       const parent = tree.total(tree.parent(node));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What was recorded, when, how long, and what is missing from it.
 
-import type { EventInfo } from '../data/meta.ts';
-import { printable } from '../data/recording.ts';
+import type { CallsInfo, EventInfo, SwitchesInfo } from '../data/meta.ts';
+import { printable } from '../data/strings.ts';
 import { command, count, date, duration } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
 import type { Page } from '../views/view.ts';
@@ -55,8 +55,31 @@ export class Header {
     return el('ul', { class: 'problems', role: 'alert', 'aria-label': 'Problems of this recording' }, ...items);
   }
 
+  private showCalls({ lost }: EventInfo, { calls, methods, unwinds, open }: CallsInfo): void {
+    this.stats.replaceChildren(
+      stat('calls', count(calls), 'calls that began'),
+      stat('methods', count(methods), 'methods whose calls were recorded'),
+      stat('unwound', count(unwinds), 'calls that an exception ended'),
+      stat('open', count(open), 'calls that had not ended when the recording did'),
+      stat('lost', count(lost), 'events that were dropped because a buffer was full', lost > 0),
+    );
+  }
+
+  private showSwitches({ lost }: EventInfo, { voluntary, involuntary, sampled }: SwitchesInfo): void {
+    const switches = [
+      stat('switches', count(voluntary + involuntary), 'times that a thread gave up a processor or lost it'),
+      stat('preempted', count(involuntary), 'times that a thread lost its processor though it could have gone on'),
+    ];
+    this.stats.replaceChildren(
+      ...(sampled ? [] : switches),
+      stat('lost', count(lost), 'records that were dropped because a buffer was full', lost > 0),
+    );
+  }
+
   render(state: State): void {
     const { info } = this.page.answers.rows(state);
+    if (info.switches) return this.showSwitches(info, info.switches);
+    if (info.calls) return this.showCalls(info, info.calls);
     this.stats.replaceChildren(
       stat('samples', count(info.samples), 'samples that were taken of this event'),
       ...LOSSES.map(([key, what]) => stat(key, count(info[key]), what, info[key] > 0)),

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The strip over all views: samples over time by kind of code. Dragging on it chooses a time range.
+// The strip over all views: samples over time by kind of code, or processors in use. Dragging on it chooses a time range.
 
-import { duration, percent } from '../model/format.ts';
+import { amount, duration, isBytes, percent } from '../model/format.ts';
 import { KINDS } from '../model/kinds.ts';
 import type { State, TimeRange } from '../model/selection.ts';
 import type { Page } from '../views/view.ts';
+import { cleared, DRAG, setPixels, SMALL_FONT } from './canvas.ts';
 import { el, setText } from './dom.ts';
+import { css } from './theme.ts';
 
 const AXIS = 18;
 const LEAST_BINS = 60;
 const MOST_BINS = 600;
 const SAMPLES_PER_BIN = 60;
-/** Pixels the pointer must move before a press is a drag and not a click. */
-const DRAG = 4;
 const EDGE = 6;
 const KEY_STEP = 0.01;
 /** Matches over time wait until the typing pauses: the picture below comes first. */
@@ -30,7 +30,7 @@ export function tickStep(length: number, width: number, room: number): number {
 }
 
 /** "1.50 s" → "1.5 s", "2.00 s" → "2 s": ticks stand at round times. */
-const tickLabel = (ns: number) =>
+export const tickLabel = (ns: number) =>
   duration(ns).replace(/(\.\d*?)0+ /, (_, digits: string) => (digits === '.' ? ' ' : `${digits} `));
 
 export class Overview {
@@ -100,24 +100,44 @@ export class Overview {
   private resize(): void {
     this.width = this.area.clientWidth;
     this.height = this.area.clientHeight;
-    this.canvas.width = Math.round(this.width * devicePixelRatio);
-    this.canvas.height = Math.round(this.height * devicePixelRatio);
+    setPixels(this.canvas, this.width, this.height);
     this.paint();
     this.placeRange();
   }
 
   private bins(): number {
+    if (this.ofRuns()) return MOST_BINS;
     const rows = this.page.answers.rows(this.state).time.length;
     return Math.max(LEAST_BINS, Math.min(MOST_BINS, Math.round(rows / SAMPLES_PER_BIN)));
   }
 
+  /** Whether there are no samples, only threads over time. */
+  private ofRuns(): boolean {
+    return this.page.recording.runs !== null && !this.page.recording.stacks;
+  }
+
+  /** How many processors had a thread of those chosen. */
+  private paintRuns(context: CanvasRenderingContext2D, color: string): void {
+    const busy = this.page.answers.busy(this.state, this.bins());
+    const highest = busy.reduce((a, b) => Math.max(a, b), 0);
+    const floor = this.height - AXIS;
+    const scale = (floor - 6) / Math.max(1, highest);
+    context.fillStyle = color;
+    busy.forEach((ran, bin) => {
+      const [left, right] = [bin, bin + 1].map((b) => Math.round((b * this.width) / busy.length)) as [number, number];
+      context.fillRect(left, floor - ran * scale, Math.max(1, right - left), ran * scale);
+    });
+    const bin_ns = (this.length * this.page.recording.meta.time_unit_ns) / busy.length;
+    const what = this.page.recording.runs!.info.switches!.sampled ? 'threads' : 'CPUs';
+    setText(this.busiest, `highest: ${(highest / bin_ns).toFixed(1)} ${what}`);
+  }
+
   private paint(): void {
     if (this.width === 0) return;
-    const context = this.canvas.getContext('2d')!;
+    const context = cleared(this.canvas);
     const colors = this.page.colors();
-    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    context.clearRect(0, 0, this.width, this.height);
-    this.paintBars(context, colors.kinds, colors.accent);
+    if (this.ofRuns()) this.paintRuns(context, css(colors.ran));
+    else this.paintBars(context, colors.kinds, colors.accent);
     this.paintAxis(context, colors.muted, colors.line);
   }
 
@@ -151,6 +171,8 @@ export class Overview {
     const { info, waiting } = this.page.answers.rows(this.state);
     const bin_ns = (this.length * this.page.recording.meta.time_unit_ns) / bins;
     const what = waiting ? 'threads' : info.name === 'cpu' ? 'CPUs' : null;
+    if (info.calls) return `highest: ${((highest * info.weight_ns) / bin_ns).toFixed(1)} ${info.calls.depth === 'tree' ? 'CPUs' : 'threads'} in calls`;
+    if (isBytes(info)) return `highest: ${amount((highest * 1e9) / bin_ns, info)}/s`;
     if (what === null || info.interval_ns <= 0) return '';
     const busy = (highest * info.interval_ns) / bin_ns;
     return `highest: ${busy.toFixed(busy < 100 ? 1 : 0)} ${what}`;
@@ -162,7 +184,7 @@ export class Overview {
     const floor = this.height - AXIS + 0.5;
     context.strokeStyle = line;
     context.fillStyle = text;
-    context.font = '11px ui-sans-serif, system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+    context.font = SMALL_FONT;
     context.textBaseline = 'middle';
     context.beginPath();
     context.moveTo(0, floor);

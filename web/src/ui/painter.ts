@@ -2,11 +2,10 @@
 // Paints a layout on a canvas: rectangles in batches of one colour, then the names that fit.
 
 import type { Recording } from '../data/recording.ts';
-import { count } from '../model/format.ts';
+import { callCount, count } from '../model/format.ts';
 import { KINDS } from '../model/kinds.ts';
 import type { Layout } from '../model/layout.ts';
 import { Fitter } from '../model/names.ts';
-import type { StackTree } from '../model/tree.ts';
 import { SHADES, type Colors } from './theme.ts';
 
 export const ROW_HEIGHT = 20;
@@ -33,15 +32,20 @@ const LEAST_HATCHED = 16;
 const LEAST_DIMMED = 3;
 
 export interface Scene {
-  readonly tree: StackTree;
+  /** The frame of what a rectangle stands for. */
+  frame(node: number): number;
   readonly layout: Layout;
   readonly colors: Colors;
   /** 1 for each frame that matches a search; null: nothing is searched for. */
   readonly matches: Uint8Array | null;
   readonly kind: number | null;
   readonly focusDepth: number;
-  /** Hatch what is of threads that did not run. */
-  readonly waits: boolean;
+  /** How much of a rectangle, at its right, is hatched; null: nothing is. */
+  readonly hatched: ((node: number) => number) | null;
+  /** How many of different frames a rectangle stands for; 0: it is of one. */
+  several?(node: number): number;
+  /** What else fades; null: nothing. */
+  readonly faded?: ((node: number) => boolean) | null;
 }
 
 /** Rows by their top on the canvas, in CSS pixels. */
@@ -109,21 +113,23 @@ export class Painter {
     context.fillRect(0, 0, canvas.width, canvas.height);
     this.sortByColor(scene, rows);
     for (let bucket = 0; bucket < this.heads.length; bucket++) this.fillBucket(scene, rows, bucket);
-    if (scene.waits) this.hatch(scene, rows);
+    if (scene.hatched) this.hatch(scene, rows, scene.hatched);
     this.paintLabels(scene, rows);
   }
 
-  private look(scene: Scene, row: number, frame: number): Look {
+  private look(scene: Scene, row: number, node: number): Look {
+    const frame = scene.frame(node);
+    if (scene.faded?.(node)) return Look.Faded;
     if (scene.matches && scene.matches[frame] === 0) return Look.Faded;
     if (scene.kind !== null && this.recording.frameKind[frame] !== scene.kind) return Look.Faded;
     return row < scene.focusDepth ? Look.Caller : Look.Plain;
   }
 
   private bucket(scene: Scene, row: number, node: number): number {
-    if (node < 0) return MERGED;
-    const frame = scene.tree.frame(node);
+    if (node < 0 || scene.several?.(node)) return MERGED;
+    const frame = scene.frame(node);
     const shade = (frame * 7) % SHADES;
-    return this.look(scene, row, frame) * PER_LOOK + this.recording.frameKind[frame]! * SHADES + shade;
+    return this.look(scene, row, node) * PER_LOOK + this.recording.frameKind[frame]! * SHADES + shade;
   }
 
   /** Strings rectangles of one colour together in linked lists. */
@@ -162,14 +168,14 @@ export class Painter {
     context.globalAlpha = 1;
   }
 
-  /** The part of each rectangle whose threads did not run, at its right; dimmed where lines do not show. */
-  private hatch(scene: Scene, rows: Rows): void {
+  /** Lines over a part of each rectangle, at its right; dimmed where lines do not show. */
+  private hatch(scene: Scene, rows: Rows, part: (node: number) => number): void {
     const { context } = this;
     const { hatch } = scene.colors;
     const lines: number[] = [];
     context.fillStyle = hatch;
     context.globalAlpha = HATCH_COVERS;
-    this.eachWaiting(scene, rows, (left, top, width, height) => {
+    this.eachHatched(scene, rows, part, (left, top, width, height) => {
       if (width >= LEAST_HATCHED * devicePixelRatio) lines.push(left, top, width, height);
       else context.fillRect(left, top, width, height);
     });
@@ -178,8 +184,8 @@ export class Painter {
     for (let i = 0; i < lines.length; i += 4) context.fillRect(lines[i]!, lines[i + 1]!, lines[i + 2]!, lines[i + 3]!);
   }
 
-  private eachWaiting(
-    { layout, tree }: Scene, rows: Rows, each: (left: number, top: number, width: number, height: number) => void,
+  private eachHatched(
+    { layout }: Scene, rows: Rows, part: (node: number) => number, each: (left: number, top: number, width: number, height: number) => void,
   ): void {
     const scale = devicePixelRatio;
     const height = Math.round(ROW_HEIGHT * scale) - Math.max(1, Math.floor(scale));
@@ -188,7 +194,7 @@ export class Painter {
       for (let i = layout.rowStart[row]!; i < layout.rowStart[row + 1]!; i++) {
         const node = layout.node[i]!;
         if (node < 0 || layout.width[i]! < LEAST_DIMMED) continue;
-        const width = Math.floor(layout.width[i]! * (tree.waiting(node) / tree.total(node)) * scale) - 1;
+        const width = Math.floor(layout.width[i]! * part(node) * scale) - 1;
         const right = Math.round((layout.x[i]! + layout.width[i]!) * scale) - 1;
         if (width > 0) each(right - width, top, width, height);
       }
@@ -222,13 +228,16 @@ export class Painter {
   }
 
   private isFaded(scene: Scene, row: number, node: number): boolean {
-    return node < 0 || this.look(scene, row, scene.tree.frame(node)) === Look.Faded;
+    return node < 0 || Boolean(scene.several?.(node)) || this.look(scene, row, node) === Look.Faded;
   }
 
-  private label({ layout, tree }: Scene, i: number): string {
+  private label(scene: Scene, i: number): string {
+    const { layout } = scene;
     const width = layout.width[i]!;
     const node = layout.node[i]!;
-    if (node >= 0) return this.fitter.fit(tree.frame(node), width - 2 * PADDING);
-    return width < LEAST_MERGED_LABEL ? '' : `${count(layout.merged.get(i)!.nodes)} more`;
+    const several = node >= 0 ? (scene.several?.(node) ?? 0) : 0;
+    if (node >= 0 && several === 0) return this.fitter.fit(scene.frame(node), width - 2 * PADDING);
+    if (width < LEAST_MERGED_LABEL) return '';
+    return several > 0 ? callCount(several) : `${count(layout.merged.get(i)!.nodes)} more`;
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What to look for, and how many of the samples it is part of.
+// What to look for, and how many of the samples it is part of, where there are any.
 
 import { count, percent } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
@@ -15,8 +15,10 @@ export class SearchBox {
 
   constructor(private readonly page: Page, private readonly leave: () => void) {
     const { store } = page;
+    const { stacks, runs } = page.recording;
+    const what = `Search ${[stacks && 'names', runs && runs.beside.marks.size > 0 && 'marks'].filter(Boolean).join(', ')}`;
     this.input = el('input', {
-      type: 'search', placeholder: 'Search names', 'aria-label': 'Search names', spellcheck: 'false',
+      type: 'search', placeholder: what, 'aria-label': what, spellcheck: 'false',
       oninput: () => store.set({ search: this.input.value }),
       onkeydown: (e: KeyboardEvent) => this.onKey(e),
     });
@@ -25,6 +27,7 @@ export class SearchBox {
     const only = () => store.set({ only: !store.state.only });
     this.only = toggle('Only', 'Count only samples whose stack has a match', only);
     const field = el('div', { class: 'search-field' }, this.input, this.regex, this.only);
+    this.only.hidden = !page.recording.stacks;
     this.element = el('div', { class: 'search', role: 'search' }, this.share, field);
   }
 
@@ -51,7 +54,7 @@ export class SearchBox {
     this.share.title = matches?.error ?? 'Share of the samples with a match anywhere on their stack, each counted once';
     if (!matches) setText(this.share, '');
     else if (matches.error !== null) setText(this.share, 'Not a regular expression');
-    else setText(this.share, this.shareText(state, matches.count));
+    else setText(this.share, this.page.recording.stacks ? this.shareText(state, matches.count) : '');
   }
 
   private shareText(state: State, frames: number): string {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Which event the page shows, what has to be known of it, and which of its samples and frames count.
 
-import type { EventInfo, Reasons } from '../data/meta.ts';
-import { printable } from '../data/recording.ts';
+import { bySlices } from '../model/callweights.ts';
+import type { CallDepth, EventInfo, Reasons } from '../data/meta.ts';
+import { printable } from '../data/strings.ts';
 import { NATIVES, type Native } from '../data/trie.ts';
 import { count, duration, percent, statedTime } from '../model/format.ts';
 import { ACTIVITIES, type Activity, type State } from '../model/selection.ts';
@@ -41,6 +42,13 @@ class Choice<T extends string> {
 
 const reasonsText = (what: string, all: number, reasons: Reasons) =>
   reasons.length > 0 && `${what} ${count(all)}: ${reasons.map(([name, n]) => `${name} ${count(n)}`).join(', ')}`;
+
+/** How the times of calls were measured. */
+const DEPTH_TEXT: Record<CallDepth, string> = {
+  tree: 'every call counted, times estimated by samples of the calls that threads were in',
+  time: 'every call counted and timed, times added up',
+  events: 'every call recorded with its beginning and end',
+};
 
 /** How long threads ran and waited. */
 function statesText(info: EventInfo): string | false {
@@ -107,22 +115,32 @@ export class Shown {
     store.set({ native, focus: native === 'all' || store.state.reverse ? [] : managed });
   }
 
+  /** What a short range of time leaves out. */
+  private exactText(state: State): string | false {
+    const rows = this.page.answers.rows(state);
+    const merged = rows.info.calls?.merged_below_ns ?? 0;
+    if (merged === 0 || !bySlices(rows, state.time, this.page.recording.meta.time_unit_ns)) return false;
+    return `in so short a range what took under ${duration(merged)} counts in part to its caller`;
+  }
+
   render(state: State): void {
     const { info, waiting } = this.page.answers.rows(state);
-    const every = info.interval_ns > 0 && `one every ${duration(info.interval_ns)}`;
+    const every = info.interval_ns > 0 && !info.calls && `one every ${duration(info.interval_ns)}`;
     this.events.selectedIndex = state.event;
     this.name.hidden = this.page.recording.events.length > 1;
     setText(this.name, printable(info.name));
-    this.note.hidden = info.note === '';
+    const plain = info.switches !== null && !info.switches.sampled;
+    this.note.hidden = info.note === '' || plain;
     setText(this.note, printable(info.note));
     const facts = [
-      info.source, every, statesText(info),
+      info.source, plain && info.note, every, info.calls && DEPTH_TEXT[info.calls.depth], statesText(info), this.exactText(state),
       reasonsText('lost', info.lost, info.lost_by), reasonsText('failed', info.failed, info.failures),
     ].filter(Boolean);
     setText(this.facts, printable(facts.join('  ·  ')));
     this.facts.title = this.facts.textContent!;
     this.activity.element.hidden = waiting === null;
     this.activity.show(state.activity);
+    this.native.element.hidden = info.switches !== null;
     this.native.show(state.native);
   }
 }

@@ -67,6 +67,8 @@ function fillBar(cell: HTMLElement, part: number, hatched: number): void {
 }
 
 const BEYOND = 4;
+/** Deeper rows stand no further to the right. */
+const MOST_INDENT = 40;
 let tables = 0;
 
 interface Line {
@@ -86,6 +88,7 @@ export class Table {
   private rows: readonly number[] = [];
   private sortBy: Column;
   private descending: boolean;
+  private faded: ((row: number) => boolean) | null = null;
   private active = 0;
 
   constructor(private readonly options: TableOptions) {
@@ -126,7 +129,7 @@ export class Table {
     const sort = () => {
       this.descending = this.sortBy === column ? !this.descending : column.numeric === true;
       this.sortBy = column;
-      this.show(this.rows);
+      this.show(this.rows, this.faded);
     };
     const content = column.compare
       ? el('button', { type: 'button', onclick: sort, title: `Sort by ${column.title.toLowerCase()}` }, column.title)
@@ -151,15 +154,24 @@ export class Table {
     const sign = this.descending ? -1 : 1;
     const beside = (a: number, b: number) => sign * (compare?.(a, b) ?? 0) || a - b;
     if (!parent) return beside;
+    const ways = new Map<number, readonly number[]>();
+    const way = (row: number): readonly number[] => {
+      let steps = ways.get(row);
+      if (!steps) ways.set(row, (steps = [...(parent(row) === row ? [] : way(parent(row))), row]));
+      return steps;
+    };
+    // Rows that stand below others are ordered among those that stand below the same one.
     return (a, b) => {
-      const [p, q] = [parent(a), parent(b)];
-      if (p !== q) return beside(p, q);
-      return a === p ? -1 : b === p ? 1 : beside(a, b);
+      const [p, q] = [way(a), way(b)];
+      let i = 0;
+      while (i < p.length && i < q.length && p[i] === q[i]) i++;
+      return i < p.length && i < q.length ? beside(p[i]!, q[i]!) : p.length - q.length;
     };
   }
 
-  /** Shows these rows in the order the user chose. */
-  show(rows: readonly number[]): void {
+  /** Shows these rows in the order the user chose; some of them may stand back. */
+  show(rows: readonly number[], faded: ((row: number) => boolean) | null = null): void {
+    this.faded = faded;
     const activeRow = this.rows[this.active];
     this.setCompact();
     for (const column of this.options.columns)
@@ -207,7 +219,7 @@ export class Table {
     const cells = this.options.columns.map((column) =>
       el(
         'div',
-        { class: cellClass(column), role: 'gridcell' },
+        { class: cellClass(column), role: 'gridcell', 'data-column': column.name },
         column.bar ? el('span', { class: 'bar', 'aria-hidden': 'true' }) : null,
         column.hatched ? el('span', { class: 'bar hatched', 'aria-hidden': 'true' }) : null,
         column.swatch ? el('span', { class: 'swatch', 'aria-hidden': 'true' }) : null,
@@ -238,10 +250,12 @@ export class Table {
     element.setAttribute('aria-rowindex', String(at + 2));
     element.setAttribute('aria-selected', String(this.options.chosen(row)));
     element.classList.toggle('active', at === this.active);
+    element.classList.toggle('faded', this.faded?.(row) ?? false);
     this.fillTree(element, row);
     this.options.columns.forEach((column, i) => {
       const cell = cells[i]!;
-      if (column.when) cell.hidden = !column.when();
+      cell.hidden = !(column.when?.() ?? true);
+      if (cell.hidden) return;
       setText(cell.querySelector('.text')!, column.text(row));
       if (column.bar) fillBar(cell, Math.min(1, column.bar(row)), column.hatched?.(row) ?? 0);
       if (column.swatch) cell.querySelector<HTMLElement>('.swatch')!.style.background = column.swatch(row);
@@ -256,7 +270,10 @@ export class Table {
     const open = expanded(row);
     if (open === null) element.removeAttribute('aria-expanded');
     else element.setAttribute('aria-expanded', String(open));
-    element.setAttribute('aria-level', parent(row) === row ? '1' : '2');
+    let level = 1;
+    for (let r = row; parent(r) !== r; r = parent(r)) level++;
+    element.setAttribute('aria-level', String(level));
+    element.style.setProperty('--level', String(Math.min(level - 1, MOST_INDENT)));
   }
 
   private onClick(at: number, event: MouseEvent): void {

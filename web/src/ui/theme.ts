@@ -23,6 +23,13 @@ export interface Colors {
   readonly fadedLabel: string;
   /** Lines over what is of threads that did not run. */
   readonly hatch: string;
+  /** Of threads over time: had a processor, lost it, not known. */
+  readonly ran: Rgb;
+  readonly preempted: Rgb;
+  readonly unknown: Rgb;
+  /** Waits for what another thread holds. */
+  readonly held: Rgb;
+  readonly onRan: string;
 }
 
 /** Neighbours of one kind get different shades, so that their edges are seen. */
@@ -30,13 +37,13 @@ export const SHADES = 4;
 const SHADE_STEP = 0.045;
 const FADED_PART = 0.22;
 
-type Rgb = readonly [number, number, number];
+export type Rgb = readonly [number, number, number];
 
 const parse = (hex: string): Rgb =>
   [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)) as unknown as Rgb;
 const mix = (a: Rgb, b: Rgb, part: number): Rgb =>
   a.map((v, i) => v + (b[i]! - v) * part) as unknown as Rgb;
-const css = (c: Rgb) => `rgb(${c.map(Math.round).join(' ')})`;
+export const css = (c: Rgb) => `rgb(${c.map(Math.round).join(' ')})`;
 
 function shades(base: Rgb, towards: Rgb): Rgb[] {
   return Array.from({ length: SHADES }, (_, i) => mix(base, towards, i * SHADE_STEP));
@@ -63,6 +70,11 @@ function readColors(): Colors {
     label: get('on-kind'),
     fadedLabel: get('muted'),
     hatch: get('hatch'),
+    ran: parse(get('ran')),
+    preempted: parse(get('preempted')),
+    unknown: parse(get('unknown')),
+    held: parse(get('held')),
+    onRan: get('on-ran'),
   };
 }
 

@@ -2,7 +2,8 @@
 // The list of threads: which ones the views count. Many that are alike are one row, which opens.
 
 import type { ThreadInfo } from '../data/meta.ts';
-import { count, duration, percent, statedTime } from '../model/format.ts';
+import { clocked } from '../model/clocks.ts';
+import { count, duration, isBytes, isTime, percent, statedTime } from '../model/format.ts';
 import { findPools, type Pool } from '../model/pools.ts';
 import type { State } from '../model/selection.ts';
 import type { Page } from '../views/view.ts';
@@ -15,6 +16,9 @@ interface Sums {
   readonly all: Float64Array;
   readonly waiting: Float64Array;
   readonly cpu_ns: Float64Array;
+  readonly calls: Float64Array;
+  /** Nanoseconds that they had a processor. */
+  readonly ran: Float64Array;
 }
 
 /** A row is a thread's index or, behind all of those, a pool's. */
@@ -40,14 +44,14 @@ export class Threads {
     this.pools = findPools(this.threads);
     this.above = Int32Array.from({ length: this.threads.length + this.pools.length }, (_, row) => row);
     this.pools.forEach((p, i) => p.members.forEach((t) => (this.above[t] = this.threads.length + i)));
-    this.sums = this.sumUp(null, null);
+    this.sums = this.sumUp(null, null, null, null);
     this.filter = el('input', {
       type: 'search', placeholder: 'Filter threads', 'aria-label': 'Filter threads', spellcheck: 'false',
       oninput: () => this.fill(),
     });
     this.all = el('button', { type: 'button', class: 'small', onclick: () => this.choose(null) }, 'All');
     this.table = new Table({
-      label: 'Threads', columns: this.columns(), sort: 'samples', rowHeight: 26, compactBelow: 300, multiple: true,
+      label: 'Threads', columns: this.columns(), sort: page.recording.stacks ? 'samples' : this.onCpu() ? 'ran' : 'cpu', rowHeight: 26, compactBelow: 300, multiple: true,
       empty: 'No thread of this name.',
       choose: (row, event) => this.onChoose(row, event),
       chosen: (row) => this.members(row).every((t) => this.state.threads?.includes(t) ?? false),
@@ -102,6 +106,16 @@ export class Threads {
     return this.page.answers.rows(this.state).waiting !== null;
   }
 
+  private counts(): boolean {
+    return this.page.answers.rows(this.state).calls !== null;
+  }
+
+  /** Whether there are no samples, but switches, which tell how long each thread had a processor. */
+  private onCpu(): boolean {
+    const { recording } = this.page;
+    return !recording.stacks && recording.runs !== null && !recording.runs.info.switches!.sampled;
+  }
+
   private ran(row: number): number {
     return this.sums.all[row]! - this.sums.waiting[row]!;
   }
@@ -112,8 +126,14 @@ export class Threads {
 
   private columns(): Column[] {
     const waits = () => this.knowsWaiting();
-    const runs = () => !this.knowsWaiting();
-    const of = (n: number) => `${percent(n, this.sum)} of the samples in this time`;
+    const called = () => this.counts();
+    const timed = () => this.page.recording.stacks && !this.knowsWaiting() && isTime(this.page.answers.rows(this.state).info);
+    const sized = () => this.page.recording.stacks && isBytes(this.page.answers.rows(this.state).info);
+    const samples = () => this.page.recording.stacks && !this.knowsWaiting() && !timed() && !sized();
+    const plain = () => !this.knowsWaiting() && !this.counts();
+    const of = (n: number) => `${percent(n, this.sum)} of ${this.counts() ? 'all calls' : 'the samples in this time'}`;
+    const compare = (a: number, b: number) => this.sums.all[a]! - this.sums.all[b]!;
+    const bar = (row: number) => this.sums.all[row]! / this.heaviest;
     return [
       {
         name: 'name', title: 'Name', width: 'minmax(60px, 1fr)', fold: true,
@@ -123,19 +143,39 @@ export class Threads {
         hint: (row) => (this.pool(row) ? `${this.name(row)} ${this.size(row)}` : `${this.name(row)}, tid ${this.tid(row)}`),
       },
       {
-        name: 'tid', title: 'TID', width: '52px', numeric: true, minor: true, when: runs,
+        name: 'tid', title: 'TID', width: '52px', numeric: true, minor: true, when: plain,
         compare: (a, b) => this.tid(a) - this.tid(b),
         text: (row) => (this.pool(row) ? '' : String(this.tid(row))),
       },
       {
-        name: 'samples', title: 'Samples', width: '72px', numeric: true, when: runs,
-        compare: (a, b) => this.sums.all[a]! - this.sums.all[b]!,
+        name: 'samples', title: 'Samples', width: '72px', numeric: true, when: samples, compare, bar,
         text: (row) => count(this.sums.all[row]!),
-        bar: (row) => this.sums.all[row]! / this.heaviest,
         hint: (row) => of(this.sums.all[row]!),
       },
       {
-        name: 'cpu', title: 'CPU', width: '60px', numeric: true, when: runs,
+        name: 'ran', title: 'On-CPU', width: '72px', numeric: true, when: () => this.onCpu(),
+        compare: (a, b) => this.sums.ran[a]! - this.sums.ran[b]!,
+        bar: (row) => this.sums.ran[row]! / this.heaviest,
+        text: (row) => duration(this.sums.ran[row]!),
+        hint: () => 'had a processor in this time, by its switches',
+      },
+      {
+        name: 'time', title: 'Time', width: '76px', numeric: true, when: timed, compare, bar,
+        text: (row) => this.stated(this.sums.all[row]!),
+        hint: (row) => `${percent(this.sums.all[row]!, this.sum)} of that of all threads`,
+      },
+      {
+        name: 'bytes', title: 'Bytes', width: '76px', numeric: true, when: sized, compare, bar,
+        text: (row) => this.stated(this.sums.all[row]!),
+        hint: (row) => `${percent(this.sums.all[row]!, this.sum)} of those of all threads`,
+      },
+      {
+        name: 'calls', title: 'Calls', width: '86px', numeric: true, minor: true, when: called,
+        compare: (a, b) => this.sums.calls[a]! - this.sums.calls[b]!,
+        text: (row) => count(this.sums.calls[row]!),
+      },
+      {
+        name: 'cpu', title: 'CPU', width: '60px', numeric: true, when: plain,
         compare: (a, b) => this.sums.cpu_ns[a]! - this.sums.cpu_ns[b]!,
         text: (row) => (this.sums.cpu_ns[row]! > 0 ? duration(this.sums.cpu_ns[row]!) : '–'),
         hint: () => 'CPU time in the whole recording',
@@ -159,7 +199,7 @@ export class Threads {
   }
 
   /** Of each thread, then of each pool. */
-  private sumUp(all: Float64Array | null, waiting: Float64Array | null): Sums {
+  private sumUp(all: Float64Array | null, waiting: Float64Array | null, calls: Float64Array | null, ran: Float64Array | null): Sums {
     const column = (value: (t: number) => number) => {
       const sums = new Float64Array(this.above.length);
       for (let t = 0; t < this.threads.length; t++) {
@@ -171,15 +211,31 @@ export class Threads {
     return {
       all: column((t) => all?.[t] ?? 0),
       waiting: column((t) => waiting?.[t] ?? 0),
-      cpu_ns: column((t) => this.threads[t]!.cpu_ns),
+      calls: column((t) => calls?.[t] ?? 0),
+      ran: column((t) => ran?.[t] ?? 0),
+      cpu_ns: column((t) => this.threads[t]!.cpu_ns || this.byClock(t)),
     };
+  }
+
+  /** What the kernel's clock of a thread says of the whole recording. */
+  private byClock(thread: number): number {
+    return clocked(this.page.recording.runs?.clocks.get(thread), { from: 0, to: Infinity })?.cpu ?? 0;
+  }
+
+  private ranByThread({ time }: State): Float64Array {
+    const { meta, runs } = this.page.recording;
+    const range = time && { from: time.from * meta.time_unit_ns, to: time.to * meta.time_unit_ns };
+    const ran = new Float64Array(this.threads.length);
+    for (const track of runs!.tracks) ran[track.id] = range ? track.ranIn(range) : track.total;
+    return ran;
   }
 
   render(state: State): void {
     this.state = state;
-    const { byThread, waitingByThread } = this.page.answers.weights(state);
-    this.sums = this.sumUp(byThread, waitingByThread);
-    this.heaviest = byThread.reduce((most, w) => Math.max(most, w), 1);
+    const { byThread, waitingByThread, calls } = this.page.answers.weights(state);
+    const ran = this.onCpu() ? this.ranByThread(state) : null;
+    this.sums = this.sumUp(byThread, waitingByThread, calls?.byThread ?? null, ran);
+    this.heaviest = (ran ?? byThread).reduce((most, w) => Math.max(most, w), 1);
     this.sum = byThread.reduce((a, b) => a + b, 0);
     const all = count(this.threads.length);
     setText(this.heading, state.threads ? `${count(state.threads.length)} of ${all} threads` : `Threads (${all})`);

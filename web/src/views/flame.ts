@@ -99,10 +99,10 @@ export class FlameView implements View {
     const { answers } = this.page;
     const tree = this.tree();
     const { sum } = answers.weights(state);
-    const { info, waiting } = answers.rows(state);
+    const { info, waiting, calls } = answers.rows(state);
     const focus = tree.find(state.focus);
     const matches = answers.matches(state)?.frames ?? null;
-    this.graph.show({ tree, focus, sum, event: info, flames: state.flames, matches, waits: waiting !== null });
+    this.graph.show({ tree, focus, sum, event: info, flames: state.flames, matches, waits: waiting !== null, calls: calls !== null });
     setPressed(this.reverse, state.reverse);
     setPressed(this.collapse, state.collapse);
     setPressed(this.byName, state.order === 'name');

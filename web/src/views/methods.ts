@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The table of methods, and beside it callers and callees of the chosen one.
 
-import type { Sums } from '../model/answers.ts';
+import type { MethodCalls } from '../model/answers.ts';
+import type { Sums } from '../model/wanted.ts';
 import { KINDS } from '../model/kinds.ts';
-import { amount, count, percent } from '../model/format.ts';
+import { amount, callCount, count, duration, figure, mean, percent } from '../model/format.ts';
 import { nameParts } from '../model/names.ts';
 import type { State } from '../model/selection.ts';
 import type { StackTree } from '../model/tree.ts';
 import { breakable, el, setText } from '../ui/dom.ts';
+import { DurationBars } from '../ui/durations.ts';
 import { FlameGraph } from '../ui/flamegraph.ts';
 import type { Item } from '../ui/menu.ts';
 import { Table, type Column } from '../ui/table.ts';
@@ -58,7 +60,9 @@ export class MethodsView implements View {
   private self: Float64Array = new Float64Array(0);
   private total: Float64Array = new Float64Array(0);
   private waiting: Sums | null = null;
+  private calls: MethodCalls | null = null;
   private sum = 1;
+  private readonly bars: DurationBars;
   private shown: number | null = null;
 
   constructor(private readonly page: Page) {
@@ -73,6 +77,7 @@ export class MethodsView implements View {
     });
     this.callers = new Side(page, 'Callers of the method', true, (frame) => this.menu(frame));
     this.callees = new Side(page, 'Callees of the method', false, (frame) => this.menu(frame));
+    this.bars = new DurationBars(page);
     this.chosen = this.sandwich();
     const beside = el('section', { class: 'sandwich', 'aria-label': 'Callers and callees' }, this.chosen);
     this.element = el('div', { class: 'view methods' }, this.table.element, beside);
@@ -100,6 +105,7 @@ export class MethodsView implements View {
     return el(
       'div', { class: 'sandwich-inner', hidden: true },
       el('div', { class: 'sandwich-head' }, this.chosenName, this.chosenFacts, actions),
+      this.bars.element,
       el('h3', {}, 'Callers'), this.callers.graph.element,
       el('h3', {}, 'Callees'), this.callees.graph.element,
     );
@@ -112,6 +118,7 @@ export class MethodsView implements View {
     return [
       ...this.countColumns('self', 'Self', () => this.self, () => this.waiting?.self),
       ...this.countColumns('total', 'Total', () => this.total, () => this.waiting?.total),
+      ...this.callColumns(),
       {
         name: 'name', title: 'Method', width: 'minmax(160px, 1fr)',
         compare: (a, b) => recording.rank[a]! - recording.rank[b]!,
@@ -121,13 +128,13 @@ export class MethodsView implements View {
         hint: (f) => recording.name(f),
       },
       {
-        name: 'module', title: 'Module', width: 'minmax(60px, 0.32fr)', minor: true,
+        name: 'module', title: 'Module', width: 'minmax(60px, 0.32fr)', minor: true, when: () => this.calls === null,
         compare: (a, b) => text(recording.module(a), recording.module(b)),
         text: (f) => recording.module(f),
         hint: (f) => recording.module(f),
       },
       {
-        name: 'kind', title: 'Kind', width: '86px', minor: true,
+        name: 'kind', title: 'Kind', width: '86px', minor: true, when: () => this.calls === null,
         compare: (a, b) => kind(a) - kind(b),
         text: (f) => KINDS[kind(f)]!.name,
       },
@@ -142,12 +149,41 @@ export class MethodsView implements View {
     const part = (f: number) => counts()[f]! / this.sum;
     const hint = (f: number) => (waiting() ? `waited ${percent(waiting()![f]!, counts()[f]!)} of it` : '');
     return [
-      { name, title, width: '76px', numeric: true, minor: true, compare, text: (f) => count(counts()[f]!) },
+      { name, title, width: '76px', numeric: true, minor: true, compare, text: (f) => figure(counts()[f]!, this.event()) },
       {
         name: `${name}%`, title: `${title} %`, width: '84px', numeric: true, compare,
         text: (f) => percent(counts()[f]!, this.sum), bar: part, hint,
         hatched: (f) => (waiting()?.[f] ?? 0) / this.sum,
       },
+    ];
+  }
+
+  private event() {
+    return this.page.answers.rows(this.page.store.state).info;
+  }
+
+  /** Calls, and how long they took. */
+  private callColumns(): Column[] {
+    const when = () => this.calls !== null;
+    const timed = () => when() && this.event().calls?.depth !== 'tree';
+    const by = (value: (f: number) => number) => (a: number, b: number) => value(a) - value(b);
+    const calls = (f: number) => this.calls!.calls[f]!;
+    const each = (f: number) => (calls(f) > 0 ? this.calls!.sum[f]! / calls(f) : 0);
+    const span = (name: string, title: string, values: () => Float64Array): Column => ({
+      name, title, width: '72px', numeric: true, minor: true, when: timed,
+      compare: by((f) => values()[f]!),
+      text: (f) => (this.calls!.longest[f]! > 0 ? duration(values()[f]!) : '–'),
+      hint: () => `${title} call in the whole recording`,
+    });
+    return [
+      { name: 'calls', title: 'Calls', width: '84px', numeric: true, when, compare: by(calls), text: (f) => count(calls(f)) },
+      {
+        name: 'mean', title: 'Mean', width: '72px', numeric: true, when, compare: by(each),
+        text: (f) => mean(this.calls!.sum[f]!, calls(f), this.event()),
+        hint: () => 'Mean time of a call, with all that it called',
+      },
+      span('shortest', 'Shortest', () => this.calls!.shortest),
+      span('longest', 'Longest', () => this.calls!.longest),
     ];
   }
 
@@ -157,6 +193,7 @@ export class MethodsView implements View {
     return [
       { label: 'Callers and callees', key: 'Enter', run: () => store.set({ method: frame }) },
       { label: 'In the flame graph', key: 'Shift Enter', run: () => this.openInFlame(frame) },
+      ...(this.page.answers.single ? [{ label: 'Its calls in the flame chart', run: () => this.openInChart(frame) }] : []),
       { label: 'Find it everywhere', run: () => store.set({ ...exactly(name), only: false }) },
       { label: 'Copy name', key: 'y', run: () => this.page.copy(name) },
     ];
@@ -178,11 +215,16 @@ export class MethodsView implements View {
     store.set({ view: 'flame', reverse: false, focus, ...exactly(recording.name(frame)), only: false });
   }
 
+  private openInChart(frame: number): void {
+    this.page.store.set({ view: 'chart', method: frame, ...exactly(this.page.recording.name(frame)), only: false });
+  }
+
   private announce(frame: number): void {
     const { recording, announcer } = this.page;
     const shares = `self ${percent(this.self[frame]!, this.sum)}, total ${percent(this.total[frame]!, this.sum)}`;
     const waited = this.waiting && `, waited ${percent(this.waiting.total[frame]!, this.total[frame]!)} of it`;
-    announcer.say(`${recording.name(frame)}, ${shares}${waited ?? ''}`);
+    const called = this.calls && `, ${callCount(this.calls.calls[frame]!)}`;
+    announcer.say(`${recording.name(frame)}, ${shares}${waited ?? ''}${called ?? ''}`);
   }
 
   focus(): void {
@@ -191,17 +233,23 @@ export class MethodsView implements View {
 
   render(state: State): void {
     const { answers } = this.page;
-    const { self, total, waiting } = answers.methods(state);
+    const { self, total, waiting, calls } = answers.methods(state);
     const matches = answers.matches(state);
     this.self = self;
     this.total = total;
     this.waiting = waiting;
+    this.calls = calls;
     this.sum = Math.max(1, answers.weights(state).sum);
     const rows: number[] = [];
     for (let f = 1; f < total.length; f++)
-      if (total[f]! > 0 && (!matches || matches.frames[f] === 1)) rows.push(f);
+      if ((total[f]! > 0 || (calls && calls.calls[f]! > 0)) && (!matches || matches.frames[f] === 1)) rows.push(f);
     this.table.show(rows);
     this.showChosen(state);
+  }
+
+  private callsText(method: number, { calls, sum, longest, shortest }: MethodCalls): string {
+    const times = longest[method]! > 0 ? `, from ${duration(shortest[method]!)} to ${duration(longest[method]!)}` : '';
+    return `${callCount(calls[method]!)}, mean ${mean(sum[method]!, calls[method]!, this.event())}${times}`;
   }
 
   private showChosen(state: State): void {
@@ -220,14 +268,16 @@ export class MethodsView implements View {
       `self ${amount(self, info)} (${percent(self, this.sum)})`,
       `total ${amount(total, info)} (${percent(total, this.sum)})`,
       this.waiting && `waited ${percent(this.waiting.total[method]!, total)} of it`,
+      this.calls && this.callsText(method, this.calls),
     ];
+    this.bars.show(state, method);
     setText(this.chosenFacts, facts.filter(Boolean).join('  ·  '));
     if (method !== this.shown) {
       this.callers.reset();
       this.callees.reset();
       this.shown = method;
     }
-    const rest = { sum: this.sum, event: info, matches: null, waits: this.waiting !== null };
+    const rest = { sum: this.sum, event: info, matches: null, waits: this.waiting !== null, calls: this.calls !== null };
     this.callers.show(answers.callersOf(state, method, state.order), { ...rest, flames: true });
     this.callees.show(answers.calleesOf(state, method, state.order), { ...rest, flames: false });
   }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+using System.Diagnostics.Tracing;
+
+namespace Dnprof;
+
+/// <summary>Where marks go: events that dnprof has delivered, and any other tool of EventPipe as well.</summary>
+[EventSource(Name = "Dnprof-Mark")]
+sealed class MarkSource : EventSource
+{
+  // A longer text is cut, for an event beyond 64 KiB is dropped.
+  const int MaxChars = 512;
+
+  public static readonly MarkSource Log = new();
+
+  static string Bounded(string? text) =>
+    text == null ? "" : text.Length <= MaxChars ? text : text.Substring(0, MaxChars);
+
+  [Event(1)]
+  public void Point(string text) => WriteEvent(1, Bounded(text));
+
+  [Event(2)]
+  public void SpanBegin(long id, string name) => WriteEvent(2, id, Bounded(name));
+
+  [Event(3)]
+  public void SpanEnd(long id) => WriteEvent(3, id);
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/recording.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/engines.h"
+#include "agent/frames.h"
+#include "agent/knowledge.h"
+#include "agent/methods.h"
+#include "agent/unwalked.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/process.h"
+#include "os/stop.h"
+#include "os/thread.h"
+#include "os/watch.h"
+#include "store/drain.h"
+#include "store/labels.h"
+#include "unwind/turn.h"
+
+#define LOOK_EVERY     5  /* ticks between two looks for threads that have gone or came unseen */
+#define STATS_EVERY    25 /* ticks between two tellings of the counters */
+#define FLUSH_EVERY    5  /* ticks between two flushes: what a killed process can lose */
+#define LAUNCHER_EVERY 10 /* ticks between two looks for the launcher */
+static_assert(LOOK_EVERY % DNP_CALM_TICKS == 0 && STATS_EVERY % DNP_CALM_TICKS == 0 &&
+		FLUSH_EVERY % DNP_CALM_TICKS == 0 && LAUNCHER_EVERY % DNP_CALM_TICKS == 0,
+	"what is due is due in a tick that is taken");
+
+/* It is calm after so long without a new thread, and with so much time between two samples. */
+#define CALM_AFTER_NS    UINT64_C(1000000000)
+#define CALM_INTERVAL_NS UINT64_C(1000000)
+
+static struct {
+	bool on;
+	struct dnp_drain drain;
+	struct dnp_frames *frames;               /* owned */
+	const struct dnp_agent_options *options; /* borrowed: the engines' */
+	struct dnp_session *session;             /* borrowed; NULL: no launcher waits for it */
+	struct dnp_session_slot *slot;           /* the same */
+	uint64_t launcher_start;
+	int file;     /* owned: as the writer's, -1: none */
+	int watching; /* the kernel tells of new threads and code */
+	int failed;   /* -errno of a write */
+	bool head_written;
+	unsigned known_threads, tick;
+	uint64_t newest_ns; /* when a thread was seen for the first time */
+	uint64_t since_ns, since_unix_ns;
+	int client;
+} recording = {.file = -1};
+
+bool dnp_recording_is_on(void)
+{
+	return recording.on;
+}
+
+/* ---- Threads */
+
+void dnp_recording_announce(struct dnp_thread *thread)
+{
+	dnp_drain_announce(&recording.drain, thread);
+}
+
+struct dnp_walked_node dnp_recording_walked(unsigned event, const struct dnp_walked *walked)
+{
+	return dnp_drain_walked(&recording.drain, event, walked);
+}
+
+uint32_t dnp_recording_frame(dnp_frame_word word, uint64_t time_ns)
+{
+	unsigned nature = 0;
+
+	return recording.drain.frame_of(&recording.drain, word, time_ns, 0, &nature);
+}
+
+int dnp_recording_see_thread(int tid, void *context)
+{
+	const int *before = context;
+
+	recording.known_threads++;
+	/* One that is told of late may have gone, and its record with it: it would be met again. */
+	if (!dnp_thread_is_own(tid) && !dnp_thread_find(tid) && dnp_thread_exists(tid)) {
+		dnp_engines_thread(tid, *before);
+		recording.newest_ns = dnp_now_ns();
+	}
+	return 0;
+}
+
+/*
+ * Whether it is time to look at every thread. Where the kernel tells of new ones, as many as are
+ * known are the same ones, but for those that older threads than ours have made: once in a while.
+ */
+static bool look_due(unsigned tick)
+{
+	if (tick % STATS_EVERY == 0 || (tick % LOOK_EVERY == 0 && !recording.watching))
+		return true;
+	if (tick % LOOK_EVERY && recording.watching)
+		return false;
+	return dnp_process_thread_count() != recording.known_threads;
+}
+
+bool dnp_recording_is_calm(void)
+{
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
+		if (engine->write)
+			return false;
+	return recording.options->interval_ns >= CALM_INTERVAL_NS &&
+		dnp_now_ns() - recording.newest_ns > CALM_AFTER_NS;
+}
+
+/* Threads that the runtime does not tell of: its own, and those of native libraries. */
+static void look_for_threads(void)
+{
+	int before = 0;
+
+	recording.known_threads = 0;
+	dnp_thread_each(dnp_recording_see_thread, &before);
+}
+
+/* ---- What is written */
+
+void dnp_agent_write_process(struct dnp_writer *writer, uint64_t start_ns, uint64_t start_unix_ns)
+{
+	static char command[32768], executable[4096];
+	struct dnp_rec_process rec = {
+		.pid = (uint64_t)dnp_process_id(),
+		.parent_pid = (uint64_t)dnp_process_parent_id(),
+		.start_ns = start_ns,
+		.start_unix_ns = start_unix_ns,
+		.runtime = dnp_str(dnp_agent.runtime),
+		.tool = dnp_str(DNP_VERSION),
+		.cpus = dnp_processors(),
+		.process_start_ns = dnp_process_start_ns(),
+	};
+	char os[160];
+
+	rec.command = (struct dnp_str){
+		command, dnp_process_command(dnp_process_id(), command, sizeof(command))};
+	rec.executable = (struct dnp_str){
+		executable, dnp_process_executable(executable, sizeof(executable))};
+	dnp_system_name(os, sizeof(os));
+	rec.os = dnp_str(os);
+	dnp_write_process(writer, &rec);
+}
+
+/* 0: there is none. */
+static uint64_t interval_ns(const struct dnp_engine *engine)
+{
+	if (engine->happens)
+		return 0;
+	return engine->interval ? engine->interval() : recording.options->interval_ns;
+}
+
+static void write_events(struct dnp_writer *writer)
+{
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
+		dnp_write_event(writer,
+			&(struct dnp_rec_event){
+				.index = i,
+				.name = dnp_str(engine->event),
+				.unit = dnp_str(engine->unit ? engine->unit : "samples"),
+				.interval_ns = interval_ns(engine),
+				.source = dnp_str(engine->source()),
+				.note = dnp_str(engine->note ? engine->note() : ""),
+			});
+}
+
+static uint32_t frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
+	int collecting, unsigned *nature)
+{
+	(void)drain;
+	return dnp_frames_of(recording.frames, word, time_ns, collecting, nature);
+}
+
+static size_t agent_bytes(void)
+{
+	return dnp_threads_bytes() + dnp_intern_bytes(&recording.drain.intern) +
+		dnp_methods_bytes() + dnp_frames_bytes(recording.frames) + dnp_labels_bytes();
+}
+
+static void publish(void)
+{
+	struct dnp_session_slot *slot = recording.slot;
+	uint64_t samples, lost;
+
+	if (!slot)
+		return;
+	dnp_drain_totals(&recording.drain, &samples, &lost);
+	atomic_store_explicit(&slot->samples, samples, memory_order_relaxed);
+	atomic_store_explicit(&slot->lost, lost, memory_order_relaxed);
+	atomic_store_explicit(
+		&slot->bytes, dnp_writer_written(&recording.drain.writer), memory_order_relaxed);
+}
+
+static void thread_gone(struct dnp_thread *thread)
+{
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
+		if (engine->thread_end)
+			engine->thread_end(thread);
+}
+
+static void tell_failure(unsigned event, const char *reason, uint64_t count)
+{
+	dnp_drain_failure(&recording.drain, event, reason, count);
+}
+
+static void write_stats(void)
+{
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
+		if (engine->failures)
+			engine->failures(i, tell_failure);
+	dnp_drain_stats(&recording.drain, agent_bytes());
+}
+
+static void write_engines(int last)
+{
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
+		if (engine->write)
+			engine->write(&recording.drain.writer, last);
+	dnp_frames_traced(recording.frames);
+}
+
+static void write_head(void)
+{
+	recording.head_written = true;
+	dnp_agent_write_process(
+		&recording.drain.writer, recording.since_ns, recording.since_unix_ns);
+	write_events(&recording.drain.writer);
+	dnp_writer_flush(&recording.drain.writer);
+	if (recording.slot)
+		dnp_session_slot_set(recording.slot, DNP_SLOT_RECORDING);
+}
+
+/* Tables of native code are made where stacks are taken; else for those who ask for one. */
+static void refresh(void)
+{
+	if (dnp_engines_walk())
+		dnp_frames_refresh();
+}
+
+/* One round: what is new in the process, then the samples; a full one now and then (`tick`). */
+void dnp_recording_tick(unsigned tick)
+{
+	bool look = look_due(tick);
+
+	recording.tick = tick;
+	if (!recording.head_written)
+		write_head();
+	refresh();
+	if (look)
+		look_for_threads();
+	write_engines(0);
+	recording.failed = dnp_drain_round(&recording.drain, look);
+	if (tick % STATS_EVERY == 0)
+		write_stats();
+	if (tick % FLUSH_EVERY == 0)
+		dnp_writer_flush(&recording.drain.writer);
+	publish();
+}
+
+uint64_t dnp_recording_quiet_since(void)
+{
+	uint64_t quiet_ns = dnp_threads_quiet_since(), outside_ns = dnp_target_since();
+	const struct dnp_engine *engine;
+
+	if (outside_ns < quiet_ns)
+		quiet_ns = outside_ns;
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++) {
+		uint64_t since_ns = engine->walking_since ? engine->walking_since() : UINT64_MAX;
+
+		if (since_ns < quiet_ns)
+			quiet_ns = since_ns;
+	}
+	return quiet_ns;
+}
+
+int dnp_recording_flush(void)
+{
+	dnp_recording_tick(0);
+	return recording.failed ? recording.failed : dnp_writer_flush(&recording.drain.writer);
+}
+
+/* ---- What it consists of */
+
+/* The file, and the memory for what goes there. Takes fd over. */
+static int open_file(int fd, struct dnp_err *err)
+{
+	int failed;
+
+	recording.file = dnp_file_again(fd);
+	failed = dnp_drain_open(&recording.drain, fd, dnp_random_number(), dnp_engines_count());
+	if (failed)
+		return dnp_err(err, failed, "the recording cannot be written: %s; make room for it",
+			strerror(-failed));
+	recording.frames = dnp_frames_new(&recording.drain.writer, DNP_FRAMES_RECORDING);
+	if (!recording.frames) {
+		dnp_drain_close(&recording.drain, DNP_END_STOP);
+		return dnp_err(err, -ENOMEM, "no memory for the recorder");
+	}
+	recording.drain.frame_of = frame_of;
+	recording.drain.walk = dnp_unwalked_walk;
+	recording.drain.gone = thread_gone;
+	return 0;
+}
+
+/* The launcher that waits for a recording which began with the program. */
+static void find_launcher(bool at_startup)
+{
+	recording.session = at_startup ? dnp_agent.session : NULL;
+	recording.slot = at_startup ? dnp_agent.slot : NULL;
+	if (recording.session)
+		recording.launcher_start = dnp_process_start_ticks(recording.session->launcher_pid);
+}
+
+static void find_threads(bool at_startup)
+{
+	int before = 1;
+
+	recording.known_threads = 0;
+	/* The kernel tells of what comes of the thread that asks: here of all, later of none. */
+	recording.watching = at_startup && !dnp_watch_threads_open();
+	dnp_thread_each(dnp_recording_see_thread, &before);
+}
+
+/* ---- End */
+
+/* What belongs to one recording. No callback is under way any more. */
+static void forget(void)
+{
+	dnp_knowledge_end();
+	dnp_engines_forget();
+	dnp_watch_threads_close();
+	dnp_threads_done();
+	dnp_frames_free(recording.frames);
+	recording.frames = NULL;
+	dnp_frames_unload_jit();
+	dnp_methods_forget_frames();
+	dnp_labels_forget();
+	recording.session = NULL;
+	recording.slot = NULL;
+}
+
+static int close_file(enum dnp_end_reason reason, struct dnp_err *err)
+{
+	int failed = dnp_drain_round(&recording.drain, 1);
+	int closed;
+
+	write_stats();
+	publish();
+	closed = dnp_drain_close(&recording.drain, reason);
+	if (!failed)
+		failed = closed;
+	if (failed)
+		return dnp_err(err, failed,
+			"the recording ended early: writing it failed: %s; make room and record "
+			"again",
+			strerror(-failed));
+	return 0;
+}
+
+static void tell_launcher(int failed, const struct dnp_err *err)
+{
+	struct dnp_session_slot *slot = recording.slot;
+
+	if (!slot)
+		return;
+	if (failed)
+		snprintf(slot->reason, sizeof(slot->reason), "%.*s", (int)sizeof(slot->reason) - 1,
+			err->text);
+	dnp_session_slot_set(slot, failed ? DNP_SLOT_FAILED : DNP_SLOT_ENDED);
+}
+
+int dnp_recording_end(enum dnp_end_reason reason, struct dnp_err *err)
+{
+	int failed;
+
+	if (!recording.head_written)
+		write_head();
+	dnp_engines_stop();
+	write_engines(1);
+	failed = close_file(reason, err);
+	tell_launcher(failed, err);
+	recording.on = false;
+	forget();
+	return failed;
+}
+
+enum dnp_end_reason dnp_recording_end_wanted(void)
+{
+	const struct dnp_session *session = recording.session;
+
+	if (recording.failed)
+		return DNP_END_DISK;
+	if (!session)
+		return 0;
+	if (atomic_load_explicit(&session->stop, memory_order_acquire))
+		return DNP_END_STOP;
+	if (recording.tick % LAUNCHER_EVERY == 0 &&
+		dnp_process_start_ticks(session->launcher_pid) != recording.launcher_start)
+		return DNP_END_LAUNCHER;
+	return 0;
+}
+
+int dnp_recording_file(void)
+{
+	return recording.file;
+}
+
+void dnp_recording_file_close(void)
+{
+	if (recording.file >= 0)
+		close(recording.file);
+	recording.file = -1;
+}
+
+/* ---- Start */
+
+/* What walks and engines need. */
+static int prepare(const struct dnp_recording_order *order, struct dnp_err *err)
+{
+	int failed = dnp_engines_choose(order->options, order->at_startup, err);
+
+	if (failed)
+		return failed;
+	recording.options = dnp_engines_options();
+	dnp_threads_init(recording.options->depth);
+	failed = dnp_engines_events(order->at_startup, err);
+	if (!failed)
+		failed = dnp_knowledge_begin(order->at_startup, err);
+	return failed;
+}
+
+static int start(const struct dnp_recording_order *order, struct dnp_err *err)
+{
+	int failed = prepare(order, err);
+
+	if (!failed)
+		failed = dnp_engines_start(err);
+	if (failed) {
+		close(order->fd);
+		return failed;
+	}
+	failed = open_file(order->fd, err);
+	if (failed) {
+		dnp_engines_stop();
+		return failed;
+	}
+	if (order->at_startup)
+		dnp_frames_load_jit();
+	refresh();
+	dnp_knowledge_threads(order->at_startup);
+	find_threads(order->at_startup);
+	return 0;
+}
+
+int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err *err)
+{
+	int failed;
+
+	dnp_recording_file_close();
+	recording.client = order->client;
+	recording.since_ns = dnp_now_ns();
+	recording.since_unix_ns = dnp_unix_ns();
+	recording.failed = 0;
+	recording.head_written = false;
+	failed = start(order, err);
+	if (failed) {
+		dnp_recording_file_close();
+		forget();
+		return failed;
+	}
+	find_launcher(order->at_startup);
+	recording.on = true;
+	return 0;
+}
+
+/* ---- A look without a recording */
+
+int dnp_recording_look(struct dnp_err *err)
+{
+	struct dnp_agent_options options;
+	int failed;
+
+	dnp_agent_options_init(&options);
+	dnp_threads_init(options.depth);
+	failed = dnp_engines_events(false, err);
+	return failed ? failed : dnp_knowledge_begin(false, err);
+}
+
+void dnp_recording_look_away(void)
+{
+	dnp_stop_close();
+	forget();
+}
+
+/* ---- How it stands */
+
+void dnp_recording_status(struct dnp_recording_status *status)
+{
+	*status = (struct dnp_recording_status){
+		.events = recording.options->event,
+		.since_ns = recording.since_ns,
+		.since_unix_ns = recording.since_unix_ns,
+		.bytes = dnp_writer_written(&recording.drain.writer),
+		.client = recording.client,
+	};
+	dnp_drain_totals(&recording.drain, &status->samples, &status->lost);
+}

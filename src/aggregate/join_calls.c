@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "aggregate/join.h"
+
+/* Of sums, whose nodes are all placed. */
+static int join_thread_counts(
+	struct dnp_join *join, const struct dnp_rows *rows, struct dnp_calls *calls)
+{
+	for (size_t i = 0; i < rows->threads.n; i++) {
+		struct dnp_row row = rows->threads.p[i];
+
+		if (!row.weight)
+			continue;
+		row.thread = join->thread_to[row.thread];
+		if (dnp_rows_add(&calls->counts, 0, row))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The time of a node that is not shown goes to its caller; its calls are not the caller's. */
+static int join_counts(struct dnp_join *join, const struct dnp_rows *rows, struct dnp_calls *calls)
+{
+	for (size_t i = 0; i < rows->capacity; i++) {
+		struct dnp_row row = rows->slots[i];
+		uint64_t time_us = dnp_rows_time_us(rows, &row) + join->load->start_ns / 1000;
+
+		if (!row.weight || !(join->marks[row.node] & DNP_PLACED))
+			continue;
+		if (row.thread != DNP_NONE)
+			row.thread = join->thread_to[row.thread];
+		row.node = join->node_to[row.node];
+		calls->calls += row.weight;
+		if (dnp_rows_add(&calls->counts, time_us, row))
+			return -ENOMEM;
+	}
+	return join_thread_counts(join, rows, calls);
+}
+
+static int join_spans(
+	struct dnp_join *join, const struct dnp_raw_calls *raw, struct dnp_calls *calls)
+{
+	size_t n = join->profile->nodes.n;
+
+	if (dnp_vec_reserve(&calls->spans, n))
+		return -ENOMEM;
+	memset(calls->spans.p + calls->spans.n, 0, (n - calls->spans.n) * sizeof(*calls->spans.p));
+	calls->spans.n = n;
+	for (size_t i = 0; i < raw->nodes.n; i++) {
+		const struct dnp_raw_call_node *node = &raw->nodes.p[i];
+		struct dnp_call_span *span;
+
+		if (!(join->marks[node->place] & DNP_PLACED))
+			continue;
+		span = &calls->spans.p[join->node_to[node->place]];
+		*span = dnp_call_span_join(*span, node->span);
+	}
+	return 0;
+}
+
+/* Losses are told in several ways, of which none knows all: those that `loss` does not tell. */
+static uint64_t lost_calls(const struct dnp_raw_event *raw)
+{
+	uint64_t lost = raw->calls->lost > raw->calls->stats.lost ? raw->calls->lost
+								  : raw->calls->stats.lost;
+
+	for (size_t i = 0; i < DNP_LOSS_REASONS; i++)
+		lost -= raw->lost_by[i] < lost ? raw->lost_by[i] : lost;
+	return lost;
+}
+
+/* What the agents counted. */
+static void join_call_stats(const struct dnp_raw_event *raw, struct dnp_calls *calls)
+{
+	const struct dnp_rec_call_stats *stats = &raw->calls->stats;
+
+	if (raw->calls->depth > calls->depth)
+		calls->depth = raw->calls->depth;
+	calls->counted |= raw->calls->counted;
+	calls->enters += stats->enters;
+	calls->leaves += stats->leaves;
+	calls->tailcalls += stats->tailcalls;
+	calls->unwinds += stats->unwinds;
+	calls->open += stats->open;
+	calls->waits += stats->waits;
+	calls->methods += stats->methods;
+	calls->left_out += stats->left_out;
+}
+
+int dnp_join_calls(struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *event)
+{
+	if (!event->calls) {
+		event->calls = malloc(sizeof(*event->calls));
+		if (!event->calls)
+			return -ENOMEM;
+		dnp_calls_init(event->calls, join->profile->detail);
+	}
+	event->lost += lost_calls(raw);
+	event->lost_by[DNP_LOSS_RING] += lost_calls(raw);
+	join->profile->processes.p[join->load->process].calls_event = raw->rec.index;
+	join_call_stats(raw, event->calls);
+	if (join->profile->calls_later && raw->calls->depth == DNP_CALL_EVENTS)
+		event->calls->calls += raw->calls->stats.enters;
+	if (join_counts(join, &raw->calls->counts, event->calls))
+		return -ENOMEM;
+	return join_spans(join, raw->calls, event->calls);
+}
+
+static int by_number(const void *left, const void *right)
+{
+	const struct dnp_traced *a = left, *b = right;
+
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Every method whose calls were recorded is known, called or not. */
+int dnp_join_traced(struct dnp_join *join)
+{
+	const struct dnp_load *load = join->load;
+	struct dnp_process *process = &join->profile->processes.p[load->process];
+
+	for (size_t i = 0; i < load->traced.n; i++) {
+		const struct dnp_rec_traced *rec = &load->traced.p[i];
+		uint32_t place = dnp_ids_get(&load->frame_ids, rec->frame);
+		struct dnp_traced traced = {
+			.number = (uint32_t)rec->method, .function_id = rec->function_id};
+
+		place = place == DNP_NONE ? DNP_LOST : place;
+		if (dnp_join_frame(join, place))
+			return -ENOMEM;
+		traced.frame = join->frame_to[place];
+		if (dnp_vec_push(&process->traced, traced))
+			return -ENOMEM;
+	}
+	if (process->traced.n)
+		qsort(process->traced.p, process->traced.n, sizeof(*process->traced.p), by_number);
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is allocated, and where: the runtime tells of some objects, and each stands for as many
+ * bytes as make the sum right.
+ *
+ * .NET 10 chooses at random (AllocationSampled), so a sample weighs the size of its object divided
+ * by the probability that it was chosen: sums have no bias, and how far they may be off is known
+ * (Horvitz and Thompson 1952). Before it the object is told of by which another 100 KiB are full
+ * (AllocationTick): it weighs all that came since the last one.
+ *
+ * Of these samples as many are kept as were asked for: one that weighs less than that stays with
+ * the probability weight by wanted, and then weighs what was wanted. That keeps sums right, too.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "capture/engine.h"
+#include "capture/happened.h"
+#include "capture/live.h"
+#include "capture/thin.h"
+#include "clr/allocation.h"
+#include "clr/prf.h"
+#include "os/clock.h"
+
+/* Written in start, before the first event can come. */
+static struct {
+	const struct dnp_engine_setting *setting;
+	unsigned event;
+	bool at_random; /* the runtime chooses so */
+	uint64_t mean_bytes;
+	char source[64];
+} alloc;
+
+static _Atomic uint64_t turns;
+static _Atomic uint64_t not_understood; /* events */
+
+/* Threads take turns at one counter. */
+static double next_lot(void)
+{
+	return dnp_lot(DNP_LOT_STEP +
+		atomic_fetch_add_explicit(&turns, DNP_LOT_STEP, memory_order_relaxed));
+}
+
+static double stands_for(const struct dnp_allocation *allocation)
+{
+	return alloc.at_random ? dnp_allocation_stands_for(allocation->bytes)
+			       : (double)allocation->amount;
+}
+
+static int decode(const struct dnp_delivered *delivered, struct dnp_allocation *allocation,
+	struct dnp_text *type)
+{
+	if (alloc.at_random)
+		return dnp_allocation_sampled(delivered->data, delivered->bytes, allocation, type);
+	return dnp_allocation_tick(
+		delivered->data, delivered->bytes, delivered->version, allocation, type);
+}
+
+static bool is_allocation(const struct dnp_delivered *delivered)
+{
+	return delivered->provider == DNP_PROVIDER_RUNTIME &&
+		delivered->id ==
+		(alloc.at_random ? DNP_EVENT_ALLOCATION_SAMPLED : DNP_EVENT_ALLOCATION_TICK);
+}
+
+static void alloc_delivered(const struct dnp_delivered *delivered)
+{
+	char buffer[DNP_LABEL_BYTES_MAX];
+	struct dnp_allocation allocation;
+	struct dnp_happening happening = {.event = alloc.event};
+	struct dnp_text type;
+	double bytes, lot = next_lot();
+
+	if (!is_allocation(delivered))
+		return;
+	happening.time_ns = dnp_now_ns();
+	dnp_text_init(&type, buffer, sizeof(buffer));
+	if (decode(delivered, &allocation, &type)) {
+		atomic_fetch_add_explicit(&not_understood, 1, memory_order_relaxed);
+		return;
+	}
+	bytes = stands_for(&allocation);
+	happening.weight = dnp_thin(bytes, lot, alloc.mean_bytes);
+	if (!happening.weight)
+		return;
+	happening.value = allocation.bytes;
+	happening.label = alloc.setting->type_label(allocation.type, dnp_text_since(&type, 0));
+	dnp_live_happened(alloc.setting, &happening, &allocation, bytes, lot);
+}
+
+static void alloc_wishes(struct dnp_provider_wish *wishes)
+{
+	if (alloc.at_random)
+		dnp_wish(&wishes[DNP_PROVIDER_RUNTIME], DNP_KEYWORD_ALLOCATION_SAMPLING,
+			COR_PRF_EVENTPIPE_INFORMATIONAL);
+	else
+		dnp_wish(&wishes[DNP_PROVIDER_RUNTIME], DNP_KEYWORD_GC, COR_PRF_EVENTPIPE_VERBOSE);
+}
+
+static int alloc_start(
+	const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
+{
+	(void)err;
+	alloc.setting = setting;
+	alloc.event = index;
+	alloc.at_random = setting->runtime >= 10;
+	alloc.mean_bytes = setting->options->alloc_bytes;
+	snprintf(alloc.source, sizeof(alloc.source), "%s, one for %llu KiB",
+		alloc.at_random ? "AllocationSampled" : "AllocationTick",
+		(unsigned long long)alloc.mean_bytes >> 10);
+	atomic_store(&turns, dnp_now_ns());
+	atomic_store(&not_understood, 0);
+	return 0;
+}
+
+static const char *alloc_source(void)
+{
+	return alloc.source;
+}
+
+static const char *alloc_note(void)
+{
+	return alloc.at_random
+		? ""
+		: "before .NET 10 the runtime does not choose at random, but tells of the object "
+		  "by which another 100 KiB are full; where a program allocates in step with "
+		  "that, shares are biased and error bars too short";
+}
+
+/* No event is delivered by now. */
+static void alloc_stop(void)
+{
+}
+
+static void alloc_failures(unsigned index, dnp_failure_tell tell)
+{
+	tell(index, "event of an unknown layout",
+		atomic_load_explicit(&not_understood, memory_order_relaxed));
+}
+
+const struct dnp_engine dnp_engine_alloc = {
+	.event = "alloc",
+	.unit = "bytes",
+	.walks = true,
+	.happens = true,
+	.wishes = alloc_wishes,
+	.delivered = alloc_delivered,
+	.start = alloc_start,
+	.source = alloc_source,
+	.note = alloc_note,
+	.stop = alloc_stop,
+	.failures = alloc_failures,
+};

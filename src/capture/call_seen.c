@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries are taken one after the other and never given back; a hash table of their indices leads
+ * to them. An entry is whole before the table knows it. Numbers for methods are asked for ahead, as
+ * that takes a lock.
+ */
+#include "capture/call_seen.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "capture/calls.h"
+#include "clr/hresult.h"
+#include "clr/names.h"
+#include "os/forks.h"
+#include "os/mem.h"
+
+#define ENTRIES     65536u
+#define SLOTS       (2 * ENTRIES)
+#define PROBES      32u
+#define AHEAD       256u  /* numbers */
+#define PATIENCE    10000 /* looks at somebody who names, with the processor given away between */
+#define CLASS_BYTES 64    /* of a class that must be readable: its method table's head */
+
+enum state { UNUSED, READY, TAKEN, NAMED };
+
+struct entry {
+	_Atomic int state;
+	uint32_t number;
+	uintptr_t function; /* 0: it is a class */
+	uintptr_t class_id;
+	uint32_t n_args;
+	uintptr_t args[DNP_SEEN_ARGS];
+	char *name; /* owned: of a class, once it is named and until it is told */
+};
+
+static struct {
+	const struct dnp_engine_setting *setting;
+	struct entry *entries;         /* owned, mapped */
+	_Atomic uint32_t *slots;       /* owned, mapped: index of an entry plus 1 */
+	_Atomic uint32_t n_entries;    /* taken; may be more than there are */
+	_Atomic uint32_t ahead[AHEAD]; /* numbers for methods; 0: it is taken */
+	uint32_t n_told;               /* the recorder's */
+} seen;
+
+static void look_ahead(void)
+{
+	for (uint32_t i = 0; i < AHEAD; i++)
+		if (!atomic_load_explicit(&seen.ahead[i], memory_order_relaxed))
+			atomic_store(&seen.ahead[i], seen.setting->reserve());
+}
+
+int dnp_call_seen_open(const struct dnp_engine_setting *setting)
+{
+	seen.setting = setting;
+	seen.entries = dnp_mem_map(ENTRIES * sizeof(*seen.entries));
+	seen.slots = dnp_mem_map(SLOTS * sizeof(*seen.slots));
+	if (!seen.entries || !seen.slots)
+		return -ENOMEM;
+	look_ahead();
+	return 0;
+}
+
+/* --- hooks --- */
+
+static uint32_t take_number(void)
+{
+	for (uint32_t i = 0; i < AHEAD; i++) {
+		uint32_t number = atomic_load_explicit(&seen.ahead[i], memory_order_relaxed);
+
+		if (number && atomic_compare_exchange_strong(&seen.ahead[i], &number, 0))
+			return number;
+	}
+	return 0;
+}
+
+static bool same(const struct entry *a, const struct entry *b)
+{
+	return a->function == b->function && a->class_id == b->class_id && a->n_args == b->n_args &&
+		!memcmp(a->args, b->args, a->n_args * sizeof(a->args[0]));
+}
+
+static uint32_t hash(const struct entry *key)
+{
+	uint64_t sum = dnp_hash(key->function) ^ key->class_id;
+
+	for (uint32_t i = 0; i < key->n_args; i++)
+		sum = dnp_hash(sum) ^ key->args[i];
+	return (uint32_t)dnp_hash(sum);
+}
+
+/* A new entry, not in the table yet; 0: there is none. */
+static uint32_t add(const struct entry *key)
+{
+	uint32_t number = key->function ? take_number() : 0, index;
+	struct entry *entry;
+
+	if (key->function && !number)
+		return 0;
+	if (atomic_load_explicit(&seen.n_entries, memory_order_relaxed) >= ENTRIES)
+		return 0;
+	index = atomic_fetch_add_explicit(&seen.n_entries, 1, memory_order_relaxed);
+	if (index >= ENTRIES)
+		return 0;
+	entry = &seen.entries[index];
+	entry->number = number ? number : index + 1;
+	entry->function = key->function;
+	entry->class_id = key->class_id;
+	entry->n_args = key->n_args;
+	memcpy(entry->args, key->args, sizeof(key->args));
+	if (number)
+		dnp_call_methods[number] =
+			(struct dnp_call_method){.number = number, .function = key->function};
+	/* Pairs with the acquire in name_all. */
+	atomic_store_explicit(&entry->state, READY, memory_order_release);
+	return index + 1;
+}
+
+static uint32_t find(const struct entry *key)
+{
+	uint32_t at = hash(key), made = 0;
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		_Atomic uint32_t *slot = &seen.slots[(at + i) % SLOTS];
+		/* Pairs with the release below: the entry is whole. */
+		uint32_t index = atomic_load_explicit(slot, memory_order_acquire);
+
+		if (!index) {
+			if (!made)
+				made = add(key);
+			if (!made)
+				return 0;
+			if (atomic_compare_exchange_strong_explicit(
+				    slot, &index, made, memory_order_release, memory_order_acquire))
+				index = made;
+		}
+		if (same(&seen.entries[index - 1], key))
+			return seen.entries[index - 1].number;
+	}
+	return 0;
+}
+
+uint32_t dnp_call_seen_method(
+	uintptr_t function, uintptr_t class_id, const uintptr_t *args, uint32_t n)
+{
+	struct entry key = {.function = function, .class_id = class_id, .n_args = n};
+
+	if (n > DNP_SEEN_ARGS)
+		return 0;
+	memcpy(key.args, args, n * sizeof(*args));
+	return find(&key);
+}
+
+uint32_t dnp_call_seen_type(uintptr_t class_id)
+{
+	struct entry key = {.class_id = class_id};
+
+	return class_id ? find(&key) : 0;
+}
+
+/* --- names --- */
+
+/* The runtime takes our word for it that it is a class. */
+static bool may_be_class(uintptr_t class_id)
+{
+	return class_id % sizeof(void *) == 0 &&
+		dnp_mem_is_readable(class_id, class_id + CLASS_BYTES);
+}
+
+static char *name_class(uintptr_t class_id)
+{
+	char buffer[512];
+	struct dnp_text name;
+
+	dnp_text_init(&name, buffer, sizeof(buffer));
+	if (!may_be_class(class_id) ||
+		FAILED(dnp_class_describe(seen.setting->info, class_id, &name)))
+		return NULL;
+	return strdup(buffer);
+}
+
+static void name(struct entry *entry)
+{
+	int ready = READY;
+
+	if (!atomic_compare_exchange_strong(&entry->state, &ready, TAKEN))
+		return;
+	dnp_forks_hold();
+	if (entry->function)
+		seen.setting->exact(entry->number, entry->function, entry->class_id, entry->args,
+			entry->n_args);
+	else
+		entry->name = name_class(entry->class_id);
+	dnp_forks_release();
+	atomic_store_explicit(&entry->state, NAMED, memory_order_release);
+}
+
+static uint32_t n_entries(void)
+{
+	uint32_t n = atomic_load(&seen.n_entries);
+
+	return n < ENTRIES ? n : ENTRIES;
+}
+
+void dnp_call_seen_write(struct dnp_writer *writer, unsigned event)
+{
+	uint32_t n = n_entries();
+
+	look_ahead();
+	for (; seen.n_told < n; seen.n_told++) {
+		struct entry *entry = &seen.entries[seen.n_told];
+
+		name(entry);
+		/* Somebody else is at it, or a hook has not filled it yet: next time. */
+		if (atomic_load_explicit(&entry->state, memory_order_acquire) != NAMED)
+			return;
+		if (entry->name)
+			dnp_write_call_type(writer,
+				&(struct dnp_rec_call_type){.event = event,
+					.type = entry->number,
+					.name = dnp_str(entry->name)});
+		free(entry->name);
+		entry->name = NULL;
+	}
+}
+
+/*
+ * The recorder may be asking for one of them right now; it is waited for within a bound, since it
+ * may in turn wait for the runtime.
+ */
+static void wait_for(const struct entry *entry)
+{
+	for (int i = 0; i < PATIENCE && atomic_load(&entry->state) == TAKEN; i++)
+		sched_yield();
+}
+
+void dnp_call_seen_unloading(void)
+{
+	uint32_t n;
+
+	if (!seen.entries)
+		return;
+	n = n_entries();
+	for (uint32_t i = 0; i < n; i++) {
+		name(&seen.entries[i]);
+		wait_for(&seen.entries[i]);
+	}
+	for (uint32_t i = 0; i < SLOTS; i++)
+		atomic_store_explicit(&seen.slots[i], 0, memory_order_relaxed);
+}

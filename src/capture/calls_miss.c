@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What hooks do when the usual path ends: another child than the last one, frames that exceptions
+ * left behind, the first call on a thread, no room.
+ *
+ * Compiled to general registers only, since those for vectors hold arguments of the method that is
+ * entered. What is called outside of this file goes through stubs that keep them (elt.S).
+ *
+ * Children of a node that has several: the first seven are in its block. When that is full it names
+ * a row of further blocks, where a method has its place by a hash, or in the next block that is not
+ * full: of what a program calls mostly, no more than two cache lines are looked at. A row is three
+ * quarters full at most, or becomes twice as long.
+ */
+#include "capture/calls.h"
+#include "os/ticks.h"
+
+#define BLOCK_MASK (DNP_CALLS_ONE - 1)
+#define FIRST_ROW  4u /* blocks */
+
+struct dnp_calls *dnp_calls_of_thread_kept(void);
+void dnp_calls_enlarge_kept(struct dnp_calls *calls);
+
+/* Nobody else writes these, so the whole need not be one operation. */
+static uint64_t get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void set(_Atomic uint64_t *counter, uint64_t value)
+{
+	atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+static void count(_Atomic uint64_t *counter, uint64_t n)
+{
+	set(counter, get(counter) + n);
+}
+
+/* ---- Children */
+
+/* The one that the hook looks into first (elt.S). */
+static struct dnp_call_block *home_of(
+	const struct dnp_calls *calls, const struct dnp_call_block *head, uint32_t method)
+{
+	uint32_t hash = method * UINT32_C(0x9e3779b1);
+
+	return &calls->blocks[head->first + (uint32_t)((uint64_t)hash * head->n >> 32)];
+}
+
+static struct dnp_call_block *next_in_row(const struct dnp_calls *calls,
+	const struct dnp_call_block *head, struct dnp_call_block *block)
+{
+	struct dnp_call_block *row = &calls->blocks[head->first];
+
+	return ++block < row + head->n ? block : row;
+}
+
+/* A child in a block; 0: it is not there. */
+static uint32_t node_in(const struct dnp_call_block *block, uint32_t method)
+{
+	for (uint32_t i = 0; i < DNP_CALLS_PLACES; i++)
+		if (block->method[i] == method)
+			return block->node[i];
+	return 0;
+}
+
+static bool is_full(const struct dnp_call_block *block)
+{
+	return block->method[DNP_CALLS_PLACES - 1];
+}
+
+static void put_in(struct dnp_call_block *block, uint32_t method, uint32_t node)
+{
+	uint32_t i = 0;
+
+	while (block->method[i])
+		i++;
+	block->method[i] = method;
+	block->node[i] = node;
+}
+
+/* Rows have free places, so there is an end. */
+static uint32_t node_in_row(
+	const struct dnp_calls *calls, const struct dnp_call_block *head, uint32_t method)
+{
+	struct dnp_call_block *block = home_of(calls, head, method);
+	uint32_t node = node_in(block, method);
+
+	while (!node && is_full(block)) {
+		block = next_in_row(calls, head, block);
+		node = node_in(block, method);
+	}
+	return node;
+}
+
+static void put_in_row(
+	struct dnp_calls *calls, const struct dnp_call_block *head, uint32_t method, uint32_t node)
+{
+	struct dnp_call_block *block = home_of(calls, head, method);
+
+	while (is_full(block))
+		block = next_in_row(calls, head, block);
+	put_in(block, method, node);
+	calls->blocks[head->first].n++;
+}
+
+/* 2^i blocks in a row, empty. 0: no memory. */
+static uint32_t take_blocks(struct dnp_calls *calls, uint32_t i)
+{
+	uint32_t first = calls->unused_blocks[i], n = 1u << i;
+
+	if (first) {
+		calls->unused_blocks[i] = calls->blocks[first].first;
+		calls->blocks[first].first = 0;
+		return first;
+	}
+	first = calls->n_blocks;
+	if (n > calls->max_blocks - first)
+		return 0;
+	calls->n_blocks += n;
+	return first;
+}
+
+static void give_blocks_back(struct dnp_calls *calls, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; i < first + n; i++)
+		calls->blocks[i] = (struct dnp_call_block){0};
+	n = (uint32_t)__builtin_ctz(n);
+	calls->blocks[first].first = calls->unused_blocks[n];
+	calls->unused_blocks[n] = first;
+}
+
+/* Gives the children that are not in the block itself a row twice as long as the one they have. */
+static bool lengthen(struct dnp_calls *calls, struct dnp_call_block *head)
+{
+	struct dnp_call_block old = *head;
+	uint32_t n = old.n ? 2 * old.n : FIRST_ROW;
+	uint32_t first = take_blocks(calls, (uint32_t)__builtin_ctz(n));
+
+	if (!first)
+		return false;
+	head->first = first;
+	head->n = n;
+	for (uint32_t i = 0; i < old.n; i++) {
+		const struct dnp_call_block *block = &calls->blocks[old.first + i];
+
+		for (uint32_t k = 0; k < DNP_CALLS_PLACES && block->method[k]; k++)
+			put_in_row(calls, head, block->method[k], block->node[k]);
+	}
+	if (old.n)
+		give_blocks_back(calls, old.first, old.n);
+	return true;
+}
+
+static uint32_t block_of(const struct dnp_call_node *node)
+{
+	return get(&node->word) & BLOCK_MASK;
+}
+
+/* A block for a node that has had one child so far. */
+static bool give_block(struct dnp_calls *calls, struct dnp_call_node *node)
+{
+	uint32_t block = take_blocks(calls, 0);
+
+	if (!block)
+		return false;
+	put_in(&calls->blocks[block], node->child_method, node->child);
+	count(&node->word, block);
+	return true;
+}
+
+/* A place for one more child. */
+static bool has_room(struct dnp_calls *calls, struct dnp_call_node *node)
+{
+	struct dnp_call_block *head;
+
+	if (!node->child)
+		return true;
+	if (!block_of(node))
+		return give_block(calls, node);
+	head = &calls->blocks[block_of(node)];
+	if (!is_full(head))
+		return true;
+	if (head->n && calls->blocks[head->first].n < head->n * DNP_CALLS_PLACES / 4 * 3)
+		return true;
+	return lengthen(calls, head);
+}
+
+static struct dnp_call_timed_node *timed_node(struct dnp_call_node *node)
+{
+	return (struct dnp_call_timed_node *)(void *)node;
+}
+
+/* The next node. 0: no memory. */
+static uint32_t new_node(struct dnp_calls *calls, uint32_t parent, uint32_t method)
+{
+	uint32_t index = atomic_load_explicit(&calls->n_nodes, memory_order_relaxed);
+
+	if (index == calls->max_nodes)
+		return 0;
+	if (index == DNP_CALLS_LARGE)
+		dnp_calls_enlarge_kept(calls);
+	calls->origins[index] = (struct dnp_call_origin){.method = method, .parent = parent};
+	if (calls->node_bytes > sizeof(struct dnp_call_node))
+		set(&timed_node(dnp_call_node_at(calls, index))->shortest, UINT64_MAX);
+	/* Pairs with the recorder, which reads nodes below it. */
+	atomic_store_explicit(&calls->n_nodes, index + 1, memory_order_release);
+	return index;
+}
+
+/* 0: it is not among them. */
+static uint32_t find(
+	const struct dnp_calls *calls, const struct dnp_call_node *parent, uint32_t method)
+{
+	const struct dnp_call_block *head = &calls->blocks[block_of(parent)];
+	uint32_t node;
+
+	if (block_of(parent) == 0)
+		return 0;
+	node = node_in(head, method);
+	return node || !head->n ? node : node_in_row(calls, head, method);
+}
+
+/* A further child. 0: no memory. */
+static uint32_t add_child(struct dnp_calls *calls, struct dnp_call_node *parent, uint32_t method)
+{
+	struct dnp_call_block *head;
+	uint32_t index = 0;
+
+	if (has_room(calls, parent))
+		index = new_node(calls, dnp_call_index_of(calls, parent), method);
+	if (!index || !parent->child)
+		return index;
+	head = &calls->blocks[block_of(parent)];
+	if (is_full(head))
+		put_in_row(calls, head, method, index);
+	else
+		put_in(head, method, index);
+	return index;
+}
+
+static struct dnp_call_node *child_of(
+	struct dnp_calls *calls, struct dnp_call_node *parent, uint32_t method)
+{
+	uint32_t index;
+
+	if (parent->child_method == method)
+		return dnp_call_node_at(calls, parent->child);
+	index = find(calls, parent, method);
+	if (!index)
+		index = add_child(calls, parent, method);
+	if (!index)
+		return NULL;
+	parent->child = index;
+	parent->child_method = method;
+	return dnp_call_node_at(calls, index);
+}
+
+/* ---- Calls */
+
+static struct dnp_call_timed_frame *timed(struct dnp_call_frame *frame)
+{
+	return (struct dnp_call_timed_frame *)(void *)frame;
+}
+
+static bool is_timed(const struct dnp_calls *calls)
+{
+	return calls->frame_bytes > sizeof(struct dnp_call_frame);
+}
+
+static struct dnp_call_node *load_node(const struct dnp_call_frame *frame)
+{
+	return atomic_load_explicit(&frame->node, memory_order_relaxed);
+}
+
+static const struct dnp_call_method *method_of(
+	const struct dnp_calls *calls, const struct dnp_call_frame *frame)
+{
+	return dnp_call_method_of(calls, dnp_call_index_of(calls, load_node(frame)));
+}
+
+static struct dnp_call_frame *top_of(const struct dnp_calls *calls)
+{
+	return atomic_load_explicit(&calls->top, memory_order_relaxed);
+}
+
+static void add_time(
+	struct dnp_call_timed_frame *frame, struct dnp_call_timed_frame *below, uint64_t now)
+{
+	struct dnp_call_timed_node *node = timed_node(load_node(&frame->frame));
+	uint64_t took = now - get(&frame->begin);
+
+	count(&node->total, took);
+	count(&node->self, took - get(&frame->children));
+	if (took < get(&node->shortest))
+		set(&node->shortest, took);
+	if (took > get(&node->longest))
+		set(&node->longest, took);
+	count(&below->children, took);
+}
+
+static void pop(struct dnp_calls *calls, uint64_t now, _Atomic uint64_t *counter)
+{
+	struct dnp_call_frame *top = top_of(calls);
+	struct dnp_call_frame *below = dnp_call_below(calls, top);
+
+	if (is_timed(calls))
+		add_time(timed(top), timed(below), now);
+	count(counter, 1);
+	atomic_store_explicit(&calls->top, below, memory_order_relaxed);
+}
+
+/* Calls made at stack pointers below that one have ended. */
+static void drop(struct dnp_calls *calls, uintptr_t sp, uint64_t now)
+{
+	struct dnp_call_frame *top = top_of(calls);
+
+	/* And those that had no room on top of them. */
+	if (top->sp <= sp) {
+		count(&calls->unwinds, get(&calls->unstacked));
+		set(&calls->unstacked, 0);
+	}
+	while (top->sp < sp) {
+		pop(calls, now, &calls->unwinds);
+		top = top_of(calls);
+	}
+}
+
+static uint64_t now_of(const struct dnp_calls *calls)
+{
+	return is_timed(calls) ? dnp_ticks() : 0;
+}
+
+static void push(struct dnp_calls *calls, const struct dnp_call_method *method, uintptr_t sp)
+{
+	struct dnp_call_frame *top = top_of(calls), *frame;
+	struct dnp_call_node *node = child_of(calls, load_node(top), (uint32_t)(uintptr_t)method);
+
+	if (!node) {
+		count(&calls->lost, 1);
+		return;
+	}
+	count(&node->word, DNP_CALLS_ONE);
+	if (top >= calls->end) {
+		count(&calls->unstacked, 1);
+		return;
+	}
+	frame = (struct dnp_call_frame *)(void *)((char *)top + calls->frame_bytes);
+	frame->sp = sp;
+	atomic_store_explicit(&frame->node, node, memory_order_relaxed);
+	if (is_timed(calls)) {
+		set(&timed(frame)->children, 0);
+		set(&timed(frame)->begin, dnp_ticks());
+	}
+	atomic_store_explicit(&calls->top, frame, memory_order_release);
+}
+
+/* NULL: this call is not recorded. */
+static struct dnp_calls *recording(void)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+
+	if (!calls)
+		calls = dnp_calls_of_thread_kept();
+	return calls;
+}
+
+static bool is_paused(const struct dnp_calls *calls)
+{
+	return !atomic_load_explicit(&calls->limit, memory_order_relaxed);
+}
+
+void dnp_calls_enter_miss(const struct dnp_call_method *method, uintptr_t sp)
+{
+	struct dnp_calls *calls = recording();
+
+	if (!calls)
+		return;
+	drop(calls, sp + 1, now_of(calls));
+	if (!is_paused(calls))
+		push(calls, method, sp);
+}
+
+/* A call whose caller's stack pointer is sp ends, by a return or a tail call. */
+static void leave(uintptr_t sp, uint64_t now, bool tailcall)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+	_Atomic uint64_t *counter = tailcall ? &calls->tailcalls : &calls->leaves;
+	struct dnp_call_frame *top;
+
+	drop(calls, sp, now);
+	top = top_of(calls);
+	if (top->sp == sp) {
+		pop(calls, now, counter);
+	} else if (get(&calls->unstacked)) {
+		count(&calls->unstacked, UINT64_MAX);
+		count(counter, 1);
+	}
+	/* Else it began when calls were not recorded. */
+}
+
+void dnp_calls_leave_miss(uintptr_t sp)
+{
+	leave(sp, 0, false);
+}
+
+void dnp_calls_tailcall_miss(uintptr_t sp)
+{
+	leave(sp, 0, true);
+}
+
+void dnp_calls_leave_timed_miss(uintptr_t sp, uint64_t now)
+{
+	leave(sp, now, false);
+}
+
+void dnp_calls_tailcall_timed_miss(uintptr_t sp, uint64_t now)
+{
+	leave(sp, now, true);
+}
+
+/* Stack pointers are even; that of a call to native code is made up, see native_enter. */
+static bool is_native(const struct dnp_call_frame *frame)
+{
+	return frame->sp % 8 && frame->sp != UINTPTR_MAX;
+}
+
+void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function)
+{
+	struct dnp_call_frame *top = top_of(calls);
+	struct dnp_call_frame *frame = top;
+	uint64_t now = now_of(calls);
+
+	/* Nobody tells of native calls that an exception ends. */
+	while (is_native(frame))
+		frame = dnp_call_below(calls, frame);
+	if (frame == calls->base || method_of(calls, frame)->function != function)
+		return;
+	drop(calls, frame->sp, now);
+	pop(calls, now, &calls->unwinds);
+}
+
+void dnp_calls_caught(struct dnp_calls *calls, uintptr_t frame)
+{
+	/* The frame's lowest address at least, which is its callee's caller's stack pointer. */
+	drop(calls, frame + 1, now_of(calls));
+}
+
+/*
+ * It is called from the frame of the innermost call, so all that it calls itself is further down
+ * than the stack pointer of that one's caller less one.
+ */
+void dnp_calls_native_enter(const struct dnp_call_method *method)
+{
+	struct dnp_calls *calls = recording();
+	const struct dnp_call_frame *top;
+
+	if (!calls || is_paused(calls))
+		return;
+	top = top_of(calls);
+	push(calls, method, top->sp - 1);
+}
+
+void dnp_calls_native_leave(const struct dnp_call_method *method)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+	struct dnp_call_frame *frame;
+
+	if (!calls)
+		return;
+	frame = top_of(calls);
+	while (frame != calls->base && !(is_native(frame) && method_of(calls, frame) == method))
+		frame = dnp_call_below(calls, frame);
+	if (frame != calls->base)
+		leave(frame->sp, now_of(calls), false);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "capture/calls_tell.h"
+
+#include "capture/call_times.h"
+#include "format/varint.h"
+#include "os/clock.h"
+
+#define FIELDS_MAX  6 /* of a node */
+#define PIECE_BYTES 16384
+
+/* A record's list of nodes as it grows. */
+struct piece {
+	const struct dnp_calls_teller *teller;
+	struct dnp_calls *calls;
+	uint64_t time_ns;
+	uint32_t first, last; /* node */
+	uint8_t *at;
+	uint8_t bytes[PIECE_BYTES];
+};
+
+static struct piece piece; /* the recorder's, too large for its stack */
+
+static void begin(const struct dnp_calls_teller *teller, struct dnp_calls *calls)
+{
+	piece.teller = teller;
+	piece.calls = calls;
+	piece.time_ns = dnp_now_ns();
+	piece.at = piece.bytes;
+	piece.last = 0;
+}
+
+static struct dnp_str written(void)
+{
+	return (struct dnp_str){(const char *)piece.bytes, (size_t)(piece.at - piece.bytes)};
+}
+
+static bool is_full(void)
+{
+	return written().n > PIECE_BYTES - FIELDS_MAX * DNP_VARINT_MAX;
+}
+
+static void put(uint64_t value)
+{
+	piece.at = dnp_varint_put(piece.at, value);
+}
+
+static void end_nodes(void)
+{
+	if (written().n)
+		dnp_write_call_nodes(piece.teller->writer,
+			&(struct dnp_rec_call_nodes){
+				.event = piece.teller->event,
+				.thread = piece.calls->thread,
+				.first = piece.first,
+				.nodes = written(),
+			});
+	piece.at = piece.bytes;
+}
+
+static void tell_nodes(const struct dnp_calls_teller *teller, struct dnp_calls *calls)
+{
+	/* Pairs with new_node: what is below is whole. */
+	uint32_t n = atomic_load_explicit(&calls->n_nodes, memory_order_acquire);
+	uint32_t i = calls->told_nodes ? calls->told_nodes : 1;
+
+	begin(teller, calls);
+	for (; i < n; i++) {
+		if (is_full())
+			end_nodes();
+		if (!written().n)
+			piece.first = i;
+		put(i - calls->origins[i].parent);
+		put(dnp_call_method_of(calls, i)->number);
+	}
+	end_nodes();
+	calls->told_nodes = n;
+}
+
+static void end_counts(void)
+{
+	if (written().n)
+		dnp_write_call_counts(piece.teller->writer,
+			&(struct dnp_rec_call_counts){
+				.event = piece.teller->event,
+				.thread = piece.calls->thread,
+				.time_ns = piece.time_ns,
+				.counts = written(),
+			});
+	piece.at = piece.bytes;
+	piece.last = 0;
+}
+
+static uint64_t get(const _Atomic uint64_t *value)
+{
+	return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+/* How far something has grown beyond what was told of it, which never shrinks. */
+static uint64_t advance(uint64_t *told, uint64_t now)
+{
+	uint64_t grown = now > *told ? now - *told : 0;
+
+	*told += grown;
+	return grown;
+}
+
+/* In a node as it is now beyond those that were told. */
+static uint64_t calls_since(struct dnp_call_told *told, const struct dnp_call_node *node)
+{
+	uint64_t since = (dnp_call_count_of(node) - told->calls) & DNP_CALLS_COUNTED;
+
+	told->calls += since;
+	return since;
+}
+
+struct news {
+	uint64_t calls, total_ns, self_ns, shortest_ns, longest_ns;
+};
+
+static void read_times(const struct dnp_call_node *node, struct dnp_call_told *told,
+	const struct dnp_ticks_clock *ticks, struct news *news)
+{
+	const struct dnp_call_timed_node *timed = (const struct dnp_call_timed_node *)node;
+	uint64_t longest = get(&timed->longest);
+
+	news->total_ns = dnp_ticks_span_ns(
+		ticks, advance(&told->total, get(&timed->total) + told->open_total));
+	news->self_ns =
+		dnp_ticks_span_ns(ticks, advance(&told->self, get(&timed->self) + told->open_self));
+	told->open_total = 0;
+	told->open_self = 0;
+	if (!longest) /* none has ended yet */
+		return;
+	news->shortest_ns = dnp_ticks_span_ns(ticks, get(&timed->shortest));
+	news->longest_ns = dnp_ticks_span_ns(ticks, longest);
+}
+
+static void tell_count(uint32_t index)
+{
+	const struct dnp_call_node *node = dnp_call_node_at(piece.calls, index);
+	struct dnp_call_told *told = dnp_call_told_of(piece.calls, index);
+	struct news news = {.calls = calls_since(told, node)};
+
+	piece.calls->told_calls += news.calls;
+	if (piece.teller->ticks) {
+		read_times(node, told, piece.teller->ticks, &news);
+	} else if (piece.calls->pending) {
+		news.self_ns = told->pending;
+		told->pending = 0;
+	}
+	if (!news.calls && !news.total_ns && !news.self_ns)
+		return;
+	if (is_full())
+		end_counts();
+	put(index - piece.last);
+	piece.last = index;
+	put(news.calls);
+	put(news.total_ns);
+	put(news.self_ns);
+	put(news.shortest_ns);
+	put(news.longest_ns);
+}
+
+/*
+ * The time that calls which are open have taken so far. Their thread goes on meanwhile: a frame may
+ * be another's by now, which makes a time too large, and the next ones smaller (advance).
+ */
+static void note_open(struct dnp_calls *calls)
+{
+	uint64_t end = atomic_load(&calls->end_ticks), now = end ? end : dnp_ticks(), inner = 0;
+	struct dnp_call_frame *frame = atomic_load_explicit(&calls->top, memory_order_acquire);
+
+	for (; frame > calls->base; frame = dnp_call_below(calls, frame)) {
+		const struct dnp_call_timed_frame *timed =
+			(const struct dnp_call_timed_frame *)frame;
+		const struct dnp_call_node *node =
+			atomic_load_explicit(&frame->node, memory_order_relaxed);
+		struct dnp_call_told *told =
+			dnp_call_told_of(calls, dnp_call_index_of(calls, node));
+		uint64_t begin_ticks = get(&timed->begin), children = get(&timed->children) + inner;
+		uint64_t took = now > begin_ticks ? now - begin_ticks : 0;
+
+		told->open_total = took;
+		told->open_self = took > children ? took - children : 0;
+		inner = took;
+	}
+}
+
+void dnp_calls_tell(const struct dnp_calls_teller *teller, struct dnp_calls *calls, bool all)
+{
+	uint64_t moves = dnp_calls_moves(calls);
+
+	tell_nodes(teller, calls);
+	if (moves == calls->told_moves && !calls->pending && !(all && teller->ticks))
+		return;
+	begin(teller, calls);
+	if (teller->ticks)
+		note_open(calls);
+	for (uint32_t i = 1; i < calls->told_nodes; i++)
+		tell_count(i);
+	end_counts();
+	calls->told_moves = moves;
+	calls->pending = false;
+}

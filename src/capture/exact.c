@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every object that is allocated, counted by thread, type and place: none is left out, so sums are
+ * exact. The runtime tells of each (ObjectAllocated), for which it gives up its fast ways to
+ * allocate when the program starts.
+ *
+ * The thread takes its stack for each object, and counts it at the place of that stack in a table
+ * that all share. A place is one thread's alone, which makes it with its first object there; the
+ * recorder reads what has come since it looked last.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "capture/engine.h"
+#include "capture/happened.h"
+#include "capture/self.h"
+#include "clr/info.h"
+#include "clr/prf.h"
+#include "os/clock.h"
+#include "os/gate.h"
+#include "os/mem.h"
+#include "os/watch.h"
+#include "store/labels.h"
+
+#define PLACES      (UINT32_C(1) << 17)
+#define FRAMES      (UINT32_C(1) << 22) /* of all stacks together; 32 MiB, as far as it is used */
+#define TRIES       64u
+#define ALIGNMENT   8u  /* of objects, by which the heap counts */
+#define WRITE_EVERY 50u /* rounds of the recorder */
+
+struct place {
+	_Atomic uint64_t key;     /* of the thread and its stack; 0: it is free */
+	_Atomic uint32_t version; /* odd: it is being counted; 0: nothing is known of it yet */
+	_Atomic uint64_t objects, bytes;
+	uint64_t time_ns, walk_ns;
+	uint32_t first, n; /* frames */
+	uint32_t thread;
+	int32_t tid;
+	uint32_t stop; /* enum dnp_walk_stop */
+	/* The recorder's. */
+	uint32_t node;
+	uint64_t told_objects, told_bytes;
+};
+
+static struct {
+	const struct dnp_engine_setting *setting;
+	unsigned event;
+	struct place *places;   /* owned; NULL: nothing is recorded */
+	dnp_frame_word *frames; /* owned */
+	pthread_mutex_t lock;   /* a leaf: of those that are made */
+	uint32_t *made;         /* owned: which places, in their order */
+	uint32_t n_made, n_frames;
+	/* The recorder's. */
+	uint32_t n_known; /* of those that are made */
+	unsigned rounds;
+} exact = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct dnp_gate gate;
+
+/* ---- An object is allocated */
+
+/* FNV-1a by words, with what splitmix64 ends with (Steele and others 2014). */
+static uint64_t key_of(uint32_t thread, const dnp_frame_word *frames, uint32_t n)
+{
+	uint64_t key = UINT64_C(0xcbf29ce484222325) ^ thread;
+
+	for (uint32_t i = 0; i < n; i++) {
+		key = (key ^ frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		key ^= key >> 29;
+	}
+	key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	key ^= key >> 31;
+	return key ? key : 1;
+}
+
+/* With the lock: keeps the stack. False: there is no room. */
+static bool keep(
+	struct place *place, const struct dnp_thread *thread, const struct dnp_walked *walked)
+{
+	if (walked->n > FRAMES - exact.n_frames)
+		return false;
+	memcpy(exact.frames + exact.n_frames, walked->frames, walked->n * sizeof(*exact.frames));
+	place->first = exact.n_frames;
+	exact.n_frames += walked->n;
+	place->n = walked->n;
+	place->stop = walked->stop;
+	place->time_ns = walked->time_ns;
+	place->walk_ns = walked->walk_ns;
+	place->thread = thread->index;
+	place->tid = thread->tid;
+	exact.made[exact.n_made++] = (uint32_t)(place - exact.places);
+	return true;
+}
+
+static bool make(
+	struct place *place, const struct dnp_thread *thread, const struct dnp_walked *walked)
+{
+	bool made;
+
+	pthread_mutex_lock(&exact.lock);
+	made = keep(place, thread, walked);
+	pthread_mutex_unlock(&exact.lock);
+	return made;
+}
+
+/* The thread's place for that stack, made when there is none. NULL: there is no room. */
+static struct place *find(const struct dnp_thread *thread, const struct dnp_walked *walked)
+{
+	uint64_t key = key_of(thread->index, walked->frames, walked->n), free_key;
+
+	for (uint32_t i = 0; i < TRIES; i++) {
+		struct place *place = &exact.places[(key + i) & (PLACES - 1)];
+		uint64_t seen = atomic_load_explicit(&place->key, memory_order_relaxed);
+
+		/* Its version is 0 for ever where there was no room for its stack. */
+		if (seen == key)
+			return place->n ? place : NULL;
+		free_key = 0;
+		if (!seen && atomic_compare_exchange_strong(&place->key, &free_key, key))
+			return make(place, thread, walked) ? place : NULL;
+	}
+	return NULL;
+}
+
+/* Only the place's own thread writes; who reads meanwhile sees by the version that it did. */
+static void count(struct place *place, uint64_t bytes)
+{
+	uint32_t version = atomic_load_explicit(&place->version, memory_order_relaxed);
+
+	/* All pair with the acquires in read_counts: who sees one of these sees an odd version. */
+	atomic_store_explicit(&place->version, version + 1, memory_order_relaxed);
+	atomic_store_explicit(&place->objects,
+		atomic_load_explicit(&place->objects, memory_order_relaxed) + 1,
+		memory_order_release);
+	atomic_store_explicit(&place->bytes,
+		atomic_load_explicit(&place->bytes, memory_order_relaxed) + bytes,
+		memory_order_release);
+	/* 0 stands for none. */
+	atomic_store_explicit(&place->version, version + 2 ? version + 2 : 2, memory_order_release);
+}
+
+static void take(struct dnp_thread *thread, uint32_t label, uint64_t bytes)
+{
+	struct dnp_walked walked = {.time_ns = dnp_now_ns(), .stop = DNP_STOP_UNKNOWN};
+	struct place *place;
+
+	dnp_self_begin(thread);
+	walked.n = dnp_self_walk(thread, dnp_label_frame(label), NULL, &walked.stop);
+	walked.frames = thread->own.frames;
+	walked.walk_ns = dnp_now_ns() - walked.time_ns;
+	place = walked.n ? find(thread, &walked) : NULL;
+	if (place)
+		count(place, bytes);
+	else
+		dnp_feed_lost(&thread->own, exact.event, walked.n ? DNP_LOSS_ROOM : DNP_LOSS_STACK,
+			bytes);
+	dnp_self_end_walked(thread, walked.n, walked.stop);
+	/* A library may just have been loaded: the next stack is to go through it. */
+	if (walked.stop == DNP_STOP_UNKNOWN || walked.stop == DNP_STOP_NO_RULE)
+		dnp_watch_call();
+}
+
+/* Its size first: the name of a type may make a collection, and the object another one. */
+static void allocated(uintptr_t object, uintptr_t class_id)
+{
+	struct dnp_thread *thread = dnp_happened_on(exact.setting);
+	size_t bytes = 0;
+
+	if (!thread)
+		return;
+	if (FAILED(dnp_com(exact.setting->info->com, GetObjectSize2, object, &bytes)))
+		bytes = 0;
+	bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	take(thread, exact.setting->class_label(class_id), bytes);
+}
+
+static void exact_allocated(uintptr_t object, uintptr_t class_id)
+{
+	if (!dnp_gate_enter(&gate, 1))
+		return;
+	allocated(object, class_id);
+	dnp_gate_leave(&gate);
+}
+
+/* ---- The recorder */
+
+/* False: nothing has come yet, or its thread counts now: there will be a next time. */
+static bool read_counts(const struct place *place, uint64_t *objects, uint64_t *bytes)
+{
+	uint32_t version = atomic_load_explicit(&place->version, memory_order_acquire);
+
+	*objects = atomic_load_explicit(&place->objects, memory_order_acquire);
+	*bytes = atomic_load_explicit(&place->bytes, memory_order_acquire);
+	return version && !(version & 1) &&
+		version == atomic_load_explicit(&place->version, memory_order_relaxed);
+}
+
+/* One that has gone was defined when it went. */
+static void define_thread(const struct place *place)
+{
+	struct dnp_thread *thread = dnp_thread_find(place->tid);
+
+	if (thread && thread->index == place->thread)
+		exact.setting->announce(thread);
+}
+
+static void make_known(struct place *place)
+{
+	struct dnp_walked walked = {
+		.frames = exact.frames + place->first,
+		.n = place->n,
+		.stop = (enum dnp_walk_stop)place->stop,
+		.time_ns = place->time_ns,
+		.walk_ns = place->walk_ns,
+	};
+
+	place->node = exact.setting->walked(exact.event, &walked).node;
+	define_thread(place);
+}
+
+/* In each round, as of what is in rings: the code that is in them is there until then. */
+static void take_stacks(void)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&exact.lock);
+	n = exact.n_made;
+	pthread_mutex_unlock(&exact.lock);
+	for (; exact.n_known < n; exact.n_known++)
+		make_known(&exact.places[exact.made[exact.n_known]]);
+}
+
+static void write_place(struct dnp_writer *writer, struct place *place)
+{
+	uint64_t objects, bytes;
+
+	if (!read_counts(place, &objects, &bytes) || objects == place->told_objects)
+		return;
+	dnp_write_sample_at(writer, dnp_now_ns(),
+		&(struct dnp_rec_sample){
+			.event = exact.event,
+			.thread = place->thread,
+			.node = place->node,
+			.weight = bytes - place->told_bytes,
+			.flags = dnp_walk_flags((enum dnp_walk_stop)place->stop),
+			.count = objects - place->told_objects,
+		});
+	place->told_objects = objects;
+	place->told_bytes = bytes;
+}
+
+static void exact_write(struct dnp_writer *writer, int last)
+{
+	take_stacks();
+	if (!last && exact.rounds++ % WRITE_EVERY)
+		return;
+	for (uint32_t i = 0; i < exact.n_known; i++)
+		write_place(writer, &exact.places[exact.made[i]]);
+}
+
+/* ---- The engine */
+
+static void free_memory(void)
+{
+	if (exact.places)
+		dnp_mem_unmap(exact.places, PLACES * sizeof(*exact.places));
+	if (exact.frames)
+		dnp_mem_unmap(exact.frames, FRAMES * sizeof(*exact.frames));
+	if (exact.made)
+		dnp_mem_unmap(exact.made, PLACES * sizeof(*exact.made));
+	exact.places = NULL;
+	exact.frames = NULL;
+	exact.made = NULL;
+}
+
+static int exact_start(
+	const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
+{
+	exact.setting = setting;
+	exact.event = index;
+	exact.n_made = exact.n_frames = exact.n_known = exact.rounds = 0;
+	exact.places = dnp_mem_map(PLACES * sizeof(*exact.places));
+	exact.frames = dnp_mem_map(FRAMES * sizeof(*exact.frames));
+	exact.made = dnp_mem_map(PLACES * sizeof(*exact.made));
+	if (!exact.places || !exact.frames || !exact.made) {
+		free_memory();
+		return dnp_err(err, -ENOMEM, "no memory to count every object; free some");
+	}
+	dnp_gate_open(&gate, 1);
+	return 0;
+}
+
+static void exact_events(const struct dnp_agent_options *options, uint32_t *low, uint32_t *high)
+{
+	(void)options;
+	(void)high;
+	*low |= COR_PRF_ENABLE_OBJECT_ALLOCATED | COR_PRF_MONITOR_OBJECT_ALLOCATED;
+}
+
+static const char *exact_source(void)
+{
+	return "ObjectAllocated, every object";
+}
+
+static void exact_thread_end(struct dnp_thread *thread)
+{
+	exact.setting->announce(thread);
+}
+
+/* No object is counted any more when it returns. */
+static void exact_stop(void)
+{
+	dnp_gate_open(&gate, 0);
+}
+
+const struct dnp_engine dnp_engine_exact = {
+	.event = "alloc",
+	.unit = "bytes",
+	.every = true,
+	.walks = true,
+	.happens = true,
+	.events = exact_events,
+	.allocated = exact_allocated,
+	.start = exact_start,
+	.source = exact_source,
+	.thread_end = exact_thread_end,
+	.stop = exact_stop,
+	.forget = free_memory,
+	.write = exact_write,
+};

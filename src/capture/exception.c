@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which exceptions are thrown, and where: all of them, also those that are caught. The runtime says
+ * so when it begins to look for who catches one, on the thread that threw it, which goes on only
+ * after the answer: so the stack is the one that it was thrown on.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "capture/catches.h"
+#include "capture/engine.h"
+#include "capture/happened.h"
+#include "clr/hresult.h"
+#include "clr/info.h"
+#include "clr/names.h"
+#include "clr/prf.h"
+#include "os/clock.h"
+#include "os/gate.h"
+
+/* Written in start, before the gate opens. */
+static const struct dnp_engine_setting *setting;
+static unsigned event;
+
+static struct dnp_gate gate;
+static _Atomic uint64_t of_no_type;
+
+/*
+ * Since .NET 9 the runtime looks for who catches an exception in managed code, if it is not asked
+ * to do as before: these frames are not the program's. It is the one or the other for all of them.
+ */
+static _Atomic enum { NOT_ASKED, IN_NATIVE, IN_MANAGED } dispatch;
+
+static bool is_dispatcher(uintptr_t pc)
+{
+	char buffer[DNP_LABEL_BYTES_MAX];
+	FunctionID function = 0;
+	uint32_t n_type_args = 0;
+	ClassID class_id = 0;
+	struct dnp_text name;
+	ModuleID module;
+	mdToken token;
+
+	dnp_text_init(&name, buffer, sizeof(buffer));
+	return SUCCEEDED(dnp_com(
+		       setting->info->com, GetFunctionFromIP, (const uint8_t *)pc, &function)) &&
+		SUCCEEDED(dnp_com(setting->info->com, GetFunctionInfo2, function, 0, &class_id,
+			&module, &token, 0, &n_type_args, NULL)) &&
+		SUCCEEDED(dnp_class_name(setting->info, class_id, &name)) &&
+		dnp_str_eq(dnp_text_since(&name, 0), dnp_str("System.Runtime.EH"));
+}
+
+/* Whether that is what looks: of the topmost managed code of a thread that throws. */
+static bool looks(uintptr_t pc)
+{
+	if (atomic_load_explicit(&dispatch, memory_order_relaxed) == NOT_ASKED)
+		atomic_store(&dispatch, is_dispatcher(pc) ? IN_MANAGED : IN_NATIVE);
+	return atomic_load_explicit(&dispatch, memory_order_relaxed) == IN_MANAGED;
+}
+
+/* The object stays where it is until the runtime has its answer. 0: it does not tell. */
+static ClassID class_of(uintptr_t object)
+{
+	ClassID class_id = 0;
+
+	return object &&
+			SUCCEEDED(
+				dnp_com(setting->info->com, GetClassFromObject, object, &class_id))
+		? class_id
+		: 0;
+}
+
+static uint32_t label_of(ClassID class_id)
+{
+	if (class_id)
+		return setting->class_label(class_id);
+	atomic_fetch_add_explicit(&of_no_type, 1, memory_order_relaxed);
+	return DNP_LABEL_OTHER;
+}
+
+static void store(uintptr_t object)
+{
+	ClassID class_id = class_of(object);
+	struct dnp_happening happening = {
+		.event = event,
+		.label = label_of(class_id),
+		.time_ns = dnp_now_ns(),
+		.weight = 1,
+		.value = dnp_catches_thrown(object, class_id),
+		.tells = looks,
+	};
+
+	dnp_happened(setting, &happening);
+	dnp_catches_search();
+}
+
+static void exception_thrown(uintptr_t object)
+{
+	if (!dnp_gate_enter(&gate, 1))
+		return;
+	store(object);
+	dnp_gate_leave(&gate);
+}
+
+static void exception_handling(enum dnp_handling what, uintptr_t function, uintptr_t object)
+{
+	if (!dnp_gate_enter(&gate, 1))
+		return;
+	dnp_catches_handling(what, function, class_of(object));
+	dnp_gate_leave(&gate);
+}
+
+static int exception_start(
+	const struct dnp_engine_setting *given, unsigned index, struct dnp_err *err)
+{
+	if (dnp_catches_open(given, index))
+		return dnp_err(err, -ENOMEM, "no memory for exceptions that are on their way");
+	setting = given;
+	event = index;
+	atomic_store(&dispatch, NOT_ASKED);
+	atomic_store(&of_no_type, 0);
+	dnp_gate_open(&gate, 1);
+	return 0;
+}
+
+static void exception_stop(void)
+{
+	dnp_gate_open(&gate, 0);
+}
+
+static void exception_thread_end(struct dnp_thread *thread)
+{
+	dnp_catches_thread_end(thread);
+}
+
+static const char *exception_source(void)
+{
+	return "ExceptionThrown";
+}
+
+static const char *exception_note(void)
+{
+	return setting->options->no_messages ? "messages were not recorded (--no-messages)" : "";
+}
+
+static void exception_failures(unsigned index, dnp_failure_tell tell)
+{
+	tell(index, "exception of no known type",
+		atomic_load_explicit(&of_no_type, memory_order_relaxed));
+	tell(index, "exception of which is not told what became of it", dnp_catches_lost());
+}
+
+const struct dnp_engine dnp_engine_exception = {
+	.event = "exception",
+	.unit = "exceptions",
+	.walks = true,
+	.happens = true,
+	.events_low = COR_PRF_MONITOR_EXCEPTIONS,
+	.thrown = exception_thrown,
+	.handling = exception_handling,
+	.thread_end = exception_thread_end,
+	.walking_since = dnp_catches_looking_since,
+	.write = dnp_catches_write,
+	.start = exception_start,
+	.source = exception_source,
+	.note = exception_note,
+	.stop = exception_stop,
+	.failures = exception_failures,
+};

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is still there of what was allocated: a leak shows by it, with the place where it was made.
+ *
+ * Each object that the engine of allocations keeps gets a weak handle of the runtime's, by which
+ * the recorder sees after collections whether it is gone. The handle is made in the event that
+ * tells of the allocation, by the thread that allocates: that one is in cooperative mode, so that
+ * no collection can begin, and the object, which has no type yet, is where the event says.
+ * CreateHandle, GetObjectIDFromHandle and DestroyHandle do not change the mode of a thread
+ * (coreclr 8 to 10): the last two are for the recorder, which is none of the runtime's, and no
+ * collection waits for it.
+ *
+ * Where more objects live on than there is room for, some go by lot; those that stay weigh more.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/live.h"
+#include "capture/live_objects.h"
+#include "capture/thin.h"
+#include "clr/info.h"
+#include "clr/prf.h"
+#include "format/rec.h"
+#include "os/clock.h"
+#include "os/mem.h"
+#include "os/watch.h"
+#include "store/ring.h"
+
+#define OBJECTS    16384u
+#define RING_WORDS ((size_t)65536)
+#define HEAD_WORDS 3
+
+/* A stack on its way to the recorder; its frames follow. */
+struct seen {
+	uint32_t place, n;
+	uint64_t walk_ns;
+	uint64_t stop; /* enum dnp_walk_stop */
+};
+
+_Static_assert(sizeof(struct seen) == HEAD_WORDS * sizeof(uint64_t), "it is a ring's words");
+
+/* What happened, for the thread that takes its stack for it. */
+struct born {
+	const struct dnp_allocation *allocation;
+	double bytes, lot;
+};
+
+static struct {
+	const struct dnp_engine_setting *setting;
+	unsigned event;
+	pthread_mutex_t lock; /* a leaf: of places, the ring's producers, and collections */
+	struct dnp_live_objects objects; /* its memory is owned; NULL: nothing is recorded */
+	struct dnp_live_clock clock;
+	struct dnp_ring ring;
+	uint64_t *words;             /* owned: the ring's */
+	_Atomic uint64_t mean_bytes; /* the recorder makes it grow */
+	/* The recorder's. */
+	dnp_frame_word *taken; /* owned: a stack */
+	uint32_t looked;       /* how many collections were over then */
+} live = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Atomic bool on; /* from start to stop */
+static _Atomic uint64_t no_handle, no_room;
+
+static void count(_Atomic uint64_t *counter)
+{
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* ---- An object is made */
+
+static ICorProfilerInfo *runtime(void)
+{
+	return live.setting->info->com;
+}
+
+static uint32_t take(void)
+{
+	uint32_t place;
+
+	pthread_mutex_lock(&live.lock);
+	place = dnp_live_take(&live.objects);
+	pthread_mutex_unlock(&live.lock);
+	return place;
+}
+
+static void give(uint32_t place)
+{
+	pthread_mutex_lock(&live.lock);
+	dnp_live_give(&live.objects, place);
+	pthread_mutex_unlock(&live.lock);
+}
+
+/* With the lock. 0: there is no room. */
+static int put_stack(uint32_t place, const struct dnp_walked *walked)
+{
+	struct seen seen = {
+		.place = place, .n = walked->n, .walk_ns = walked->walk_ns, .stop = walked->stop};
+	uint64_t head[HEAD_WORDS], at;
+
+	if (!dnp_ring_reserve(&live.ring, HEAD_WORDS + seen.n, &at))
+		return 0;
+	memcpy(head, &seen, sizeof(head));
+	dnp_ring_write(&live.ring, at, head, HEAD_WORDS);
+	dnp_ring_write(&live.ring, at + HEAD_WORDS, walked->frames, seen.n);
+	dnp_ring_commit(&live.ring, at + HEAD_WORDS + seen.n);
+	return 1;
+}
+
+static void fill(struct dnp_live_object *object, const struct dnp_thread *thread,
+	const struct dnp_happening *happening, ObjectHandleID handle)
+{
+	const struct born *born = happening->about;
+	struct dnp_live_times now = dnp_live_clock_now(&live.clock);
+
+	object->handle = (uintptr_t)handle;
+	object->time_ns = happening->time_ns;
+	object->size = born->allocation->bytes;
+	object->bytes = born->bytes;
+	object->lot = born->lot;
+	object->begun = now.begun;
+	object->full_begun = now.full_begun;
+	object->young = born->allocation->young;
+	object->tid = thread->tid;
+	object->thread = thread->index;
+}
+
+/* 0: it is not watched. */
+static int watch(struct dnp_thread *thread, const struct dnp_happening *happening,
+	const struct dnp_walked *walked)
+{
+	const struct born *born = happening->about;
+	uint32_t place = take();
+	ObjectHandleID handle;
+	int stored;
+
+	if (place == DNP_LIVE_NONE) {
+		count(&no_room);
+		return 0;
+	}
+	if (FAILED(dnp_com(runtime(), CreateHandle, born->allocation->address,
+		    COR_PRF_HANDLE_TYPE_WEAK, &handle))) {
+		count(&no_handle);
+		give(place);
+		return 0;
+	}
+	fill(&live.objects.all[place], thread, happening, handle);
+	pthread_mutex_lock(&live.lock);
+	stored = put_stack(place, walked);
+	pthread_mutex_unlock(&live.lock);
+	if (!stored) {
+		count(&no_room);
+		dnp_com(runtime(), DestroyHandle, handle);
+		give(place);
+	}
+	return stored;
+}
+
+static void was_born(struct dnp_thread *thread, const struct dnp_happening *happening,
+	const struct dnp_walked *walked)
+{
+	const struct born *born = happening->about;
+	uint64_t weight = dnp_thin(born->bytes, born->lot,
+		atomic_load_explicit(&live.mean_bytes, memory_order_relaxed));
+
+	if (weight && !watch(thread, happening, walked))
+		dnp_feed_lost(&thread->own, live.event, DNP_LOSS_RING, weight);
+	if (dnp_live_is_crowded(&live.objects) || dnp_ring_is_filling(&live.ring))
+		dnp_watch_call();
+}
+
+void dnp_live_happened(const struct dnp_engine_setting *setting, struct dnp_happening *happening,
+	const struct dnp_allocation *allocation, double bytes, double lot)
+{
+	struct born born = {.allocation = allocation, .bytes = bytes, .lot = lot};
+
+	if (atomic_load_explicit(&on, memory_order_relaxed)) {
+		happening->walked = was_born;
+		happening->about = &born;
+	}
+	dnp_happened(setting, happening);
+}
+
+/* ---- Collections */
+
+static void live_collecting(unsigned generation)
+{
+	pthread_mutex_lock(&live.lock);
+	dnp_live_clock_begin(&live.clock, generation, dnp_now_ns());
+	pthread_mutex_unlock(&live.lock);
+}
+
+static void live_collected(void)
+{
+	pthread_mutex_lock(&live.lock);
+	dnp_live_clock_end(&live.clock);
+	pthread_mutex_unlock(&live.lock);
+}
+
+/* ---- The recorder: who is gone */
+
+static void take_stacks(void)
+{
+	uint64_t at, end;
+
+	end = dnp_ring_readable(&live.ring, &at);
+	end += at;
+	while (at < end) {
+		struct dnp_live_object *object;
+		uint64_t head[HEAD_WORDS];
+		struct seen seen;
+
+		dnp_ring_read(&live.ring, at, head, HEAD_WORDS);
+		memcpy(&seen, head, sizeof(seen));
+		dnp_ring_read(&live.ring, at + HEAD_WORDS, live.taken, seen.n);
+		object = &live.objects.all[seen.place];
+		object->stop = (uint8_t)seen.stop;
+		object->node = live.setting
+				       ->walked(live.event,
+					       &(struct dnp_walked){
+						       .frames = live.taken,
+						       .n = seen.n,
+						       .stop = (enum dnp_walk_stop)seen.stop,
+						       .time_ns = object->time_ns,
+						       .walk_ns = seen.walk_ns,
+					       })
+				       .node;
+		object->known = true;
+		at += HEAD_WORDS + seen.n;
+		dnp_ring_release(&live.ring, at);
+	}
+}
+
+static void let_go(uint32_t place)
+{
+	live.objects.all[place].known = false;
+	dnp_com(runtime(), DestroyHandle, (ObjectHandleID)live.objects.all[place].handle);
+	give(place);
+}
+
+/* Where the runtime does not answer it is as it was. */
+static bool is_gone(const struct dnp_live_object *object)
+{
+	ObjectID id = 1;
+	HRESULT hr = dnp_com(runtime(), GetObjectIDFromHandle, (ObjectHandleID)object->handle, &id);
+
+	return SUCCEEDED(hr) && !id;
+}
+
+static void look(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&live.objects.end); i++)
+		if (live.objects.all[i].known && is_gone(&live.objects.all[i]))
+			let_go(i);
+}
+
+static void thin(void)
+{
+	uint64_t mean = atomic_load_explicit(&live.mean_bytes, memory_order_relaxed) * 2;
+
+	atomic_store_explicit(&live.mean_bytes, mean, memory_order_relaxed);
+	for (uint32_t i = 0; i < atomic_load(&live.objects.end); i++) {
+		const struct dnp_live_object *object = &live.objects.all[i];
+
+		if (object->known && !dnp_thin(object->bytes, object->lot, mean))
+			let_go(i);
+	}
+}
+
+static void look_if_due(void)
+{
+	uint32_t over = dnp_live_clock_now(&live.clock).over;
+
+	if (over != live.looked)
+		look();
+	live.looked = over;
+	if (dnp_live_is_crowded(&live.objects))
+		thin();
+}
+
+/* ---- The recorder: who is still there */
+
+/* One that has gone was defined when it went. */
+static void define_thread(const struct dnp_live_object *object)
+{
+	struct dnp_thread *thread = dnp_thread_find(object->tid);
+
+	if (thread && thread->index == object->thread)
+		live.setting->announce(thread);
+}
+
+/* One that no collection has seen is no sample: it may be gone with the next. */
+static void write_object(struct dnp_writer *writer, const struct dnp_live_object *object,
+	const struct dnp_live_times *times)
+{
+	uint32_t full, survived = dnp_live_survived(object, times, &full);
+	struct dnp_rec_live rec = {
+		.event = live.event,
+		.time_ns = object->time_ns,
+		.thread = object->thread,
+		.node = object->node,
+		.weight = dnp_thin(object->bytes, object->lot, live.mean_bytes),
+		.bytes = object->size,
+		.collections = survived,
+		.full = full,
+	};
+
+	define_thread(object);
+	dnp_write_live(writer, &rec);
+	if (survived)
+		dnp_write_sample_at(writer, object->time_ns,
+			&(struct dnp_rec_sample){
+				.event = live.event,
+				.thread = object->thread,
+				.node = object->node,
+				.weight = rec.weight,
+				.flags = dnp_walk_flags((enum dnp_walk_stop)object->stop),
+				.value = object->size,
+			});
+}
+
+static void write_all(struct dnp_writer *writer)
+{
+	struct dnp_live_times times = dnp_live_clock_now(&live.clock);
+
+	look();
+	for (uint32_t i = 0; i < atomic_load(&live.objects.end); i++)
+		if (live.objects.all[i].known)
+			write_object(writer, &live.objects.all[i], &times);
+	dnp_write_live_stats(writer,
+		&(struct dnp_rec_live_stats){
+			.event = live.event,
+			.seen_ns = atomic_load_explicit(&live.clock.seen_ns, memory_order_relaxed),
+			.collections = times.over,
+			.full = times.full_over,
+			.mean_bytes = live.mean_bytes,
+			.watched = live.objects.taken,
+			.most = live.objects.most,
+			.asked_bytes = live.setting->options->alloc_bytes,
+		});
+}
+
+static void live_write(struct dnp_writer *writer, int last)
+{
+	take_stacks();
+	look_if_due();
+	if (last)
+		write_all(writer);
+}
+
+/* ---- The engine */
+
+static size_t stack_bytes(void)
+{
+	return dnp_threads_depth() * sizeof(dnp_frame_word);
+}
+
+static void free_memory(void)
+{
+	if (live.objects.all)
+		dnp_mem_unmap(live.objects.all, OBJECTS * sizeof(*live.objects.all));
+	if (live.words)
+		dnp_mem_unmap(live.words, RING_WORDS * sizeof(uint64_t));
+	if (live.taken)
+		dnp_mem_unmap(live.taken, stack_bytes());
+	live.objects.all = NULL;
+	live.words = NULL;
+	live.taken = NULL;
+}
+
+static int get_memory(void)
+{
+	struct dnp_live_object *all = dnp_mem_map(OBJECTS * sizeof(*all));
+
+	dnp_live_objects_init(&live.objects, all, OBJECTS);
+	live.words = dnp_mem_map(RING_WORDS * sizeof(uint64_t));
+	live.taken = dnp_mem_map(stack_bytes());
+	if (!all || !live.words || !live.taken)
+		return -ENOMEM;
+	dnp_ring_init(&live.ring, live.words, RING_WORDS);
+	return 0;
+}
+
+static int live_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
+{
+	if (!dnp_info_has(setting->info, CreateHandle))
+		return dnp_err(err, -EOPNOTSUPP,
+			"objects that stay cannot be told: this runtime has no handles for "
+			"profilers (ICorProfilerInfo%d); it takes .NET 7 or newer",
+			setting->info->version);
+	live.setting = setting;
+	live.event = index;
+	live.clock = (struct dnp_live_clock){0};
+	live.looked = 0;
+	live.mean_bytes = setting->options->alloc_bytes;
+	atomic_store(&no_handle, 0);
+	atomic_store(&no_room, 0);
+	if (get_memory()) {
+		free_memory();
+		return dnp_err(err, -ENOMEM, "no memory to watch objects; free some");
+	}
+	atomic_store(&on, true);
+	return 0;
+}
+
+static const char *live_source(void)
+{
+	return "weak handles on objects of alloc";
+}
+
+static void live_thread_end(struct dnp_thread *thread)
+{
+	live.setting->announce(thread);
+}
+
+/* No event is delivered by now. */
+static void live_stop(void)
+{
+	atomic_store(&on, false);
+}
+
+/* Also where nothing was written: the handles are the runtime's, which goes on without us. */
+static void live_forget(void)
+{
+	for (uint32_t i = 0; live.objects.all && i < live.objects.end; i++)
+		if (live.objects.all[i].handle)
+			let_go(i);
+	free_memory();
+}
+
+static void live_failures(unsigned index, dnp_failure_tell tell)
+{
+	tell(index, "no handle for an object", atomic_load(&no_handle));
+	tell(index, "no room for an object", atomic_load(&no_room));
+}
+
+const struct dnp_engine dnp_engine_live = {
+	.event = "live",
+	.unit = "bytes",
+	.walks = true,
+	.happens = true,
+	.collecting = live_collecting,
+	.collected = live_collected,
+	.start = live_start,
+	.source = live_source,
+	.thread_end = live_thread_end,
+	.stop = live_stop,
+	.forget = live_forget,
+	.write = live_write,
+	.failures = live_failures,
+};

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which locks threads waited for that others had, where and for how long. The runtime says on the
+ * thread that waits when that begins, and when it is over; the thread then takes its own stack, if
+ * it has waited long enough. Who had the lock meanwhile, and where that one was: lock_owner.c.
+ */
+#include "capture/lock.h"
+
+#include <stdatomic.h>
+
+#include "capture/engine.h"
+#include "capture/happened.h"
+#include "capture/lock_waits.h"
+#include "clr/contention.h"
+#include "clr/prf.h"
+#include "os/clock.h"
+#include "os/mem.h"
+#include "os/thread.h"
+
+#define STATS_EVERY_NS UINT64_C(1000000000)
+
+/* The last one whose Monitor is known to tell of its object as contention.h says. */
+#define LAST_RUNTIME 10u
+
+/* Written in start, before the first event can come. */
+static const struct dnp_engine_setting *setting;
+static unsigned event;
+static uint64_t least_ns;
+
+static _Atomic uint64_t waits, waited_ns, kept;
+static _Atomic uint64_t not_understood; /* events */
+static uint64_t told_ns;                /* when the recorder last wrote them */
+
+uint64_t dnp_lock_kept(void)
+{
+	return atomic_load_explicit(&kept, memory_order_relaxed);
+}
+
+static void count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* The first word of an object is its type. */
+static uint32_t label_of(const struct dnp_contention *contention)
+{
+	struct dnp_str unknown = dnp_str("[unknown type]");
+	uintptr_t class_id = 0;
+
+	if (!dnp_contention_is_monitor(contention))
+		return dnp_label(dnp_str("System.Threading.Lock"));
+	if (setting->runtime > LAST_RUNTIME ||
+		dnp_mem_read(contention->object, &class_id, sizeof(class_id)) || !class_id)
+		return dnp_label(unknown);
+	return setting->type_label(class_id, unknown);
+}
+
+static void begin(const struct dnp_delivered *delivered)
+{
+	struct dnp_lock_wait wait = {.since_ns = dnp_now_ns(), .tid = dnp_thread_id()};
+	struct dnp_contention contention;
+
+	if (dnp_contention_start(
+		    delivered->data, delivered->bytes, delivered->version, &contention)) {
+		count(&not_understood, 1);
+		return;
+	}
+	wait.lock = contention.lock;
+	wait.owner = contention.owner;
+	wait.label = label_of(&contention);
+	if (dnp_lock_waits_begin(&wait))
+		dnp_lock_owner_await(wait.since_ns);
+}
+
+static void store(const struct dnp_lock_wait *wait, uint64_t now_ns, uint64_t ns)
+{
+	count(&kept, 1);
+	dnp_happened(setting,
+		&(struct dnp_happening){
+			.event = event,
+			.label = wait->label,
+			.time_ns = now_ns,
+			.weight = ns,
+			.value = wait->lock,
+		});
+}
+
+static void end(const struct dnp_delivered *delivered)
+{
+	struct dnp_lock_wait wait = {0};
+	uint64_t now_ns = dnp_now_ns(), ns;
+	bool known;
+
+	if (dnp_contention_stop(delivered->data, delivered->bytes, delivered->version, &ns)) {
+		count(&not_understood, 1);
+		return;
+	}
+	known = dnp_lock_waits_end(dnp_thread_id(), now_ns, ns, &wait);
+	count(&waits, 1);
+	count(&waited_ns, ns);
+	if (ns < least_ns)
+		return;
+	if (!known)
+		wait.label = dnp_label(dnp_str("[unknown type]"));
+	if (!known)
+		dnp_lock_owner_missed(DNP_LOCK_MANY);
+	else if (!wait.looked_at)
+		dnp_lock_owner_missed(DNP_LOCK_SHORT);
+	store(&wait, now_ns, ns);
+}
+
+static void lock_delivered(const struct dnp_delivered *delivered)
+{
+	if (delivered->provider != DNP_PROVIDER_RUNTIME)
+		return;
+	if (delivered->id == DNP_EVENT_CONTENTION_START)
+		begin(delivered);
+	else if (delivered->id == DNP_EVENT_CONTENTION_STOP)
+		end(delivered);
+}
+
+/* All of them, so that sums are of short ones, too. */
+static void lock_write(struct dnp_writer *writer, int last)
+{
+	uint64_t now_ns = dnp_now_ns();
+
+	if (!last && now_ns - told_ns < STATS_EVERY_NS)
+		return;
+	told_ns = now_ns;
+	dnp_write_wait_stats(writer,
+		&(struct dnp_rec_wait_stats){
+			.event = event,
+			.time_ns = now_ns,
+			.least_ns = least_ns,
+			.waits = atomic_load_explicit(&waits, memory_order_relaxed),
+			.seen = dnp_lock_kept(),
+			.waited_ns = atomic_load_explicit(&waited_ns, memory_order_relaxed),
+		});
+}
+
+static void lock_wishes(struct dnp_provider_wish *wishes)
+{
+	dnp_wish(&wishes[DNP_PROVIDER_RUNTIME], DNP_KEYWORD_CONTENTION,
+		COR_PRF_EVENTPIPE_INFORMATIONAL);
+}
+
+static int lock_start(const struct dnp_engine_setting *given, unsigned index, struct dnp_err *err)
+{
+	(void)err;
+	setting = given;
+	event = index;
+	least_ns = given->options->lock_ns;
+	told_ns = 0;
+	atomic_store(&waits, 0);
+	atomic_store(&waited_ns, 0);
+	atomic_store(&kept, 0);
+	atomic_store(&not_understood, 0);
+	dnp_lock_waits_clear();
+	return 0;
+}
+
+static void lock_thread_end(struct dnp_thread *thread)
+{
+	dnp_lock_waits_leave(thread->tid, dnp_now_ns());
+}
+
+/* No event is delivered by now. */
+static void lock_stop(void)
+{
+}
+
+static const char *lock_source(void)
+{
+	return "ContentionStart, ContentionStop";
+}
+
+static void lock_failures(unsigned index, dnp_failure_tell tell)
+{
+	tell(index, "event of an unknown layout",
+		atomic_load_explicit(&not_understood, memory_order_relaxed));
+}
+
+const struct dnp_engine dnp_engine_lock = {
+	.event = "lock",
+	.unit = "ns",
+	.walks = true,
+	.happens = true,
+	.companion = &dnp_engine_lock_owner,
+	.wishes = lock_wishes,
+	.delivered = lock_delivered,
+	.start = lock_start,
+	.source = lock_source,
+	.thread_end = lock_thread_end,
+	.stop = lock_stop,
+	.write = lock_write,
+	.failures = lock_failures,
+};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The requests that a server of ASP.NET Core works on, as spans: the server tells of each when it
+ * begins and when it is over, on the thread that is at it then.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "capture/engine.h"
+#include "capture/said.h"
+#include "clr/prf.h"
+#include "clr/request.h"
+
+#define EVENT  "request"
+#define UNIT   "requests"
+#define SOURCE "Microsoft.AspNetCore.Hosting.HttpRequestIn"
+
+static struct dnp_said said;
+static _Atomic bool came;               /* any */
+static _Atomic uint64_t not_understood; /* events */
+
+static void say(const struct dnp_request *request)
+{
+	char buffer[DNP_REQUEST_PATH_BYTES + 64];
+	struct dnp_saying saying = {
+		.kind = request->ends ? DNP_SAYING_END : DNP_SAYING_BEGIN,
+		.id = request->id,
+	};
+	struct dnp_text name;
+
+	dnp_text_init(&name, buffer, sizeof(buffer));
+	dnp_text_put(&name, request->method);
+	if (request->ends || request->path.n)
+		dnp_text_puts(&name, " ");
+	dnp_text_put(&name, request->ends ? request->route : request->path);
+	saying.text = request->ends ? request->status : dnp_text_since(&name, 0);
+	saying.more = request->ends ? dnp_text_since(&name, 0) : request->trace;
+	dnp_say_so(&said, &saying);
+}
+
+/* The thread goes on with something else. */
+static void turn(const struct dnp_delivered *delivered)
+{
+	struct dnp_saying saying = {.kind = DNP_SAYING_TURN};
+
+	if (delivered->id != DNP_EVENT_SET_ACTIVITY)
+		return;
+	if (dnp_request_activity(delivered->data, delivered->bytes, &saying.id))
+		atomic_fetch_add_explicit(&not_understood, 1, memory_order_relaxed);
+	else
+		dnp_say_so(&said, &saying);
+}
+
+static void request_delivered(const struct dnp_delivered *delivered)
+{
+	struct dnp_request_room room;
+	struct dnp_request request;
+	int failed;
+
+	if (delivered->provider == DNP_PROVIDER_TASKS)
+		turn(delivered);
+	if (delivered->provider != DNP_PROVIDER_DIAGNOSTIC)
+		return;
+	failed = dnp_request_read(delivered->data, delivered->bytes, &request, &room);
+	if (failed == -ENOMSG)
+		return;
+	atomic_store_explicit(&came, true, memory_order_relaxed);
+	if (!failed && said.setting->options->no_messages)
+		dnp_request_hide_path(&request);
+	if (failed)
+		atomic_fetch_add_explicit(&not_understood, 1, memory_order_relaxed);
+	else
+		say(&request);
+}
+
+/* Which threads work for them is of use beside something else alone. */
+static bool are_followed(void)
+{
+	return strcmp(said.setting->options->event, EVENT) != 0;
+}
+
+static void request_wishes(struct dnp_provider_wish *wishes)
+{
+	struct dnp_provider_wish *wish = &wishes[DNP_PROVIDER_DIAGNOSTIC];
+
+	dnp_wish(wish, DNP_KEYWORD_DIAGNOSTIC_EVENTS, COR_PRF_EVENTPIPE_INFORMATIONAL);
+	wish->arguments = dnp_request_arguments;
+	if (are_followed())
+		dnp_wish(&wishes[DNP_PROVIDER_TASKS], DNP_KEYWORD_TASKS_ACTIVITIES,
+			COR_PRF_EVENTPIPE_INFORMATIONAL);
+}
+
+static int request_start(
+	const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
+{
+	atomic_store(&came, false);
+	atomic_store(&not_understood, 0);
+	if (dnp_said_open(&said, setting, index))
+		return dnp_err(err, -ENOMEM, "no memory for the program's requests; free some");
+	return 0;
+}
+
+/* No event is delivered by now. */
+static void request_stop(void)
+{
+}
+
+static const char *request_source(void)
+{
+	return SOURCE;
+}
+
+static const char *request_note(void)
+{
+	return said.setting->options->no_messages
+		? "paths were not recorded (--no-messages), routes were; " DNP_REQUEST_NO_ROUTE
+		  " is any path of which it is not known what of it is a route"
+		: "";
+}
+
+static void request_thread_end(struct dnp_thread *thread)
+{
+	said.setting->announce(thread);
+}
+
+static void tell_that_none_came(struct dnp_writer *writer)
+{
+	dnp_write_event(writer,
+		&(struct dnp_rec_event){
+			.index = said.event,
+			.name = dnp_str(EVENT),
+			.unit = dnp_str(UNIT),
+			.source = dnp_str(SOURCE),
+			.note = dnp_str("no request came; only servers of ASP.NET Core tell of "
+					"theirs"),
+		});
+}
+
+static void request_write(struct dnp_writer *writer, int last)
+{
+	dnp_said_write(&said, writer);
+	if (!last)
+		return;
+	dnp_said_close(&said);
+	if (!atomic_load_explicit(&came, memory_order_relaxed))
+		tell_that_none_came(writer);
+}
+
+static void request_failures(unsigned index, dnp_failure_tell tell)
+{
+	tell(index, "event of an unknown layout",
+		atomic_load_explicit(&not_understood, memory_order_relaxed));
+}
+
+const struct dnp_engine dnp_engine_request = {
+	.event = EVENT,
+	.unit = UNIT,
+	.happens = true,
+	.wishes = request_wishes,
+	.delivered = request_delivered,
+	.start = request_start,
+	.source = request_source,
+	.note = request_note,
+	.thread_end = request_thread_end,
+	.write = request_write,
+	.stop = request_stop,
+	.failures = request_failures,
+};

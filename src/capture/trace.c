@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every call, counted: by hooks that the JIT puts at the begin and the end of each method.
+ *
+ *   trace_filter.c  which methods
+ *   x86_64/elt.S    the hooks
+ *   calls.c         what they keep of a thread
+ *   call_times.c    CPU time for trees without a clock
+ *   calls_tell.c    trees → records
+ *   call_events.c   each event, in a ring, and from there into the recording
+ *   call_info.c     hooks in front of those, with arguments (--args)
+ *
+ * Hooks cannot be taken out again: after stop they go on and record nothing.
+ */
+#include <string.h>
+
+#include "capture/call_events.h"
+#include "capture/call_info.h"
+#include "capture/call_seen.h"
+#include "capture/call_times.h"
+#include "capture/calls.h"
+#include "capture/calls_tell.h"
+#include "capture/engine.h"
+#include "capture/left_out.h"
+#include "capture/trace_filter.h"
+#include "clr/hresult.h"
+#include "clr/info.h"
+#include "clr/native_calls.h"
+#include "os/clock.h"
+#include "os/ticks.h"
+
+#define TELL_NS    UINT64_C(1000000000) /* between two tellings: what a killed program loses */
+#define TELL_SHARE 30                   /* at most so much of its time goes into that: 1/30 */
+
+FunctionEnter3 dnp_hook_tree_enter, dnp_hook_time_enter;
+FunctionLeave3 dnp_hook_tree_leave, dnp_hook_time_leave;
+FunctionTailcall3 dnp_hook_tree_tailcall, dnp_hook_time_tailcall;
+
+static struct {
+	const struct dnp_engine_setting *setting;
+	unsigned event;
+	struct dnp_ticks_clock ticks;
+	/* The recorder's. */
+	struct dnp_writer *writer; /* borrowed; NULL: not known yet */
+	uint64_t next_ns;          /* when trees are told again */
+} trace;
+
+static const struct hooks {
+	FunctionEnter3 *enter;
+	FunctionLeave3 *leave;
+	FunctionTailcall3 *tailcall;
+} hooks[] = {
+	[DNP_CALLS_TREE] = {dnp_hook_tree_enter, dnp_hook_tree_leave, dnp_hook_tree_tailcall},
+	[DNP_CALLS_TIME] = {dnp_hook_time_enter, dnp_hook_time_leave, dnp_hook_time_tailcall},
+	[DNP_CALLS_EVENTS] = {(FunctionEnter3 *)dnp_hook_events_enter,
+		(FunctionLeave3 *)dnp_hook_events_leave,
+		(FunctionTailcall3 *)dnp_hook_events_tailcall},
+};
+
+static enum dnp_calls_choice depth(void)
+{
+	return trace.setting->options->calls;
+}
+
+static void trace_events(const struct dnp_agent_options *options, uint32_t *low, uint32_t *high)
+{
+	*low |= COR_PRF_MONITOR_EXCEPTIONS;
+	/*
+	 * From then on the runtime compiles anew what was compiled ahead of each module that is
+	 * loaded. Else it spares the core library: most of what a short program runs.
+	 */
+	if (options->framework)
+		*low |= COR_PRF_MONITOR_ENTERLEAVE;
+	if (options->transitions)
+		*low |= COR_PRF_MONITOR_CODE_TRANSITIONS;
+	if (options->args)
+		*low |= dnp_call_info_events(options);
+	if (options->no_inline)
+		*low |= COR_PRF_DISABLE_INLINING;
+	if (options->no_tiering)
+		*high |= COR_PRF_HIGH_DISABLE_TIERED_COMPILATION;
+}
+
+static _Atomic bool nobody; /* takes what hooks tell: this is a forked child */
+
+/* Called when a method is compiled, each time; may call the runtime. */
+static uintptr_t DNP_COM map(FunctionID function, void *data, BOOL *hook)
+{
+	const struct dnp_call_method *method =
+		atomic_load(&nobody) ? NULL : dnp_trace_filter_method(function);
+
+	(void)data;
+	*hook = method != NULL;
+	if (method && trace.setting->options->args)
+		dnp_call_info_prepare(method);
+	return method ? (uintptr_t)method : function;
+}
+
+/* Those that are told arguments, which go on with those of the depth. */
+static HRESULT set_info_hooks(const struct hooks *set)
+{
+	const struct dnp_call_plain plain = {
+		.enter = (void (*)(void))set->enter,
+		.leave = (dnp_call_end_hook *)(void (*)(void))set->leave,
+		.tailcall = (dnp_call_end_hook *)(void (*)(void))set->tailcall,
+	};
+
+	return dnp_call_info_set(&plain);
+}
+
+static int set_hooks(struct dnp_err *err)
+{
+	ICorProfilerInfo *info = trace.setting->info->com;
+	const struct hooks *set = &hooks[depth()];
+	HRESULT hr = dnp_com(info, SetFunctionIDMapper2, map, NULL);
+
+	if (SUCCEEDED(hr) && trace.setting->options->args)
+		hr = set_info_hooks(set);
+	else if (SUCCEEDED(hr))
+		hr = dnp_com(
+			info, SetEnterLeaveFunctionHooks3, set->enter, set->leave, set->tailcall);
+	if (FAILED(hr))
+		return dnp_err(err, -EPERM,
+			"the runtime refuses hooks at the begin and the end of methods: %s "
+			"(0x%08x)",
+			dnp_hresult_name(hr), (unsigned)hr);
+	return 0;
+}
+
+/* In hooks. */
+static uint32_t index_of(int tid)
+{
+	const struct dnp_thread *thread;
+
+	if (atomic_load(&nobody) || trace.setting->is_ours(tid))
+		return DNP_CALLS_NO_THREAD;
+	thread = trace.setting->thread(tid, 0);
+	return thread ? thread->index : DNP_CALLS_NO_THREAD;
+}
+
+/* The same. */
+static struct dnp_call_ring *own_ring(void)
+{
+	const struct dnp_calls *calls = dnp_calls_of_thread();
+
+	return calls ? calls->ring : NULL;
+}
+
+static int start_depth(struct dnp_err *err)
+{
+	int failed = 0;
+
+	switch (depth()) {
+	case DNP_CALLS_TREE: failed = dnp_call_times_start(); break;
+	case DNP_CALLS_TIME: dnp_ticks_begin(&trace.ticks); break;
+	case DNP_CALLS_EVENTS: dnp_call_events_start(trace.event, own_ring); break;
+	}
+	if (failed)
+		dnp_err(err, failed, "the thread that times calls cannot be started: %s",
+			strerror(-failed));
+	return failed;
+}
+
+static int trace_start(
+	const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
+{
+	int failed;
+
+	trace.setting = setting;
+	trace.event = index;
+	if (depth() != DNP_CALLS_TREE && !dnp_ticks_steady())
+		return dnp_err(err, -ENOTSUP,
+			"the time stamp counter of this processor is not steady, so calls cannot "
+			"be timed one by one; use --depth tree");
+	dnp_trace_filter_open(setting);
+	if (dnp_calls_open(depth(), index_of))
+		return dnp_err(err, -ENOMEM, "no memory for the methods whose calls are recorded");
+	if (setting->options->args && dnp_call_info_open(setting, index))
+		return dnp_err(err, -ENOMEM, "no memory for the arguments of calls");
+	failed = set_hooks(err);
+	if (!failed)
+		failed = start_depth(err);
+	if (!failed)
+		dnp_calls_switch(true);
+	return failed;
+}
+
+static void trace_stop(void)
+{
+	dnp_calls_switch(false);
+	if (depth() == DNP_CALLS_EVENTS)
+		dnp_call_events_stop();
+	dnp_call_times_stop();
+}
+
+static struct dnp_calls_teller teller_of(struct dnp_writer *writer)
+{
+	return (struct dnp_calls_teller){
+		.writer = writer,
+		.event = trace.event,
+		.ticks = depth() == DNP_CALLS_TIME ? &trace.ticks : NULL,
+	};
+}
+
+static void sum(const struct dnp_calls *calls, struct dnp_rec_call_stats *rec)
+{
+	rec->enters += calls->told_calls;
+	rec->leaves += atomic_load(&calls->leaves);
+	rec->tailcalls += atomic_load(&calls->tailcalls);
+	rec->unwinds += atomic_load(&calls->unwinds);
+	rec->open += dnp_calls_open_now(calls) + calls->open_ever;
+	rec->lost += atomic_load(&calls->lost);
+}
+
+static struct dnp_rec_call_stats stats_of_trees(void)
+{
+	struct dnp_rec_call_stats rec = {0};
+
+	for (struct dnp_calls *calls = dnp_calls_first(); calls; calls = calls->listed)
+		sum(calls, &rec);
+	return rec;
+}
+
+static uint64_t ended(const struct dnp_rec_call_stats *rec)
+{
+	return rec->leaves + rec->tailcalls + rec->unwinds;
+}
+
+/*
+ * Threads go on, and end calls while they are counted: at the end of the recording the counters are
+ * read again until nothing came in between. Nothing begins any more.
+ */
+static struct dnp_rec_call_stats last_stats(void)
+{
+	struct dnp_rec_call_stats rec = stats_of_trees(), before;
+
+	for (int tries = 0; tries < 1000; tries++) {
+		before = rec;
+		rec = stats_of_trees();
+		if (ended(&before) == ended(&rec) && before.open == rec.open)
+			break;
+	}
+	return rec;
+}
+
+static struct dnp_rec_call_stats stats_of_events(void)
+{
+	struct dnp_call_totals totals = dnp_call_events_totals();
+
+	return (struct dnp_rec_call_stats){
+		.enters = totals.events[DNP_CALL_ENTER],
+		.leaves = totals.events[DNP_CALL_LEAVE],
+		.tailcalls = totals.events[DNP_CALL_TAILCALL],
+		.unwinds = totals.events[DNP_CALL_UNWOUND],
+		.open = totals.open,
+		.waits = totals.waits,
+		.lost = totals.lost,
+	};
+}
+
+static void write_stats(struct dnp_writer *writer, int last)
+{
+	struct dnp_rec_call_stats rec = depth() == DNP_CALLS_EVENTS ? stats_of_events()
+		: last                                              ? last_stats()
+								    : stats_of_trees();
+
+	rec.event = trace.event;
+	rec.time_ns = dnp_now_ns();
+	dnp_trace_filter_count(&rec.methods, &rec.left_out);
+	dnp_write_call_stats(writer, &rec);
+}
+
+static void tell_trees(struct dnp_writer *writer, int last)
+{
+	struct dnp_calls_teller teller = teller_of(writer);
+
+	if (teller.ticks)
+		dnp_ticks_refine(&trace.ticks);
+	dnp_call_times_lock();
+	for (struct dnp_calls *calls = dnp_calls_first(); calls; calls = calls->listed)
+		if (atomic_load(&calls->tid))
+			dnp_calls_tell(&teller, calls, last);
+	dnp_call_times_unlock();
+}
+
+static void trace_write(struct dnp_writer *writer, int last)
+{
+	uint64_t now_ns = dnp_now_ns(), took_ns, rest_ns;
+
+	trace.writer = writer;
+	if (depth() == DNP_CALLS_EVENTS)
+		dnp_call_events_write(writer, last);
+	if (trace.setting->options->args)
+		dnp_call_info_write(writer, last);
+	if (!last && now_ns < trace.next_ns)
+		return;
+	if (depth() != DNP_CALLS_EVENTS)
+		tell_trees(writer, last);
+	dnp_left_out_write(writer, trace.event);
+	write_stats(writer, last);
+	took_ns = dnp_now_ns() - now_ns;
+	rest_ns = took_ns * TELL_SHARE;
+	trace.next_ns = now_ns + took_ns + (rest_ns > TELL_NS ? rest_ns : TELL_NS);
+}
+
+/* Its tree must be told before another thread has its index. */
+static void trace_thread_end(struct dnp_thread *thread)
+{
+	struct dnp_calls_teller teller = teller_of(trace.writer);
+
+	if (!trace.writer)
+		return;
+	dnp_call_times_lock();
+	for (struct dnp_calls *calls = dnp_calls_first(); calls; calls = calls->listed) {
+		if (atomic_load(&calls->tid) != thread->tid || calls->thread != thread->index)
+			continue;
+		if (depth() != DNP_CALLS_EVENTS)
+			dnp_calls_tell(&teller, calls, true);
+		dnp_calls_release(calls);
+	}
+	dnp_call_times_unlock();
+}
+
+/* On the thread that ends; whatever it may still do, its open calls do not go on. */
+static void trace_managed_end(uintptr_t id, int tid)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+
+	(void)id;
+	if (calls && atomic_load(&calls->tid) == tid)
+		atomic_store(&calls->end_ticks, dnp_ticks());
+}
+
+static void unwound(struct dnp_calls *calls, uintptr_t function)
+{
+	const struct dnp_call_method *method;
+	bool known;
+
+	if (depth() != DNP_CALLS_EVENTS) {
+		dnp_calls_unwound(calls, function);
+		return;
+	}
+	method = dnp_trace_filter_find(function, &known);
+	if (method && trace.setting->options->args)
+		method = dnp_call_info_unwound(method);
+	if (method)
+		dnp_call_events_unwound(calls->ring, method->number);
+}
+
+static uintptr_t *innermost_unwinding(struct dnp_calls *calls)
+{
+	return &calls->unwinding[(calls->n_unwinding - 1) % DNP_CALLS_UNWINDING];
+}
+
+/*
+ * The frame of which the runtime told last is done with. One whose finally block threw was begun
+ * before, for the exception that this one replaces, and nothing more will be told of that.
+ */
+static uintptr_t done_unwinding(struct dnp_calls *calls)
+{
+	uintptr_t function = *innermost_unwinding(calls);
+
+	do
+		calls->n_unwinding--;
+	while (calls->n_unwinding && *innermost_unwinding(calls) == function);
+	return function;
+}
+
+static struct dnp_call_filter *filter_of(struct dnp_calls *calls, uint32_t i)
+{
+	return &calls->filters[i % DNP_CALLS_FILTERS];
+}
+
+/* The one that is asked now, NULL: there is none. */
+static const struct dnp_call_filter *filter_now(struct dnp_calls *calls)
+{
+	return calls->n_filters ? filter_of(calls, calls->n_filters - 1) : NULL;
+}
+
+static void tell_held(struct dnp_calls *calls)
+{
+	uintptr_t function = calls->held;
+
+	calls->held = 0;
+	if (function)
+		unwound(calls, function);
+}
+
+static void trace_unwinding(uintptr_t function)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+
+	if (!calls)
+		return;
+	tell_held(calls);
+	calls->unwinding[calls->n_unwinding++ % DNP_CALLS_UNWINDING] = function;
+}
+
+/*
+ * If an exception comes out of a filter, .NET 8 tells of that as if the call whose filter it is had
+ * ended, right before the end of the filter. So what is told of that function waits for what comes
+ * next.
+ */
+static void trace_unwound(void)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+	const struct dnp_call_filter *filter;
+	uintptr_t function;
+
+	if (!calls)
+		return;
+	tell_held(calls);
+	filter = filter_now(calls);
+	if (calls->n_unwinding <= (filter ? filter->n_unwinding : 0))
+		return;
+	function = done_unwinding(calls);
+	if (filter && filter->function == function)
+		calls->held = function;
+	else
+		unwound(calls, function);
+}
+
+static void trace_filtering(uintptr_t function)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+	const struct dnp_call_filter *filter;
+
+	if (!calls)
+		return;
+	if (function) {
+		tell_held(calls);
+		*filter_of(calls, calls->n_filters++) =
+			(struct dnp_call_filter){function, calls->n_unwinding};
+		return;
+	}
+	calls->held = 0;
+	filter = filter_now(calls);
+	if (!filter)
+		return;
+	/* What was begun to be unwound in it does not go on: .NET 10 does not tell of its end. */
+	calls->n_unwinding = filter->n_unwinding;
+	calls->n_filters--;
+}
+
+/*
+ * The frame that catches is the last that the runtime began to unwind. It does not tell of all that
+ * are gone: .NET 10 leaves out a frame whose own catch block the exception comes from.
+ */
+static void trace_caught(void)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+	COR_PRF_EX_CLAUSE_INFO clause;
+
+	if (!calls)
+		return;
+	tell_held(calls);
+	if (calls->n_unwinding)
+		done_unwinding(calls);
+	if (depth() != DNP_CALLS_EVENTS &&
+		SUCCEEDED(
+			dnp_com(trace.setting->info->com, GetNotifiedExceptionClauseInfo, &clause)))
+		dnp_calls_caught(calls, clause.framePointer);
+}
+
+static void put_native(const struct dnp_call_method *method, enum dnp_call_kind kind)
+{
+	struct dnp_call_ring *ring = own_ring();
+
+	if (ring)
+		dnp_call_events_put(ring, method->number, kind);
+}
+
+/*
+ * Of calls to native code there are no hooks, so they are told here; managed code that native code
+ * calls has its own.
+ */
+static void trace_transition(uintptr_t function, int to_native, int back)
+{
+	const struct dnp_call_method *method;
+	bool known;
+
+	if (to_native == back || !trace.setting->options->transitions)
+		return;
+	method = dnp_trace_filter_find(function, &known);
+	if (!known && function)
+		method = dnp_trace_filter_method(function);
+	if (!method)
+		return;
+	if (depth() == DNP_CALLS_EVENTS)
+		put_native(method, back ? DNP_CALL_LEAVE : DNP_CALL_ENTER);
+	else if (back)
+		dnp_calls_native_leave(method);
+	else
+		dnp_calls_native_enter(method);
+}
+
+static bool trace_may_inline(uintptr_t function)
+{
+	return !trace.setting->options->transitions || atomic_load(&nobody) ||
+		!dnp_method_calls_native(trace.setting->info, function);
+}
+
+static void trace_unloading(void)
+{
+	if (trace.setting->options->args)
+		dnp_call_seen_unloading();
+}
+
+/* Locks that hooks take for what they see first may be held by threads that are not here. */
+static void trace_forked(void)
+{
+	atomic_store(&nobody, true);
+	dnp_call_events_stop();
+}
+
+static const char *trace_source(void)
+{
+	static const char *const sources[] = {
+		[DNP_CALLS_TREE] = "hooks, CPU time by samples",
+		[DNP_CALLS_TIME] = "hooks, each call timed",
+		[DNP_CALLS_EVENTS] = "hooks, each event timed",
+	};
+
+	return sources[depth()];
+}
+
+static const char *trace_note(void)
+{
+	return trace.setting->options->no_inline
+		? ""
+		: "calls that the JIT inlines are part of their callers (--no-inline shows them)";
+}
+
+const struct dnp_engine dnp_engine_trace = {
+	.event = "trace",
+	.unit = "ns",
+	.choice = DNP_ENGINE_SIGNAL,
+	.own_code_events = COR_PRF_MONITOR_ENTERLEAVE,
+	.events = trace_events,
+	.start = trace_start,
+	.source = trace_source,
+	.note = trace_note,
+	.thread_end = trace_thread_end,
+	.managed_end = trace_managed_end,
+	.stop = trace_stop,
+	.write = trace_write,
+	.unwinding = trace_unwinding,
+	.unwound = trace_unwound,
+	.caught = trace_caught,
+	.filtering = trace_filtering,
+	.transition = trace_transition,
+	.may_inline = trace_may_inline,
+	.unloading = trace_unloading,
+	.forked = trace_forked,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* dnprof dump: what a recording holds now. */
+#include "base/clean.h"
+#include "cli/result.h"
+#include "launch/control.h"
+#include "launch/copy.h"
+
+static int fetch(struct dnp_copy *copy, const struct dnp_choice *choice, pid_t pid,
+	uint64_t patience_ns, struct dnp_err *err)
+{
+	struct dnp_control *control;
+	auto_close int fd = -1;
+	int ret = dnp_copy_open(copy, choice->output, pid, err);
+
+	if (ret)
+		return ret;
+	ret = dnp_control_open(&control, pid, patience_ns, err);
+	if (!ret) {
+		ret = dnp_control_flush(control, &fd, err);
+		dnp_control_close(control);
+	}
+	return ret ? ret : dnp_copy_take(copy, fd, !choice->exporter, true, err);
+}
+
+static int dump(const struct dnp_choice *choice, pid_t pid, uint64_t patience_ns)
+{
+	struct dnp_copy copy;
+	struct dnp_err err = {0};
+	int status;
+
+	if (fetch(&copy, choice, pid, patience_ns, &err))
+		status = dnp_failed(&err);
+	else
+		status = dnp_result_of_process(choice, pid, copy.recording, copy.output.path, "");
+	dnp_copy_done(&copy);
+	return status;
+}
+
+int dnp_cmd_dump(const struct dnp_values *values, int argc, char **argv)
+{
+	struct dnp_choice choice;
+	uint64_t patience_ns;
+	pid_t pid;
+	int status = dnp_take_pid("dump", argc, argv, &pid);
+
+	if (!status)
+		status = dnp_take_timeout(values, &patience_ns);
+	if (status)
+		return status;
+	status = dnp_choice_parse(&choice, values);
+	choice.tells = true;
+	if (!status)
+		status = dump(&choice, pid, patience_ns);
+	dnp_choice_done(&choice);
+	return status;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/loaded.h"
+
+#include <string.h>
+
+#include "base/clean.h"
+#include "cli/cli.h"
+#include "read/symbolize.h"
+
+void dnp_loaded_init(struct dnp_loaded *loaded)
+{
+	*loaded = (struct dnp_loaded){0};
+	dnp_input_init(&loaded->input);
+}
+
+void dnp_loaded_done(struct dnp_loaded *loaded)
+{
+	dnp_profile_done(&loaded->profile);
+	dnp_input_done(&loaded->input);
+	dnp_vec_done(&loaded->names.bytes);
+}
+
+/* A recording whose launcher had no time to look up names gets them now, if this is its machine. */
+static int add_names(struct dnp_loaded *loaded, struct dnp_err *err)
+{
+	struct dnp_input *input = &loaded->input;
+	size_t found, total = 0;
+
+	dnp_sink_memory_init(&loaded->names);
+	for (size_t i = 0; i < input->recordings.n; i++) {
+		if (dnp_symbolize(&input->recordings.p[i], &loaded->names.sink, &found))
+			return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
+		total += found;
+	}
+	if (!total)
+		return 0;
+	if (dnp_input_add_bytes(
+		    input, "names of functions", loaded->names.bytes.p, loaded->names.bytes.n, err))
+		return err->code;
+	return dnp_input_finish(input, err);
+}
+
+int dnp_loaded_read(struct dnp_loaded *loaded, int argc, char **argv, struct dnp_err *err)
+{
+	int status = dnp_input_read(&loaded->input, argc, argv, err);
+
+	return status ? status : add_names(loaded, err);
+}
+
+int dnp_loaded_profile(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,
+	const struct dnp_filter *filter, struct dnp_err *err)
+{
+	int status;
+
+	if (dnp_profile_init(&loaded->profile, exporter->detail, filter))
+		return dnp_err(err, -ENOMEM, "cannot report: out of memory; free some");
+	status = dnp_profile_add(&loaded->profile, &loaded->input, err);
+	if (status)
+		return status;
+	dnp_profile_finish(&loaded->profile);
+	return dnp_loaded_requests(loaded, exporter, err);
+}
+
+/* The names of all events, as "cpu, wall". Owned by the caller; NULL: no memory. */
+static char *list_events(const struct dnp_profile *profile)
+{
+	struct dnp_sink_memory list;
+
+	dnp_sink_memory_init(&list);
+	for (size_t i = 0; i < profile->events.n; i++)
+		dnp_sink_printf(&list.sink, "%s%s", i ? ", " : "",
+			dnp_profile_string(profile, profile->events.p[i].name));
+	dnp_sink_write(&list.sink, "", 1);
+	return list.bytes.p;
+}
+
+static int only_stacks(
+	struct dnp_profile *profile, const char *name, const char *output, struct dnp_err *err)
+{
+	dnp_profile_keep_stacks(profile);
+	if (profile->events.n && (!name || strcmp(name, "switch")))
+		return 0;
+	return dnp_err(err, -ENODATA,
+		"cannot write %s: that shows stacks, and switches have none; write a .html, text, "
+		"or --json",
+		output);
+}
+
+static int only_switches(const struct dnp_profile *profile, const char *name, const char *output,
+	uint32_t *event, struct dnp_err *err)
+{
+	if (!dnp_profile_switches(profile, event))
+		return dnp_err(err, -ENODATA,
+			"cannot write %s: that shows switches of threads, and none were recorded; "
+			"record with -e switch",
+			output);
+	if (!name || dnp_profile_event(profile, name) == *event)
+		return 0;
+	return dnp_err(err, -ENODATA,
+		"cannot write %s: that shows switches of threads, not %s; leave -e away", output,
+		name);
+}
+
+/* Since it does not go with requests. */
+static bool is_left_out(const struct dnp_profile *profile, const char *name)
+{
+	for (size_t i = 0; i < profile->requests.left_out.n; i++)
+		if (!strcmp(dnp_profile_string(profile, profile->requests.left_out.p[i]), name))
+			return true;
+	return false;
+}
+
+int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,
+	const char *name, const char *output, uint32_t *event, struct dnp_err *err)
+{
+	struct dnp_profile *profile = &loaded->profile;
+	auto_free char *recorded = NULL;
+
+	if (!profile->events.n)
+		return dnp_err(err, -ENODATA,
+			"nothing to report: the recording has no events; record again");
+	if (exporter->switches)
+		return only_switches(profile, name, output, event, err);
+	if (exporter->stacks && only_stacks(profile, name, output, err))
+		return err->code;
+	*event = name ? dnp_profile_event(profile, name) : 0;
+	if (*event != DNP_NONE)
+		return 0;
+	if (is_left_out(profile, name))
+		return dnp_err(err, -EINVAL,
+			"cannot show %s for --request: nobody knows for which request it was; "
+			"leave --request away",
+			name);
+	recorded = list_events(profile);
+	return dnp_err(err, -ENOENT, "cannot show %s: it was not recorded; choose with -e: %s",
+		name, recorded ? recorded : "");
+}
+
+int dnp_loaded_whole(const struct dnp_loaded *loaded)
+{
+	const struct dnp_profile *profile = &loaded->profile;
+
+	if (!profile->incomplete)
+		return DNP_EXIT_DONE;
+	dnp_say("the recording is incomplete: %s", dnp_profile_string(profile, profile->missing));
+	return DNP_EXIT_INCOMPLETE;
+}

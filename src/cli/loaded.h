@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings that were read to be shown or written: what report and export have in common.
+ *
+ *   dnp_loaded_init, _read, _profile, _event, use, _done
+ */
+#ifndef DNP_CLI_LOADED_H
+#define DNP_CLI_LOADED_H
+
+#include "export/export.h"
+
+struct dnp_loaded {
+	struct dnp_input input;
+	struct dnp_sink_memory names; /* chunks with the names of native functions */
+	struct dnp_profile profile;
+};
+
+void dnp_loaded_init(struct dnp_loaded *loaded);
+void dnp_loaded_done(struct dnp_loaded *loaded);
+
+/* All of these 0, or -errno with a sentence. */
+int dnp_loaded_read(struct dnp_loaded *loaded, int argc, char **argv, struct dnp_err *err);
+
+/* The filter's words are to stay as long as the profile. */
+int dnp_loaded_profile(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,
+	const struct dnp_filter *filter, struct dnp_err *err);
+
+/* Whether the profile's filter of requests chose any; the report then says so. Of _profile. */
+int dnp_loaded_requests(
+	struct dnp_loaded *loaded, const struct dnp_exporter *exporter, struct dnp_err *err);
+
+/* The event of that name (NULL: the first) if the exporter shows it; `output`: where it goes. */
+int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,
+	const char *name, const char *output, uint32_t *event, struct dnp_err *err);
+
+/* An exit status: whether all is there that was recorded, after saying what is not. */
+int dnp_loaded_whole(const struct dnp_loaded *loaded);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* What --request has chosen, and what may have been meant where that is nothing. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "aggregate/requests.h"
+#include "cli/loaded.h"
+#include "cli/near.h"
+
+#define NEAREST 3
+
+/* All patterns, as they were given. Owned by the caller. */
+static struct dnp_sink_memory list_patterns(const struct dnp_filter *filter)
+{
+	struct dnp_sink_memory list;
+
+	dnp_sink_memory_init(&list);
+	for (size_t i = 0; i < filter->request_count; i++)
+		dnp_sink_printf(&list.sink, "%s%s", i ? "," : "", filter->requests[i]);
+	dnp_sink_write(&list.sink, "", 1);
+	return list;
+}
+
+/* How near the nearest of the patterns is to a name, by itself or without its method. */
+static unsigned nearness(const struct dnp_filter *filter, const char *name)
+{
+	struct dnp_str path = dnp_requests_path(dnp_str(name));
+	unsigned least = DNP_NEAR_NOT;
+
+	for (size_t i = 0; i < filter->request_count; i++) {
+		struct dnp_str pattern = dnp_str(filter->requests[i]);
+		unsigned whole = dnp_near(pattern, dnp_str(name));
+		unsigned rest = path.p ? dnp_near(pattern, path) : DNP_NEAR_NOT;
+
+		least = whole < least ? whole : least;
+		least = rest < least ? rest : least;
+	}
+	return least;
+}
+
+/* The nearest name that was not told yet; DNP_NONE: none is near at all. */
+static uint32_t next_nearest(const struct dnp_profile *profile, const uint32_t *told, size_t n)
+{
+	uint32_t best = DNP_NONE;
+	unsigned least = DNP_NEAR_NOT;
+
+	for (size_t i = 0; i < profile->requests.names.n; i++) {
+		uint32_t name = profile->requests.names.p[i];
+		unsigned near = nearness(&profile->filter, dnp_profile_string(profile, name));
+		bool seen = near >= least;
+
+		for (size_t k = 0; k < n && !seen; k++)
+			seen = told[k] == name;
+		if (seen)
+			continue;
+		best = name;
+		least = near;
+	}
+	return best;
+}
+
+static int none_matches(
+	const struct dnp_profile *profile, const char *patterns, struct dnp_err *err)
+{
+	uint32_t told[NEAREST];
+	char list[640] = "";
+	size_t n = 0, used = 0;
+
+	while (n < NEAREST && (told[n] = next_nearest(profile, told, n)) != DNP_NONE &&
+		used < sizeof(list)) {
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", n ? ", " : "",
+			dnp_profile_string(profile, told[n]));
+		n++;
+	}
+	if (n)
+		return dnp_err(err, -ENOENT,
+			"--request '%s' matches none of %llu requests; much like it are: %s",
+			patterns, (unsigned long long)profile->requests.all, list);
+	return dnp_err(err, -ENOENT,
+		"--request '%s' matches none of %llu requests; 'dnprof report -e request' shows "
+		"what they are called",
+		patterns, (unsigned long long)profile->requests.all);
+}
+
+static int tell(struct dnp_profile *profile, const char *patterns, struct dnp_err *err)
+{
+	const struct dnp_chosen_requests *requests = &profile->requests;
+	struct dnp_sink_memory text;
+	int status;
+
+	dnp_sink_memory_init(&text);
+	dnp_sink_printf(&text.sink,
+		"only what threads did for %llu of %llu requests is shown: those that match %s",
+		(unsigned long long)requests->wanted, (unsigned long long)requests->all, patterns);
+	for (size_t i = 0; i < requests->left_out.n; i++)
+		dnp_sink_printf(&text.sink, "%s%s", i ? ", " : "; without ",
+			dnp_profile_string(profile, requests->left_out.p[i]));
+	if (requests->left_out.n)
+		dnp_sink_printf(&text.sink, ", of which nobody knows for which request");
+	dnp_sink_write(&text.sink, "", 1);
+	status = text.sink.error ? -ENOMEM : dnp_profile_problem(profile, text.bytes.p);
+	dnp_vec_done(&text.bytes);
+	return status ? dnp_err(err, -ENOMEM, "cannot report: out of memory; free some") : 0;
+}
+
+/* Of which samples are to be told by request. */
+static bool has_others(const struct dnp_profile *profile)
+{
+	for (size_t i = 0; i < profile->events.n; i++)
+		if (!profile->events.p[i].says)
+			return true;
+	return false;
+}
+
+static int judge(struct dnp_profile *profile, const struct dnp_exporter *exporter,
+	const char *patterns, struct dnp_err *err)
+{
+	if (exporter->switches)
+		return dnp_err(err, -EINVAL,
+			"--request chooses samples, and %s shows switches of threads; leave "
+			"--request away",
+			exporter->name);
+	if (!profile->requests.all)
+		return dnp_err(err, -ENODATA,
+			"--request: no request was recorded; record them beside what is to be "
+			"seen, as -e cpu,request");
+	if (!profile->requests.wanted)
+		return none_matches(profile, patterns, err);
+	if (!profile->requests.followed && has_others(profile))
+		return dnp_err(err, -ENODATA,
+			"--request: the recording does not say which thread worked for which "
+			"request; record again with this version");
+	return tell(profile, patterns, err);
+}
+
+int dnp_loaded_requests(
+	struct dnp_loaded *loaded, const struct dnp_exporter *exporter, struct dnp_err *err)
+{
+	struct dnp_profile *profile = &loaded->profile;
+	struct dnp_sink_memory patterns;
+	int status;
+
+	if (!profile->filter.request_count)
+		return 0;
+	patterns = list_patterns(&profile->filter);
+	status = patterns.sink.error
+		? dnp_err(err, -ENOMEM, "cannot report: out of memory; free some")
+		: judge(profile, exporter, patterns.bytes.p, err);
+	dnp_vec_done(&patterns.bytes);
+	return status;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/result.h"
+
+#include <stdio.h>
+
+#include "base/clean.h"
+#include "export/log.h"
+#include "os/file.h"
+#include "read/packed.h"
+#include "read/symbolize.h"
+
+/* More samples lost than this share of all: the result is called incomplete. */
+#define MAX_LOST_SHARE 0.01
+
+static void keep_stacks(struct dnp_result *result)
+{
+	bool any = result->profile.events.n;
+
+	dnp_profile_keep_stacks(&result->profile);
+	result->only_switches = any && !result->profile.events.n;
+}
+
+static int load_profile(struct dnp_result *result, struct dnp_input *input, struct dnp_err *err)
+{
+	const struct dnp_choice *choice = result->choice;
+	bool chooses = !choice->exporter || choice->exporter->chooses;
+	struct dnp_filter filter = {.native = chooses ? DNP_NATIVE_ALL : choice->native};
+	int ret;
+
+	/* Calls are recorded so; samples are written so, unless the recording itself is asked for.
+	 */
+	if (choice->exporter) {
+		filter.include = choice->include.list.p;
+		filter.include_count = choice->include.list.n;
+		filter.exclude = choice->exclude.list.p;
+		filter.exclude_count = choice->exclude.list.n;
+	}
+
+	ret = dnp_input_add_file(input, result->recording, err);
+	if (!ret)
+		ret = dnp_input_finish(input, err);
+	if (!ret)
+		ret = dnp_profile_init(&result->profile,
+			choice->exporter ? choice->exporter->detail : DNP_SUMS, &filter);
+	result->profile.calls_later = !choice->exporter;
+	if (!ret)
+		ret = dnp_profile_add(&result->profile, input, err);
+	if (!ret)
+		dnp_profile_finish(&result->profile);
+	if (!ret && choice->exporter && choice->exporter->stacks)
+		keep_stacks(result);
+	return ret;
+}
+
+static int export(struct dnp_result *result, const struct dnp_input *input, struct dnp_err *err)
+{
+	const struct dnp_choice *choice = result->choice;
+	struct dnp_export_options options = {
+		.input = input,
+		.native = choice->native,
+		.top = choice->exporter == &dnp_export_text ? 20 : 0,
+		.min_percent = choice->exporter == &dnp_export_text ? 1 : 0,
+		.methods = true,
+		.threads = true,
+		.tree = true,
+	};
+
+	if (result->only_switches)
+		return dnp_err(err, -ENODATA,
+			"cannot write %s: that shows stacks, and switches have none; write a "
+			".html, .dnp or .txt",
+			result->path);
+	if (!result->profile.events.n)
+		return dnp_err(
+			err, -ENODATA, "the recording has no samples; let the program run longer");
+	if (choice->exporter->switches && !dnp_profile_switches(&result->profile, &options.event))
+		return dnp_err(err, -ENODATA,
+			"cannot write %s: that shows switches of threads, and none were recorded; "
+			"record with -e switch",
+			result->path);
+	return dnp_export_file(choice->exporter, &result->profile, &options, result->path, err);
+}
+
+/* What was recorded, all events together. */
+struct totals {
+	uint64_t samples, lost_samples; /* units of these */
+	uint64_t calls, lost_calls;
+	uint64_t switches, lost_switches;
+	bool sampled, traced, switched;
+};
+
+static struct totals sum_up(const struct dnp_profile *profile)
+{
+	struct totals totals = {0};
+
+	for (size_t i = 0; i < profile->events.n; i++) {
+		const struct dnp_event *event = &profile->events.p[i];
+
+		if (event->switches) {
+			totals.switched = true;
+			totals.switches += event->voluntary + event->involuntary;
+			totals.lost_switches += event->lost;
+		} else if (event->calls) {
+			totals.traced = true;
+			totals.calls += event->calls->calls;
+			totals.lost_calls += event->lost;
+		} else if (!event->in_ns) { /* why threads waited goes with their switches */
+			totals.sampled = true;
+			totals.samples += event->samples;
+			totals.lost_samples += event->labels.n ? 0 : event->lost;
+		}
+	}
+	return totals;
+}
+
+static bool is_much(uint64_t lost, uint64_t kept)
+{
+	return (double)lost > MAX_LOST_SHARE * (double)(kept + lost);
+}
+
+/* One whose samples are about something, and much of which is lost; NULL: none is. */
+static const struct dnp_event *much_lost(const struct dnp_profile *profile, uint64_t *kept)
+{
+	for (size_t i = 0; i < profile->events.n; i++) {
+		const struct dnp_event *event = &profile->events.p[i];
+
+		*kept = 0;
+		for (size_t k = 0; k < event->labels.n; k++)
+			*kept += event->labels.p[k].sum.weight;
+		if (event->labels.n && is_much(event->lost, *kept))
+			return event;
+	}
+	return NULL;
+}
+
+/* 0, or DNP_EXIT_INCOMPLETE after a line that says what is missing. */
+static int judge(const struct dnp_result *result)
+{
+	const struct dnp_profile *profile = &result->profile;
+	struct totals totals = sum_up(profile);
+	const struct dnp_event *event;
+	uint64_t kept;
+
+	/* The agent knows why; the recording shows only that something is missing. */
+	if (result->failure && *result->failure)
+		dnp_say("%s", result->failure);
+	else if (profile->incomplete)
+		dnp_say("the recording is incomplete: %s",
+			dnp_profile_string(profile, profile->missing));
+	else if (is_much(totals.lost_samples, totals.samples))
+		dnp_say("the recording is incomplete: %llu samples of %llu were lost; sample less "
+			"often, with a lower -F",
+			(unsigned long long)totals.lost_samples,
+			(unsigned long long)(totals.samples + totals.lost_samples));
+	else if ((event = much_lost(profile, &kept)))
+		dnp_say("the recording is incomplete: %llu %s of %llu were lost of %s; record "
+			"fewer "
+			"events at once",
+			(unsigned long long)event->lost, dnp_profile_string(profile, event->unit),
+			(unsigned long long)(kept + event->lost),
+			dnp_profile_string(profile, event->name));
+	else if (totals.lost_calls)
+		dnp_say("the recording is incomplete: %llu events of calls were lost; choose with "
+			"--include, or record less with --depth tree",
+			(unsigned long long)totals.lost_calls);
+	else if (is_much(totals.lost_switches, totals.switches))
+		dnp_say("the recording is incomplete: %llu records of switches were lost; the "
+			"report says on which processors",
+			(unsigned long long)totals.lost_switches);
+	else
+		return DNP_EXIT_DONE;
+	return DNP_EXIT_INCOMPLETE;
+}
+
+/* On a terminal, or when the user cannot know the file's name otherwise. */
+static bool wants_summary(const struct dnp_choice *choice)
+{
+	if (choice->quiet)
+		return false;
+	return isatty(STDERR_FILENO) || choice->verbose || choice->tells ||
+		!dnp_given(choice->values, "output");
+}
+
+static double seconds(const struct dnp_result *result)
+{
+	const struct dnp_profile *profile = &result->profile;
+	uint64_t elapsed_ns = result->elapsed_ns;
+
+	for (size_t i = 0; !result->elapsed_ns && i < profile->processes.n; i++)
+		if (profile->processes.p[i].duration_ns > elapsed_ns)
+			elapsed_ns = profile->processes.p[i].duration_ns;
+	return (double)elapsed_ns / 1e9;
+}
+
+static void summarize(const struct dnp_result *result)
+{
+	struct totals totals = sum_up(&result->profile);
+	bool raw = !result->choice->exporter;
+	char what[96];
+	size_t n = 0;
+
+	if (totals.traced)
+		n = (size_t)snprintf(what, sizeof(what), "%llu calls%s",
+			(unsigned long long)totals.calls,
+			totals.sampled || totals.switched ? ", " : "");
+	if (totals.switched)
+		n += (size_t)snprintf(what + n, sizeof(what) - n, "%llu switches%s",
+			(unsigned long long)totals.switches, totals.sampled ? ", " : "");
+	if (totals.sampled || (!totals.traced && !totals.switched))
+		snprintf(what + n, sizeof(what) - n, "%llu samples",
+			(unsigned long long)totals.samples);
+	dnp_say("%s: %s in %.1f s, lost %llu%s%s", result->path, what, seconds(result),
+		(unsigned long long)(totals.lost_samples + totals.lost_calls +
+			totals.lost_switches),
+		raw ? "; to read it: dnprof report " : "", raw ? result->path : "");
+}
+
+/* Whether the log, if one is wanted, was written. */
+static bool write_log(const struct dnp_choice *choice, const struct dnp_input *input)
+{
+	static const struct dnp_log_options everything;
+	struct dnp_err err = {0};
+
+	if (!choice->log || !dnp_log_write(input, dnp_choice_log_path(), &everything, NULL, &err))
+		return true;
+	dnp_failed(&err);
+	return false;
+}
+
+static int read_and_export(struct dnp_result *result, struct dnp_input *input)
+{
+	const struct dnp_choice *choice = result->choice;
+	struct dnp_err err = {0};
+	int ret = load_profile(result, input, &err);
+	bool logged = ret || write_log(choice, input);
+	int status;
+
+	if (!ret && choice->exporter) {
+		ret = export(result, input, &err);
+		result->used_up = !ret && logged;
+	}
+	if (!ret) {
+		if (wants_summary(choice))
+			summarize(result);
+		status = judge(result);
+		if (dnp_choice_missed(choice, input, &result->profile) && !status)
+			status = DNP_EXIT_INCOMPLETE;
+		return logged ? status : DNP_EXIT_FAILED;
+	}
+	dnp_failed(&err);
+	if (choice->exporter)
+		dnp_say("the recording is kept: %s", result->recording);
+	return DNP_EXIT_FAILED;
+}
+
+/* Where there is no room for the names, a report looks them up itself. */
+static void finish(const char *recording, const char *root)
+{
+	struct dnp_err err = {0};
+
+	if (dnp_symbolize_file(recording, root, &err) || dnp_pack_file(recording, &err))
+		dnp_failed(&err);
+}
+
+int dnp_result_make(struct dnp_result *result)
+{
+	struct dnp_input input;
+	int status;
+
+	finish(result->recording, result->root);
+	dnp_input_init(&input);
+	status = read_and_export(result, &input);
+	dnp_profile_done(&result->profile);
+	dnp_input_done(&input);
+	/* Not every system removes a file that is mapped. */
+	if (result->used_up)
+		dnp_file_remove(result->recording);
+	return status;
+}
+
+static void root_of(pid_t pid, char root[32])
+{
+	snprintf(root, 32, "/proc/%d/root", (int)pid);
+}
+
+int dnp_result_of_process(const struct dnp_choice *choice, pid_t pid, const char *recording,
+	const char *path, const char *failure)
+{
+	char root[32];
+	struct dnp_result result = {
+		.choice = choice,
+		.recording = recording,
+		.path = path,
+		.root = root,
+		.failure = failure,
+	};
+
+	root_of(pid, root);
+	return dnp_result_make(&result);
+}
+
+void dnp_result_finish_of_process(pid_t pid, const char *recording)
+{
+	char root[32];
+
+	root_of(pid, root);
+	finish(recording, root);
+}
+
+int dnp_result_leave(const struct dnp_result *result)
+{
+	dnp_say("interrupted: the recording is kept as it is: %s; read it with 'dnprof report'",
+		result->recording);
+	return DNP_EXIT_INCOMPLETE;
+}
+
+bool dnp_result_exists(const char *recording)
+{
+	struct dnp_err ignored;
+	struct dnp_input input;
+	int ret;
+
+	dnp_input_init(&input);
+	ret = dnp_input_add_file(&input, recording, &ignored);
+	dnp_input_done(&input);
+	return !ret;
+}

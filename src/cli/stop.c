@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* dnprof stop: ends a recording that 'dnprof start' has begun. */
+#include "cli/stop.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/clean.h"
+#include "cli/result.h"
+#include "launch/control.h"
+#include "launch/copy.h"
+
+/* Where the recording goes that lies nowhere here, and nobody said where to. */
+#define ELSEWHERE "dnprof-%p-%t.dnp"
+
+struct stop {
+	const struct dnp_choice *choice;
+	pid_t pid;
+	uint64_t patience_ns;
+	struct dnp_status before; /* how things stood */
+	struct dnp_control_ended ended;
+};
+
+/* Ends it; *fd: the recording. 0 or -errno, -ENODATA: there is none. */
+static int end(struct stop *stop, int *fd, struct dnp_err *err)
+{
+	struct dnp_control *control;
+	int ret = dnp_control_status(stop->pid, stop->patience_ns, &stop->before, err);
+
+	if (!ret)
+		ret = dnp_control_open(&control, stop->pid, stop->patience_ns, err);
+	if (ret)
+		return ret;
+	ret = dnp_control_stop(control, fd, &stop->ended, err);
+	dnp_control_close(control);
+	return ret;
+}
+
+/* A copy in another place, as what is asked for. */
+static int make_copy(const struct stop *stop, struct dnp_copy *copy, int from)
+{
+	const struct dnp_choice *choice = stop->choice;
+	struct dnp_err err = {0};
+
+	if (dnp_copy_take(copy, from, !choice->exporter, false, &err))
+		return dnp_failed(&err);
+	return dnp_result_of_process(
+		choice, stop->pid, copy->recording, copy->output.path, stop->ended.why);
+}
+
+static int copy_elsewhere(const struct stop *stop, int from)
+{
+	struct dnp_copy copy;
+	struct dnp_err err = {0};
+	int status;
+
+	if (dnp_copy_open(&copy, ELSEWHERE, stop->pid, &err))
+		return dnp_failed(&err);
+	status = make_copy(stop, &copy, from);
+	dnp_copy_done(&copy);
+	return status;
+}
+
+/* Who else waits for the end of the recording makes of it what it was asked for. */
+static int leave_to_client(const struct stop *stop)
+{
+	if (!stop->choice->quiet)
+		dnp_say("the recording of process %d has ended; the 'dnprof run' or 'dnprof "
+			"record' that asked for it has it now",
+			(int)stop->pid);
+	return DNP_EXIT_DONE;
+}
+
+/* Whether another command line waits for its end: one that holds it, or that began with it. */
+static bool is_awaited(const struct dnp_status *before)
+{
+	return before->held || (!before->client && !strcmp(before->how, "startup"));
+}
+
+/* What becomes of the recording `from`. An exit status. */
+static int conclude(const struct stop *stop, struct dnp_copy *copy, int from)
+{
+	bool awaited = is_awaited(&stop->before);
+	auto_free char *original = awaited ? NULL : dnp_copy_original(from);
+	auto_close int finished = -1;
+
+	if (copy && original) {
+		dnp_result_finish_of_process(stop->pid, original);
+		finished = open(original, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	}
+	if (copy)
+		return make_copy(stop, copy, finished < 0 ? from : finished);
+	if (original)
+		return dnp_result_of_process(
+			stop->choice, stop->pid, original, original, stop->ended.why);
+	return awaited ? leave_to_client(stop) : copy_elsewhere(stop, from);
+}
+
+static int stop_recording(
+	const struct dnp_choice *choice, pid_t pid, uint64_t patience_ns, bool *recorded)
+{
+	struct stop stop = {.choice = choice, .pid = pid, .patience_ns = patience_ns};
+	struct dnp_copy copy = {.fd = -1};
+	struct dnp_err err = {0};
+	auto_close int fd = -1;
+	int ret = 0, status;
+
+	/* A place that cannot be written is told before the recording ends. */
+	if (choice->output)
+		ret = dnp_copy_open(&copy, choice->output, pid, &err);
+	if (!ret)
+		ret = end(&stop, &fd, &err);
+	*recorded = ret != -ENODATA;
+	if (ret)
+		status = *recorded ? dnp_failed(&err) : DNP_EXIT_DONE;
+	else
+		status = conclude(&stop, choice->output ? &copy : NULL, fd);
+	dnp_copy_done(&copy);
+	return status;
+}
+
+int dnp_stop(const char *command, const struct dnp_values *values, int argc, char **argv,
+	struct dnp_stopped *stopped)
+{
+	struct dnp_choice choice;
+	int status = dnp_take_pid(command, argc, argv, &stopped->pid);
+
+	stopped->recorded = false;
+	if (!status)
+		status = dnp_take_timeout(values, &stopped->patience_ns);
+	if (status)
+		return status;
+	status = dnp_choice_parse(&choice, values);
+	if (!status)
+		status = stop_recording(
+			&choice, stopped->pid, stopped->patience_ns, &stopped->recorded);
+	stopped->quiet = choice.quiet;
+	dnp_choice_done(&choice);
+	return status;
+}
+
+int dnp_cmd_stop(const struct dnp_values *values, int argc, char **argv)
+{
+	struct dnp_stopped stopped;
+	int status = dnp_stop("stop", values, argc, argv, &stopped);
+
+	if (status || stopped.recorded)
+		return status;
+	dnp_say("process %d is not being recorded; 'dnprof start %d' begins", (int)stopped.pid,
+		(int)stopped.pid);
+	return DNP_EXIT_FAILED;
+}

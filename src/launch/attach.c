@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/attach.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/clean.h"
+#include "format/agent_options.h"
+#include "launch/agent_file.h"
+#include "launch/attach_error.h"
+#include "launch/control.h"
+#include "launch/interrupt.h"
+#include "launch/ipc.h"
+#include "launch/library.h"
+#include "launch/place.h"
+#include "launch/program.h"
+#include "launch/runtime.h"
+#include "launch/stale.h"
+#include "launch/startup.h"
+#include "launch/target.h"
+#include "os/clock.h"
+
+#define MS_NS     UINT64_C(1000000)
+#define SECOND_NS UINT64_C(1000000000)
+
+/* A runtime that is there makes its socket in some milliseconds, on a busy machine in more. */
+#define SOCKET_NS (2 * SECOND_NS)
+
+/* Between two tries: at first it may be up any moment. */
+#define FIRST_PAUSE_NS MS_NS
+#define LAST_PAUSE_NS  (20 * MS_NS)
+
+/* So long an answer is waited for at least, also of the last question before the time is over. */
+#define LEAST_NS (200 * MS_NS)
+
+/* So long one that passes waits for the request that it was brought for. */
+#define PASSING "leave_ms=5000"
+
+struct attach {
+	const struct dnp_attach_options *options;
+	struct dnp_target target;
+	struct dnp_ipc_request request;
+	struct dnp_program program;
+	struct dnp_place place;
+	struct dnp_attach_case c; /* the same, for what goes wrong */
+	char library[PATH_MAX];
+	bool at_start;
+	uint64_t deadline_ns, pause_ns;
+};
+
+static int pid_of(const struct attach *attach)
+{
+	return (int)attach->target.pid;
+}
+
+/* ---- What can be known before anything is asked */
+
+static int find_library(
+	const struct dnp_attach_options *options, char path[PATH_MAX], struct dnp_err *err)
+{
+	const char *library = options->library;
+	char why[400];
+	int ret;
+
+	if (!library)
+		return dnp_agent_file_find(path, err);
+	if (!realpath(library, path))
+		return dnp_err(err, -errno,
+			"cannot read the profiler %s: %s; check --profiler-path", library,
+			strerror(errno));
+	ret = dnp_program_check_library(path, err);
+	if (ret)
+		return ret;
+	ret = dnp_library_try(path, why, sizeof(why));
+	if (ret)
+		dnp_err(err, ret,
+			"the profiler cannot load: %s; build it for this system, or check "
+			"--profiler-path",
+			why);
+	return ret;
+}
+
+enum presence { AWAY, HERE, LEAVING };
+
+/* Our agent's there. One that does not answer is there. */
+static enum presence look_for_agent(const struct dnp_target *target)
+{
+	struct dnp_status status;
+	int failed = dnp_control_status(target->pid, SECOND_NS, &status, NULL);
+
+	if (failed)
+		return failed == -ETIMEDOUT || failed == -EPROTONOSUPPORT ? HERE : AWAY;
+	return strcmp(status.state, "detaching") ? HERE : LEAVING;
+}
+
+/* What it is by its file; -EACCES, -ENOEXEC with err where nothing can be loaded into it. */
+static int check_program(struct attach *attach, struct dnp_err *err)
+{
+	struct dnp_program *program = &attach->program;
+	struct dnp_err unseen;
+	char path[32];
+	int ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid_of(attach));
+	ret = dnp_program_find(program, path, &unseen);
+	if (ret == -EACCES || ret == -EPERM)
+		return dnp_target_no_rights(&attach->target, err);
+	if (program->kind != DNP_PROGRAM_FOREIGN &&
+		!dnp_process_maps(attach->target.pid, "ld-musl"))
+		return 0;
+	return dnp_err(err, -ENOEXEC,
+		"cannot attach to process %d: it is %s; the agent is for 64-bit programs of its "
+		"own processor with glibc",
+		pid_of(attach),
+		program->kind == DNP_PROGRAM_FOREIGN ? program->what
+						     : "a program for the C library musl");
+}
+
+/* ---- The runtime's socket */
+
+static bool has_socket(const struct attach *attach, int *error)
+{
+	char name[DNP_IPC_NAME_ROOM];
+	auto_close int folder = dnp_ipc_folder(&attach->target, name);
+	struct stat st;
+
+	*error = folder < 0 ? -folder : 0;
+	return folder >= 0 && !fstatat(folder, name, &st, 0) && S_ISSOCK(st.st_mode);
+}
+
+/* Waits a little. 0, -ETIMEDOUT: there is no time left, -EINTR. */
+static int pause_for(struct attach *attach)
+{
+	uint64_t now = dnp_now_ns(), until = now + attach->pause_ns;
+
+	if (now >= attach->deadline_ns)
+		return -ETIMEDOUT;
+	if (until > attach->deadline_ns)
+		until = attach->deadline_ns;
+	if (dnp_interrupt_sleep(attach->options->interrupt, until))
+		return -EINTR;
+	if (attach->pause_ns < LAST_PAUSE_NS)
+		attach->pause_ns *= 2;
+	return 0;
+}
+
+/* Our agent must not be there; one that is leaving is waited for. */
+static int await_absence(struct attach *attach, struct dnp_err *err)
+{
+	auto_close int folder = dnp_target_open_folder(&attach->target);
+	enum presence presence;
+	int failed = 0;
+
+	if (folder >= 0)
+		dnp_stale_remove(folder);
+
+	while (!failed && (presence = look_for_agent(&attach->target)) == LEAVING)
+		failed = pause_for(attach);
+	if (failed)
+		return failed == -EINTR ? dnp_attach_interrupted(&attach->c, err)
+					: dnp_attach_detaching(&attach->c, err);
+	return presence == HERE ? dnp_attach_already(&attach->c, err) : 0;
+}
+
+/* The runtime is there, and long enough: its socket will not come any more. */
+static bool is_too_late(const struct attach *attach, uint64_t *seen_ns)
+{
+	if (!dnp_process_maps(attach->target.pid, "libcoreclr.so"))
+		return false;
+	if (!*seen_ns)
+		*seen_ns = dnp_now_ns();
+	return dnp_now_ns() - *seen_ns > SOCKET_NS;
+}
+
+/* Its socket is not there: why it will not come. 0: it may. */
+static int judge_absence(
+	const struct attach *attach, int error, uint64_t *seen_ns, struct dnp_err *err)
+{
+	auto_free char *variable = dnp_target_switched_off(&attach->target);
+	bool host = attach->program.kind == DNP_PROGRAM_DOTNET;
+	bool late = is_too_late(attach, seen_ns);
+	struct dnp_process now;
+
+	if (error == EACCES || error == EPERM)
+		return dnp_target_no_rights(&attach->target, err);
+	if (dnp_target_has_ended(&attach->target, &now))
+		return dnp_target_ended(&attach->target, err);
+	if (!*seen_ns && !host)
+		return dnp_attach_no_runtime(&attach->c, err);
+	return late || variable ? dnp_attach_no_socket(&attach->c, err) : 0;
+}
+
+/* Until the runtime's socket is there. */
+static int wait_for_socket(struct attach *attach, struct dnp_err *err)
+{
+	uint64_t seen_ns = 0;
+	int error, ret;
+
+	while (!has_socket(attach, &error)) {
+		ret = judge_absence(attach, error, &seen_ns, err);
+		if (ret)
+			return ret;
+		ret = pause_for(attach);
+		if (ret)
+			return ret == -EINTR ? dnp_attach_interrupted(&attach->c, err)
+					     : dnp_attach_not_up(&attach->c, err);
+	}
+	return 0;
+}
+
+/* ---- Asking */
+
+/* What a profiler that comes at the start of a program is told: ours its options, others nothing.
+ */
+static int prepare_startup(const struct dnp_attach_options *options, const char *clsid,
+	const char *library, struct dnp_startup *startup, struct dnp_err *err)
+{
+	if (options->library && options->data_bytes)
+		return dnp_err(err, -EINVAL,
+			"cannot attach with client data: a profiler that comes at the start of a "
+			"program is given none; leave --client-data away");
+	*startup = (struct dnp_startup){
+		.clsid = clsid,
+		.library = library,
+		.options = options->library   ? NULL
+			: options->data_bytes ? options->data
+					      : DNP_OPTIONS_IDLE,
+		.agent = !options->library,
+	};
+	return 0;
+}
+
+static void write_request(struct attach *attach, uint64_t left_ns)
+{
+	const struct dnp_attach_options *options = attach->options;
+	const char *data = options->passing ? PASSING : options->data;
+	size_t bytes = options->passing ? strlen(PASSING) : options->data_bytes;
+
+	dnp_ipc_begin(&attach->request, DNP_IPC_ATTACH_PROFILER);
+	dnp_ipc_put_u32(&attach->request, (uint32_t)(left_ns / MS_NS));
+	dnp_ipc_put_guid(&attach->request, attach->c.clsid);
+	dnp_ipc_put_text(&attach->request, attach->place.path);
+	dnp_ipc_put_u32(&attach->request, (uint32_t)bytes);
+	dnp_ipc_put_bytes(&attach->request, data, bytes);
+}
+
+/* It has stopped before its start, and goes on as soon as somebody says so. */
+static bool waits_for_us(const struct attach *attach, HRESULT result)
+{
+	return result == CORPROF_E_NOT_YET_AVAILABLE && dnp_startup_waits(&attach->target);
+}
+
+static int begin_with(struct attach *attach, struct dnp_err *err)
+{
+	const struct dnp_attach_options *options = attach->options;
+	struct dnp_startup startup;
+	int ret = prepare_startup(options, attach->c.clsid, attach->library, &startup, err);
+
+	if (ret)
+		return ret;
+	ret = dnp_startup_waiting(
+		&startup, &attach->target, attach->deadline_ns, options->interrupt, err);
+	attach->at_start = !ret;
+	return ret;
+}
+
+/* 0: there is an answer, *result; -E2BIG with err; or why there is none, as of dnp_ipc_ask. */
+static int ask_once(struct attach *attach, HRESULT *result, struct dnp_err *err)
+{
+	uint64_t now_ns = dnp_now_ns(), left_ns = LEAST_NS;
+
+	if (now_ns + LEAST_NS < attach->deadline_ns)
+		left_ns = attach->deadline_ns - now_ns;
+	write_request(attach, left_ns);
+	if (dnp_ipc_end(&attach->request))
+		return dnp_err(err, -E2BIG,
+			"cannot attach to process %d: the client data are longer than 60000 "
+			"bytes; shorten them",
+			pid_of(attach));
+	*result = S_OK;
+	attach->c.asked = true;
+	return dnp_ipc_ask(
+		&attach->target, &attach->request, left_ns, attach->options->interrupt, result);
+}
+
+/* One class: until it is loaded, refused, or the time is over. 0 or -errno with err, *result. */
+static int ask(struct attach *attach, HRESULT *result, struct dnp_err *err)
+{
+	struct dnp_process now;
+	int failed, paused = 0;
+
+	attach->pause_ns = FIRST_PAUSE_NS;
+	for (;;) {
+		failed = ask_once(attach, result, err);
+		if (failed == -E2BIG)
+			return failed;
+		if (!failed && waits_for_us(attach, *result)) {
+			int begun = begin_with(attach, err);
+
+			if (begun != -EALREADY)
+				return begun;
+		}
+		if (!dnp_attach_may_change(failed, *result) ||
+			dnp_target_has_ended(&attach->target, &now))
+			break;
+		attach->c.asked = false;
+		paused = pause_for(attach);
+		if (paused)
+			break;
+	}
+	if (paused == -EINTR)
+		return dnp_attach_interrupted(&attach->c, err);
+	if (failed)
+		return dnp_attach_no_answer(&attach->c, -failed, err);
+	return *result < 0 ? dnp_attach_refused(&attach->c, *result, err) : 0;
+}
+
+/* Whether another profiler's library is there. */
+static bool has_other(const struct dnp_target *target)
+{
+	struct dnp_runtime runtime;
+	bool found;
+
+	if (dnp_runtime_look(&runtime, target->pid))
+		return false;
+	found = runtime.profiler != NULL;
+	dnp_runtime_done(&runtime);
+	return found;
+}
+
+/*
+ * Our agent has a class that stands beside a profiler which was there first. It had better be asked
+ * for at once: a runtime that refuses the other keeps the library for ever (CoreCLR 8 to 10).
+ */
+static int ask_for_agent(struct attach *attach, struct dnp_attached *attached, struct dnp_err *err)
+{
+	HRESULT result = S_OK;
+	int ret;
+
+	attach->c.clsid = DNP_AGENT_CLSID;
+	if (!attach->options->notification && !has_other(&attach->target)) {
+		ret = ask(attach, &result, err);
+		if (result != CORPROF_E_PROFILER_ALREADY_ACTIVE)
+			return ret;
+		if (look_for_agent(&attach->target) != AWAY)
+			return dnp_attach_already(&attach->c, err);
+	}
+	attached->notification = true;
+	attach->c.clsid = DNP_AGENT_NOTIFY_CLSID;
+	return ask(attach, &result, err);
+}
+
+static int load(struct attach *attach, struct dnp_attached *attached, struct dnp_err *err)
+{
+	HRESULT result = S_OK;
+	int ret = dnp_place_open(&attach->place, &attach->target, attach->library, err);
+
+	if (ret)
+		return ret;
+	attached->copied = attach->place.folder >= 0;
+	if (attach->options->library) {
+		attach->c.clsid = attach->options->clsid;
+		ret = ask(attach, &result, err);
+	} else {
+		ret = ask_for_agent(attach, attached, err);
+	}
+	dnp_place_done(&attach->place);
+	return ret;
+}
+
+int dnp_attach(const struct dnp_attach_options *options, struct dnp_attached *attached,
+	struct dnp_err *err)
+{
+	static struct attach attach; /* its request is large */
+	int ret;
+
+	attach.options = options;
+	attach.deadline_ns = dnp_now_ns() + options->timeout_ns;
+	attach.pause_ns = FIRST_PAUSE_NS;
+	attach.program = (struct dnp_program){0};
+	attach.c = (struct dnp_attach_case){
+		.target = &attach.target,
+		.program = &attach.program,
+		.path = attach.place.path,
+		.timeout_ns = options->timeout_ns,
+		.passing = options->passing,
+	};
+	attach.at_start = false;
+	*attached = (struct dnp_attached){0};
+	ret = dnp_target_find(&attach.target, options->pid, err);
+	if (!ret && !options->library)
+		ret = await_absence(&attach, err);
+	if (!ret)
+		ret = find_library(options, attach.library, err);
+	if (!ret)
+		ret = check_program(&attach, err);
+	if (!ret)
+		ret = wait_for_socket(&attach, err);
+	if (!ret)
+		ret = load(&attach, attached, err);
+	dnp_program_done(&attach.program);
+	attached->pid = options->pid;
+	attached->at_start = attach.at_start;
+	return ret;
+}
+
+int dnp_attach_at_port(const struct dnp_attach_options *options, const char *file,
+	struct dnp_attached *attached, struct dnp_err *err)
+{
+	char library[PATH_MAX];
+	struct dnp_startup startup;
+	int ret = find_library(options, library, err);
+
+	*attached = (struct dnp_attached){.at_start = true};
+	if (!ret)
+		ret = prepare_startup(options, options->library ? options->clsid : DNP_AGENT_CLSID,
+			library, &startup, err);
+	if (!ret)
+		ret = dnp_startup_at_port(&startup, file, options->timeout_ns, options->interrupt,
+			&attached->pid, err);
+	return ret;
+}

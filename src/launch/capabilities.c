@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/capabilities.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clean.h"
+
+/* Privileges of capability.h. */
+#define BIT(n)    (UINT64_C(1) << (n))
+#define IPC_LOCK  BIT(14)
+#define SYS_ADMIN BIT(21)
+#define PERFMON   BIT(38)
+
+#define SECCOMP_FILTER 2
+
+/* What the ring of one thread takes, os/linux/sampler.c. */
+#define RING_KB 12
+
+/* Of a folder in whose path the runtime's socket has room for sure, see attach_error.c. */
+#define TMPDIR_MAX 60u
+
+/* Runtimes that the tests run under. */
+#define OLDEST 8
+#define NEWEST 10
+
+/* The oldest glibc that the agent's symbols are in (tools/check-exports). */
+#define GLIBC_MINOR 27
+
+/* `format` is "why; what to do". */
+__attribute__((format(printf, 3, 4))) static void answer(
+	struct dnp_capability *can, enum dnp_answer answer, const char *format, ...)
+{
+	char text[sizeof(can->why) + sizeof(can->remedy)], *remedy;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	remedy = strstr(text, "; ");
+	if (remedy) {
+		*remedy = '\0';
+		snprintf(can->remedy, sizeof(can->remedy), "%.383s", remedy + 2);
+	}
+	can->answer = answer;
+	snprintf(can->why, sizeof(can->why), "%.511s", text);
+}
+
+#define yes(can, ...)    answer(can, DNP_ANSWER_YES, __VA_ARGS__)
+#define partly(can, ...) answer(can, DNP_ANSWER_PARTLY, __VA_ARGS__)
+#define no(can, ...)     answer(can, DNP_ANSWER_NO, __VA_ARGS__)
+
+static void judge_agent(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	if (*facts->agent_file)
+		no(can, "%s", facts->agent_file);
+	else
+		yes(can, "it is there, and loads");
+}
+
+static void judge_rights(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	int pid = (int)facts->pid;
+
+	if (!pid && !facts->caller)
+		yes(can, "uid 0: processes of all users");
+	else if (!pid)
+		yes(can,
+			"uid %u: your own processes, those of others as they or as root "
+			"(kernel.yama.ptrace_scope does not matter)",
+			(unsigned)facts->caller);
+	else if (facts->runtime.readable && (facts->state == 'T' || facts->state == 't'))
+		partly(can,
+			"it is stopped, by a signal or a debugger, and answers nobody; let it go "
+			"on: kill -CONT %d",
+			pid);
+	else if (facts->runtime.readable)
+		yes(can, "uid %u may look into a process of uid %u", (unsigned)facts->caller,
+			(unsigned)facts->uid);
+	else if (facts->uid != facts->caller)
+		no(can,
+			"it belongs to uid %u, you are uid %u; ask as the user that it runs as, or "
+			"as root: sudo dnprof doctor %d",
+			(unsigned)facts->uid, (unsigned)facts->caller, pid);
+	else
+		no(can,
+			"it lets nobody look into it (PR_SET_DUMPABLE, or more privileges than "
+			"you have); ask as root: sudo dnprof doctor %d",
+			pid);
+}
+
+static void judge_runtime(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	const char *version = facts->runtime.version;
+	int major = atoi(version);
+
+	if (!facts->runtime.found && facts->nativeaot)
+		no(can,
+			"it was compiled with NativeAOT, which has no runtime that loads "
+			"profilers; publish it without PublishAot");
+	else if (!facts->runtime.found)
+		no(can,
+			"no .NET runtime was seen in it%s%s; give the id of a .NET process, "
+			"'dnprof "
+			"status' lists them",
+			*facts->kind ? ": it is " : "", facts->kind);
+	else if (!*version)
+		partly(can, "it is .NET, of a version that does not show");
+	else if (major < OLDEST || major > NEWEST)
+		partly(can,
+			"CoreCLR %s: dnprof is tested with %d to %d; try, and see what 'dnprof "
+			"report' says of incomplete stacks",
+			version, OLDEST, NEWEST);
+	else
+		yes(can, "CoreCLR %s", version);
+}
+
+static void judge_libc(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	const char *libc = facts->runtime.libc;
+	unsigned major = 0, minor = 0;
+
+	if (facts->pid && !facts->own_kind && *facts->kind)
+		no(can,
+			"it is %s; use a dnprof that is built for it, or run it on glibc and this "
+			"processor",
+			facts->kind);
+	else if (!strcmp(libc, "musl"))
+		no(can,
+			"the program runs on musl, the agent is built for glibc; use an image with "
+			"glibc (Debian, Ubuntu, Red Hat), not Alpine");
+	else if (sscanf(libc, "glibc %u.%u", &major, &minor) == 2 && major == 2 &&
+		minor < GLIBC_MINOR)
+		no(can, "%s is older than the agent needs, 2.%d; run the program on a newer system",
+			libc, GLIBC_MINOR);
+	else if (*libc)
+		yes(can, "%s", libc);
+	else
+		partly(can, "it does not show which one the program has");
+}
+
+static void judge_diagnostics(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	if (!facts->pid && *facts->environment)
+		no(can, "%s", facts->environment);
+	else if (!facts->pid)
+		yes(can, "no variable of the environment forbids it");
+	else if (facts->has_socket)
+		yes(can, "the runtime's socket is in %s", facts->folder_path);
+	else if (*facts->switched_off)
+		no(can, "diagnostics are switched off: %s; start the program without that variable",
+			facts->switched_off);
+	else if (strlen(facts->folder_path) > TMPDIR_MAX)
+		no(can,
+			"%s is too long for the runtime's socket; start the program with a TMPDIR "
+			"of %u bytes at most",
+			facts->folder_path, TMPDIR_MAX);
+	else
+		no(can,
+			"the runtime's socket is not in %s: it was removed, could not be made, or "
+			"the runtime is just starting; start the program again",
+			facts->folder_path);
+}
+
+static void judge_tmpdir(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	if (*facts->folder)
+		no(can, "%s", facts->folder);
+	else
+		yes(can, "%s", facts->folder_path);
+}
+
+static void judge_library(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	if (*facts->place)
+		no(can, "%s", facts->place);
+	else
+		yes(can, "it sees the file, or can be given a copy");
+}
+
+static void judge_answer(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	if (!facts->asked)
+		no(can, "%s", facts->no_answer);
+	else if (!facts->status.detachable)
+		partly(can, "it is dnprof %s, %s, and cannot be detached: %s",
+			facts->status.version, facts->status.state, facts->status.reason);
+	else
+		yes(can, "it is dnprof %s, %s", facts->status.version, facts->status.state);
+}
+
+static const char *other_profiler(const struct dnp_facts *facts)
+{
+	const char *path = facts->pid ? facts->runtime.profiler : facts->other;
+
+	return path && *path ? path : NULL;
+}
+
+static void judge_profiler(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	const char *other = other_profiler(facts);
+
+	if (!other)
+		yes(can, "there is none");
+	else if (facts->pid)
+		partly(can,
+			"%s is loaded: dnprof stands beside it, as a notification profiler, "
+			"without traced calls; for those start the program without it",
+			other);
+	else
+		partly(can,
+			"the environment names %s: dnprof stands beside it, as a notification "
+			"profiler, without traced calls; for those unset CORECLR_ENABLE_PROFILING",
+			other);
+}
+
+static void judge_stacks(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	int signo = SIGRTMIN;
+
+	if (facts->pid && !(facts->caught & BIT(signo - 1)))
+		no(can,
+			"the runtime does not catch signal %d, by which threads are sampled: it is "
+			"just starting, or of another kind; try again",
+			signo);
+	else
+		yes(can, "by signals (anywhere), by the runtime's snapshots (at safe points)");
+}
+
+static bool is_privileged(const struct dnp_facts *facts)
+{
+	return !facts->user_namespace && (facts->privileges & (PERFMON | SYS_ADMIN));
+}
+
+static bool is_filtered(const struct dnp_facts *facts)
+{
+	return facts->seccomp == SECCOMP_FILTER;
+}
+
+/* The kernel's own rule: up to that value of kernel.perf_event_paranoid everybody may. */
+static bool may_use_perf(const struct dnp_facts *facts, long up_to)
+{
+	return is_privileged(facts) || facts->perf_paranoid <= up_to;
+}
+
+/* Why perf events do not work that are allowed to all `up_to` a value; NULL: they do. */
+static const char *why_no_perf(
+	const struct dnp_facts *facts, int error, long up_to, char *out, size_t room)
+{
+	bool refused = facts->pid ? !may_use_perf(facts, up_to) : error != 0;
+
+	if (facts->perf_paranoid == DNP_FACT_UNKNOWN)
+		snprintf(out, room, "the kernel has no perf events (CONFIG_PERF_EVENTS)");
+	else if (!refused && !(facts->pid && is_filtered(facts)))
+		return NULL;
+	else if (!may_use_perf(facts, up_to))
+		snprintf(out, room,
+			"kernel.perf_event_paranoid is %ld, and CAP_PERFMON is missing%s",
+			facts->perf_paranoid, facts->user_namespace ? " (a user namespace)" : "");
+	else if (is_filtered(facts))
+		snprintf(out, room, "a seccomp filter is on%s",
+			facts->pid ? ", which may refuse perf events" : " and refuses perf events");
+	else
+		snprintf(out, room, "perf events: %s", strerror(error));
+	return out;
+}
+
+static void tell_remedy(const struct dnp_facts *facts, long up_to, char *out, size_t room)
+{
+	if (facts->perf_paranoid == DNP_FACT_UNKNOWN)
+		*out = '\0';
+	else if (!may_use_perf(facts, up_to))
+		snprintf(out, room,
+			"; as root: sysctl -w kernel.perf_event_paranoid=%ld, or give the program "
+			"CAP_PERFMON",
+			up_to);
+	else if (is_filtered(facts))
+		snprintf(out, room,
+			"; let perf_event_open through, as with docker run --cap-add PERFMON");
+	else
+		*out = '\0';
+}
+
+/* With perf each thread that is sampled takes a descriptor, with the timer a pending signal. */
+static bool runs_out(const struct dnp_facts *facts, bool perf, uint64_t *enough_for)
+{
+	uint64_t limit = perf ? facts->files_max : facts->signals_max;
+	uint64_t used = perf ? facts->files : 0;
+
+	*enough_for = limit > used ? limit - used : 0;
+	return limit != UINT64_MAX && facts->threads > *enough_for;
+}
+
+static void judge_cpu(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	char why[256], remedy[192];
+	const char *reason = why_no_perf(facts, facts->perf_error, 1, why, sizeof(why));
+	uint64_t enough_for;
+
+	if (runs_out(facts, !reason, &enough_for)) {
+		partly(can,
+			"%" PRIu64 " threads, but %s for %" PRIu64
+			" of them only; raise it: prlimit --pid %d --%s=%" PRIu64,
+			facts->threads, reason ? "pending signals" : "descriptors", enough_for,
+			(int)facts->pid, reason ? "sigpending" : "nofile",
+			2 * (facts->threads + facts->files));
+		return;
+	}
+	if (!reason) {
+		yes(can, "at exact rates, by perf events of the kernel");
+		return;
+	}
+	tell_remedy(facts, 1, remedy, sizeof(remedy));
+	partly(can, "%s: a timer samples %s, %ld times a second at most%s", reason,
+		facts->pid && is_filtered(facts) && may_use_perf(facts, 1) ? "where it does"
+									   : "instead",
+		facts->tick_hz, remedy);
+}
+
+/* Threads whose rings fit into the memory that may be locked; UINT64_MAX: all. */
+static uint64_t rings(const struct dnp_facts *facts)
+{
+	bool unlimited = (facts->privileges & IPC_LOCK && !facts->user_namespace) ||
+		facts->perf_paranoid < 0 || facts->memlock_max == UINT64_MAX ||
+		facts->perf_mlock_kb == DNP_FACT_UNKNOWN;
+
+	return unlimited ? UINT64_MAX
+			 : ((uint64_t)(facts->perf_mlock_kb * facts->processors) +
+				   facts->memlock_max / 1024) /
+			RING_KB;
+}
+
+static void judge_kernel(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	char why[256], remedy[192];
+	const char *reason = why_no_perf(facts, facts->perf_error, 1, why, sizeof(why));
+	uint64_t threads = rings(facts);
+
+	if (reason && !(facts->pid && may_use_perf(facts, 1))) {
+		tell_remedy(facts, 1, remedy, sizeof(remedy));
+		no(can, "%s%s", reason, remedy);
+	} else if (reason) {
+		tell_remedy(facts, 1, remedy, sizeof(remedy));
+		partly(can, "%s%s", reason, remedy);
+	} else if (!facts->kernel_names) {
+		partly(can,
+			"without names: the kernel hides its addresses from you "
+			"(kernel.kptr_restrict is %ld, kernel.perf_event_paranoid %ld); write the "
+			"report as root, or: sysctl -w kernel.kptr_restrict=0 "
+			"kernel.perf_event_paranoid=1",
+			facts->kptr_restrict, facts->perf_paranoid);
+	} else if (facts->threads > threads) {
+		partly(can,
+			"of %" PRIu64 " threads of %" PRIu64
+			": memory that may be locked is short; as root: sysctl -w "
+			"kernel.perf_event_mlock_kb=%" PRIu64,
+			threads, facts->threads, facts->threads * RING_KB);
+	} else if (threads != UINT64_MAX) {
+		yes(can, "of up to %" PRIu64 " threads (locked memory)", threads);
+	} else {
+		yes(can, "with names");
+	}
+}
+
+static void judge_wall(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	(void)facts;
+	yes(can, "it needs no rights, and threads that sleep are not woken");
+}
+
+static bool traces_now(const struct dnp_facts *facts)
+{
+	return facts->asked && strstr(facts->status.events, "trace");
+}
+
+static void judge_trace(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	if (traces_now(facts))
+		yes(can, "they are being recorded");
+	else if (facts->pid)
+		no(can,
+			"hooks are possible from a program's start only; start it so: dnprof run "
+			"-e trace -- COMMAND");
+	else if (other_profiler(facts))
+		no(can,
+			"hooks need the place of the profiler that the environment names; unset "
+			"CORECLR_ENABLE_PROFILING");
+	else
+		yes(can, "from a program's start");
+}
+
+static void judge_timeline(const struct dnp_facts *facts, struct dnp_capability *can)
+{
+	char why[256], remedy[192];
+	const char *reason = why_no_perf(facts, facts->switches_error, 2, why, sizeof(why));
+
+	tell_remedy(facts, 2, remedy, sizeof(remedy));
+	if (!reason)
+		yes(can, "of a program's own threads");
+	else
+		partly(can,
+			"%s: 'dnprof timeline' looks at the threads a thousand times a second "
+			"%s, and shows when they ran, not each switch%s",
+			reason, facts->pid && may_use_perf(facts, 2) ? "where it does" : "instead",
+			remedy);
+}
+
+enum whose { ANY, STARTED, RUNNING };
+
+/* Whether it means something there; of a process without a runtime, hardly anything does. */
+static bool is_asked(const struct dnp_facts *facts, enum dnp_capability_id id, enum whose whose)
+{
+	if (whose == (facts->pid ? STARTED : RUNNING))
+		return false;
+	if (!facts->pid || id <= DNP_CAN_runtime)
+		return true;
+	if (!facts->runtime.found || !facts->runtime.readable)
+		return false;
+	if (id == DNP_CAN_answer)
+		return facts->runtime.agent != NULL;
+	if (id == DNP_CAN_library || id == DNP_CAN_diagnostics)
+		return facts->runtime.agent == NULL;
+	return true;
+}
+
+void dnp_capabilities_judge(
+	const struct dnp_facts *facts, struct dnp_capability list[DNP_CAN_COUNT])
+{
+	static const struct {
+		const char *name, *title;
+		enum whose whose;
+		bool needed;
+		void (*judge)(const struct dnp_facts *facts, struct dnp_capability *can);
+	} all[] = {
+#define DNP_CAPABILITY(name, title, whose, needed) {#name, title, whose, needed, judge_##name},
+#include "launch/capabilities.def"
+	};
+
+	for (unsigned i = 0; i < DNP_CAN_COUNT; i++) {
+		list[i] = (struct dnp_capability){
+			.name = all[i].name,
+			.title = all[i].title,
+			.needed = all[i].needed,
+			.asked = is_asked(facts, (enum dnp_capability_id)i, all[i].whose),
+		};
+		if (list[i].asked)
+			all[i].judge(facts, &list[i]);
+	}
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/interrupt.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clean.h"
+#include "os/clock.h"
+
+#define MS_NS UINT64_C(1000000)
+
+int dnp_interrupt_take(struct dnp_interrupt *interrupt, struct dnp_err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	interrupt->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (interrupt->fd < 0)
+		return dnp_err(err, -errno, "cannot receive signals: %s; see 'ulimit -n'",
+			strerror(errno));
+	sigprocmask(SIG_BLOCK, &set, &interrupt->old_mask);
+	return 0;
+}
+
+void dnp_interrupt_give_back(struct dnp_interrupt *interrupt)
+{
+	if (interrupt->fd < 0)
+		return;
+	close(interrupt->fd);
+	interrupt->fd = -1;
+	sigprocmask(SIG_SETMASK, &interrupt->old_mask, NULL);
+}
+
+bool dnp_interrupt_sleep(int fd, uint64_t until_ns)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	uint64_t now_ns = dnp_now_ns();
+
+	do {
+		uint64_t left_ms = now_ns < until_ns ? (until_ns - now_ns + MS_NS - 1) / MS_NS : 0;
+
+		if (poll(&ready, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX) > 0)
+			return true;
+		now_ns = dnp_now_ns();
+	} while (now_ns < until_ns);
+	return false;
+}
+
+int dnp_interrupt_await(int fd, int interrupt, uint64_t until_ns)
+{
+	struct pollfd ready[] = {{.fd = fd, .events = POLLIN}, {.fd = interrupt, .events = POLLIN}};
+	uint64_t now_ns = dnp_now_ns();
+	int n = 0;
+
+	while (n <= 0 && now_ns < until_ns) {
+		uint64_t left_ms = (until_ns - now_ns) / 1000000 + 1;
+
+		n = poll(ready, DNP_ARRAY_SIZE(ready), left_ms < INT_MAX ? (int)left_ms : INT_MAX);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		now_ns = dnp_now_ns();
+	}
+	if (n <= 0)
+		return -EAGAIN;
+	return ready[0].revents ? 0 : -EINTR;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/remote.h"
+
+#include "base/clean.h"
+#include "launch/interrupt.h"
+#include "launch/process.h"
+#include "os/clock.h"
+
+/* The runtime takes 0.3 s to unload a profiler, in the rule. */
+#define LEAVING_NS      UINT64_C(2000000000)
+#define LEAVING_LOOK_NS UINT64_C(10000000)
+
+/* All that can fail here does so before the process is touched. */
+static int make_place(struct dnp_remote *remote, struct dnp_err *err)
+{
+	int ret = dnp_output_open(&remote->output, remote->options.output, err);
+
+	if (!ret)
+		ret = dnp_output_name(&remote->output, remote->options.pid, err);
+	return ret ? ret : dnp_output_make_recording(&remote->output, &remote->recording, err);
+}
+
+static int connect_to(struct dnp_remote *remote, struct dnp_err *err)
+{
+	const struct dnp_remote_options *options = &remote->options;
+	int ret = dnp_control_open(&remote->control, options->pid, options->patience_ns, err);
+
+	if (!ret)
+		dnp_control_interrupt_by(remote->control, options->interrupt);
+	return ret;
+}
+
+/* An agent without a socket is one that is leaving; or its library could not be unloaded. */
+static void await_leaving(pid_t pid, int interrupt)
+{
+	uint64_t until_ns = dnp_now_ns() + LEAVING_NS;
+
+	while (dnp_process_maps(pid, "libdnprof.so") && dnp_now_ns() < until_ns &&
+		!dnp_interrupt_sleep(interrupt, dnp_now_ns() + LEAVING_LOOK_NS))
+		;
+}
+
+/* What an agent answers that is not there, or in a moment will not be. */
+static bool is_away(int failed)
+{
+	return failed == -ENOENT || failed == -EALREADY;
+}
+
+/*
+ * The agent did not answer, as `err` says: brings it there. 0, -EALREADY: it is there all the same,
+ * or another -errno with err.
+ */
+static int bring_agent(pid_t pid, uint64_t patience_ns, int interrupt,
+	struct dnp_attached *attached, struct dnp_err *err)
+{
+	const struct dnp_attach_options options = {
+		.pid = pid,
+		.timeout_ns = patience_ns,
+		.passing = true,
+		.interrupt = interrupt,
+	};
+
+	await_leaving(pid, interrupt);
+	return dnp_attach(&options, attached, err);
+}
+
+/* Of an agent that was brought for what is done, or did not come about: whether it goes is not
+ * told. */
+static void send_away(pid_t pid, uint64_t patience_ns)
+{
+	struct dnp_control *control;
+
+	if (dnp_control_open(&control, pid, patience_ns, NULL))
+		return;
+	dnp_control_detach(control, NULL);
+	dnp_control_close(control);
+}
+
+static int start_with(struct dnp_remote *remote, int fd, struct dnp_err *err)
+{
+	unsigned flags = remote->options.hold ? DNP_START_HOLD : 0;
+
+	if (remote->attached && remote->options.hold)
+		flags |= DNP_START_DETACH;
+	return dnp_control_start(remote->control, fd, &remote->options.agent, flags, err);
+}
+
+/* 0, -ENOENT, -EALREADY: the agent is not there, or is leaving; or another -errno with err. */
+static int start_in_agent(struct dnp_remote *remote, int fd, struct dnp_err *err)
+{
+	int ret = connect_to(remote, err);
+
+	return ret ? ret : start_with(remote, fd, err);
+}
+
+/* Has the agent begin, which may have to be brought there. */
+static int start(struct dnp_remote *remote, int fd, struct dnp_err *err)
+{
+	const struct dnp_remote_options *options = &remote->options;
+	int ret = start_in_agent(remote, fd, err);
+
+	if (!is_away(ret) || !options->attach)
+		return ret;
+	dnp_control_close(remote->control);
+	remote->control = NULL;
+	ret = bring_agent(
+		options->pid, options->patience_ns, options->interrupt, &remote->how, err);
+	if (ret && ret != -EALREADY)
+		return ret;
+	remote->attached = !ret;
+	return start_in_agent(remote, fd, err);
+}
+
+/* What is recorded from now on survives this process. */
+static int place(struct dnp_remote *remote, struct dnp_err *err)
+{
+	int ret = dnp_output_place_recording(
+		&remote->output, remote->options.raw, &remote->recording, err);
+
+	if (!ret)
+		dnp_output_clean(&remote->output);
+	return ret;
+}
+
+/* It did not come about: the process is left as it was. */
+static void give_up(struct dnp_remote *remote, bool started)
+{
+	struct dnp_control_ended ended;
+	int fd;
+
+	if (started && !remote->options.hold &&
+		!dnp_control_stop(remote->control, &fd, &ended, NULL))
+		close(fd);
+	if (remote->attached)
+		send_away(remote->options.pid, remote->options.patience_ns);
+	dnp_remote_done(remote);
+}
+
+int dnp_remote_begin(
+	struct dnp_remote *remote, const struct dnp_remote_options *options, struct dnp_err *err)
+{
+	auto_close int fd = -1;
+	bool started;
+	int ret;
+
+	*remote = (struct dnp_remote){.options = *options};
+	fd = make_place(remote, err);
+	ret = fd < 0 ? fd : start(remote, fd, err);
+	started = !ret;
+	if (!ret)
+		ret = place(remote, err);
+	/* Who is interrupted does not wait: an agent that nobody uses leaves by itself. */
+	if (ret == -EINTR)
+		remote->attached = false;
+	if (ret)
+		give_up(remote, started);
+	return ret;
+}
+
+void dnp_remote_done(struct dnp_remote *remote)
+{
+	dnp_control_close(remote->control);
+	dnp_output_done(&remote->output);
+	free(remote->recording);
+	*remote = (struct dnp_remote){0};
+}
+
+int dnp_remote_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, struct dnp_err *err)
+{
+	struct dnp_attached how;
+	int attached, ret = dnp_control_stack(pid, patience_ns, interrupt, fd, err);
+
+	if (!is_away(ret))
+		return ret;
+	attached = bring_agent(pid, patience_ns, interrupt, &how, err);
+	if (attached && attached != -EALREADY)
+		return attached;
+	ret = dnp_control_stack(pid, patience_ns, interrupt, fd, err);
+	if (!attached && ret != -EINTR)
+		send_away(pid, patience_ns);
+	return ret;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/start.h"
+
+#include <string.h>
+
+#include "base/clean.h"
+#include "launch/environment.h"
+#include "launch/record.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/library.h"
+#include "os/process.h"
+#include "os/spawn.h"
+
+#define TICK_MS      100
+#define MS_NS        UINT64_C(1000000)
+#define AGENT        "dnprof"
+#define SESSION_NAME "session"
+
+/* Beside this program. */
+static int find_agent(char path[PATH_MAX], struct dnp_err *err)
+{
+	char self[PATH_MAX], name[32];
+	size_t n = dnp_process_executable(self, sizeof(self));
+	int folder = (int)dnp_path_base_at(self, n);
+
+	snprintf(name, sizeof(name), "%s" AGENT "%s", dnp_library_prefix, dnp_library_suffix);
+	if (snprintf(path, PATH_MAX, "%.*s%s", folder, self, name) < PATH_MAX &&
+		dnp_file_kind(path) == DNP_FILE_REGULAR)
+		return 0;
+	return dnp_err(err, -ENOENT,
+		"cannot find the agent: no %s in %.*s; build or install dnprof again", name, folder,
+		self);
+}
+
+static int check_environment(struct dnp_err *err)
+{
+	const char *other = dnp_environment_other();
+
+	if (other)
+		return dnp_err(err, -EBUSY,
+			"another profiler is configured: CORECLR_ENABLE_PROFILING is %s, for %s; "
+			"run without it (unset CORECLR_ENABLE_PROFILING)",
+			getenv("CORECLR_ENABLE_PROFILING"), other);
+	return dnp_environment_check_diagnostics(err);
+}
+
+static int make_session(struct dnp_start *start, struct dnp_err *err)
+{
+	auto_free char *path = dnp_output_work(&start->output, SESSION_NAME);
+
+	return path ? dnp_session_new(&start->session, path, err) : -ENOMEM;
+}
+
+int dnp_start_open(
+	struct dnp_start *start, const struct dnp_start_options *options, struct dnp_err *err)
+{
+	int ret;
+
+	*start = (struct dnp_start){.options = *options};
+	ret = check_environment(err);
+	if (!ret)
+		ret = find_agent(start->agent, err);
+	if (!ret)
+		ret = dnp_output_open(&start->output, options->output, err);
+	if (!ret)
+		ret = make_session(start, err);
+	if (ret)
+		dnp_start_done(start);
+	return ret;
+}
+
+/* ---- The program */
+
+/* The agent makes its recording in the private folder. */
+static int set_environment(const struct dnp_start *start)
+{
+	static char text[DNP_OPTIONS_MAX + 1];
+	struct dnp_agent_options agent = start->options.agent;
+	int ret;
+
+	agent.alone = 1;
+	if (snprintf(agent.dir, sizeof(agent.dir), "%s", start->output.work) >=
+			(int)sizeof(agent.dir) ||
+		snprintf(agent.session, sizeof(agent.session), "%s/" SESSION_NAME,
+			start->output.work) >= (int)sizeof(agent.session))
+		return -ENAMETOOLONG;
+	ret = dnp_agent_options_write(&agent, text, sizeof(text));
+	if (ret < 0)
+		return ret;
+	ret = dnp_environment_set(start->agent, text);
+	return ret ? ret : dnp_environment_set_framework(start->agent);
+}
+
+static int spawn(struct dnp_start *start, struct dnp_spawned *child, struct dnp_err *err)
+{
+	const char *program = start->options.command[0];
+	int ret = set_environment(start);
+
+	if (!ret)
+		ret = dnp_spawn(child, start->options.command);
+	if (ret)
+		return dnp_err(err, ret, "cannot start %s: %s; see whether it is there and runs",
+			program, strerror(-ret));
+	start->pid = child->pid;
+	ret = dnp_output_name(&start->output, child->pid, err);
+	if (ret)
+		dnp_spawned_abandon(child);
+	return ret;
+}
+
+static void look(struct dnp_start *start, uint64_t begin_ns)
+{
+	start->elapsed_ns = dnp_now_ns() - begin_ns;
+	start->interrupts = dnp_interrupts();
+	if (start->stopped ||
+		!(start->interrupts ||
+			(start->options.duration_ns &&
+				start->elapsed_ns >= start->options.duration_ns)))
+		return;
+	dnp_session_stop(start->session);
+	start->stopped = true;
+}
+
+static unsigned tick_ms(const struct dnp_start *start)
+{
+	uint64_t left_ns = start->options.duration_ns - start->elapsed_ns;
+
+	if (!start->options.duration_ns || start->stopped || left_ns >= TICK_MS * MS_NS)
+		return TICK_MS;
+	return (unsigned)(left_ns / MS_NS) + 1;
+}
+
+static void follow(struct dnp_start *start, const struct dnp_spawned *child)
+{
+	uint64_t begin_ns = dnp_now_ns();
+
+	dnp_interrupts_count();
+	dnp_spawned_go(child);
+	while (!dnp_spawned_wait(child, tick_ms(start), &start->status))
+		look(start, begin_ns);
+	look(start, begin_ns);
+	start->ended = true;
+}
+
+/* ---- The recording */
+
+static int explain(const struct dnp_start *start, struct dnp_err *err)
+{
+	const struct dnp_session_slot *slot = dnp_session_find(start->session, start->pid);
+	char reason[DNP_SESSION_REASON];
+
+	if (!slot)
+		return dnp_err(err, -ENODATA,
+			"nothing was recorded: no .NET runtime that loads profilers was seen in "
+			"%s; look at what it printed",
+			start->options.command[0]);
+	dnp_session_reason(slot, reason);
+	if (dnp_session_slot_state(slot) == DNP_SLOT_FAILED)
+		return dnp_err(err, -ENODATA, "nothing was recorded: the agent could not start: %s",
+			*reason ? reason : "it did not say why");
+	return dnp_err(err, -ENODATA,
+		"nothing was recorded: the program ended before its recording began; let it run "
+		"longer");
+}
+
+/* The agent's file, by the name that it gives it, gets the one that it has in the private folder.
+ */
+static int take_recording(struct dnp_start *start, uint64_t start_ticks, struct dnp_err *err)
+{
+	struct dnp_ended ended = {.status = start->status};
+	char name[64];
+	auto_free char *made = NULL;
+	auto_free char *path = dnp_output_work(&start->output, DNP_OUTPUT_RECORDING);
+	int ret;
+
+	snprintf(name, sizeof(name), "%d-%llu.dnp", start->pid, (unsigned long long)start_ticks);
+	made = dnp_output_work(&start->output, name);
+	if (!made || !path)
+		return -ENOMEM;
+	if (dnp_file_rename(made, path))
+		return explain(start, err);
+	ret = dnp_record_exit(path, start->pid, ended, err);
+	/* Nothing is in it: the program has ended before. */
+	if (ret == -ENODATA)
+		return explain(start, err);
+	if (!ret)
+		ret = dnp_output_place_recording(
+			&start->output, start->options.raw, &start->recording, err);
+	return ret;
+}
+
+int dnp_start_run(struct dnp_start *start, struct dnp_err *err)
+{
+	struct dnp_spawned child;
+	uint64_t start_ticks;
+	int ret = spawn(start, &child, err);
+
+	if (ret)
+		return ret;
+	start_ticks = dnp_process_start_ticks(child.pid);
+	follow(start, &child);
+	dnp_spawned_done(&child);
+	return take_recording(start, start_ticks, err);
+}
+
+bool dnp_start_failure(const struct dnp_start *start, char reason[DNP_SESSION_REASON])
+{
+	const struct dnp_session_slot *slot = dnp_session_find(start->session, start->pid);
+
+	if (!slot || dnp_session_slot_state(slot) != DNP_SLOT_FAILED)
+		return false;
+	dnp_session_reason(slot, reason);
+	return *reason;
+}
+
+void dnp_start_done(struct dnp_start *start)
+{
+	dnp_session_free(start->session);
+	dnp_output_done(&start->output);
+	free(start->recording);
+	*start = (struct dnp_start){0};
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What an agent says of itself: the answer to DNP_CONTROL_STATUS, taken apart. */
+#ifndef DNP_LAUNCH_STATUS_H
+#define DNP_LAUNCH_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* Texts are cut where they are too long; unknown keys do not matter. */
+struct dnp_status {
+	char version[32]; /* of dnprof */
+	char runtime[32];
+	char state[16];  /* attached, recording, detaching */
+	char slot[16];   /* main, notification */
+	char how[16];    /* startup, attach */
+	char events[64]; /* "cpu,wall"; of the recording */
+	uint64_t since_unix_ns, samples, lost, bytes, threads;
+	uint64_t client; /* the process that asked for the recording, 0: none that is known */
+	bool held;       /* it ends when that process does */
+	bool detachable;
+	char reason[256]; /* not detachable: why */
+};
+
+/* What is not said stays 0. */
+void dnp_status_parse(struct dnp_status *status, struct dnp_str text);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What a command line is given by the system, and the terminal it writes to. One thread at a time.
+ */
+#ifndef DNP_OS_CONSOLE_H
+#define DNP_OS_CONSOLE_H
+
+/*
+ * First thing in a program: its words become UTF-8 and its standard streams carry bytes as they
+ * are, where that is not so by itself. 0, or -ENOMEM.
+ */
+int dnp_console_begin(int *argc, char ***argv);
+
+/* Of the terminal that the standard output is; 0: it is none. */
+unsigned dnp_console_columns(void);
+
+/* From now on a reader who goes away is an error of the write, -EPIPE, and no end of the program.
+ */
+void dnp_console_outlive_reader(void);
+
+#endif

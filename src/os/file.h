@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files by their names, which are UTF-8 on Windows. Any thread; not for handlers. What can fail
+ * returns -errno.
+ */
+#ifndef DNP_OS_FILE_H
+#define DNP_OS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* All bytes of a file. */
+struct dnp_file_bytes {
+	const uint8_t *p; /* owned */
+	size_t n;
+	bool mapped; /* they are read when they are looked at */
+};
+
+/*
+ * Maps an ordinary file; reads a pipe, or what cannot be mapped, to its end. -EISDIR: it is a
+ * folder, -ENODEV: a device. Pair: dnp_file_unmap where they are mapped, else free().
+ */
+int dnp_file_load(const char *path, struct dnp_file_bytes *bytes);
+void dnp_file_unmap(const uint8_t *bytes, size_t n);
+
+/* Gives back the memory of mapped bytes, which come again when they are looked at. */
+void dnp_file_drop(const uint8_t *bytes, size_t n);
+
+/* For writing at its end; a link is not followed. The descriptor is the caller's to close. */
+int dnp_file_append(const char *path);
+
+/*
+ * Makes a file that did not exist, for its user alone, and puts a name of its own for the XXXXXX
+ * that `path` ends with. The descriptor is the caller's to close.
+ */
+int dnp_file_create(char *path);
+
+/*
+ * The same without such a name: -EEXIST where something has that one. For reading and writing.
+ */
+int dnp_file_create_new(const char *path);
+
+/* Another descriptor of that file, out of the program's way; the caller's to close. -errno. */
+int dnp_file_again(int fd);
+
+/*
+ * Whether a descriptor that this process was started with is of that file, by device and number on
+ * it; if so, no child of this process inherits it from now on. 0 or -errno, -ENOENT: it is not.
+ */
+int dnp_file_inherited(int fd, uint64_t device, uint64_t number);
+
+/* The whole path of a file or folder that exists, without links; owned. NULL and errno. */
+char *dnp_file_full(const char *path);
+
+/* Makes a folder for its user alone, with a name of its own as dnp_file_create. 0 or -errno. */
+int dnp_folder_create(char *path);
+/* Removes a folder, with files and folders of files in it. No link is followed. */
+void dnp_folder_remove(const char *path);
+/* Whether this user may make files in a folder: 0 or -errno. */
+int dnp_folder_check(const char *path);
+
+/* Puts a file, or replaces the one, at `to`, in one step: nobody ever sees a part of it. */
+int dnp_file_rename(const char *from, const char *to);
+void dnp_file_remove(const char *path);
+
+enum dnp_file_kind {
+	DNP_FILE_NONE, /* nothing is there, or nobody may know */
+	DNP_FILE_REGULAR,
+	DNP_FILE_LINK, /* which nobody follows */
+	DNP_FILE_FOLDER,
+	DNP_FILE_SPECIAL, /* a device, a pipe, a socket */
+};
+enum dnp_file_kind dnp_file_kind(const char *path); /* of none, errno says why */
+
+/* What any system has: reads to the end into *bytes (not mapped), and writes all. */
+int dnp_file_read_all(int fd, struct dnp_file_bytes *bytes);
+int dnp_file_write_all(int fd, const void *bytes, size_t n);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clean.h"
+
+int dnp_file_load(const char *path, struct dnp_file_bytes *bytes)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *mapped;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
+		return -ENODEV;
+	if (!S_ISREG(st.st_mode) || !st.st_size)
+		return dnp_file_read_all(fd, bytes);
+	mapped = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (mapped == MAP_FAILED)
+		return dnp_file_read_all(fd, bytes);
+	*bytes = (struct dnp_file_bytes){mapped, (size_t)st.st_size, true};
+	return 0;
+}
+
+void dnp_file_unmap(const uint8_t *bytes, size_t n)
+{
+	munmap((void *)(uintptr_t)bytes, n);
+}
+
+void dnp_file_drop(const uint8_t *bytes, size_t n)
+{
+	madvise((void *)(uintptr_t)bytes, n, MADV_DONTNEED);
+}
+
+int dnp_file_append(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int dnp_file_create(char *path)
+{
+	/* Mode 0600, O_EXCL: no link is followed. */
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+char *dnp_file_full(const char *path)
+{
+	return realpath(path, NULL);
+}
+
+int dnp_folder_create(char *path)
+{
+	return mkdtemp(path) ? 0 : -errno;
+}
+
+static void remove_tree(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (unlinkat(fd, entry->d_name, 0) && (errno == EISDIR || errno == EPERM))
+			remove_tree(fd, entry->d_name);
+	}
+	closedir(dir);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void dnp_folder_remove(const char *path)
+{
+	remove_tree(AT_FDCWD, path);
+}
+
+int dnp_folder_check(const char *path)
+{
+	return access(path, W_OK | X_OK) ? -errno : 0;
+}
+
+int dnp_file_rename(const char *from, const char *to)
+{
+	return rename(from, to) ? -errno : 0;
+}
+
+void dnp_file_remove(const char *path)
+{
+	unlink(path);
+}
+
+enum dnp_file_kind dnp_file_kind(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return DNP_FILE_NONE;
+	if (S_ISREG(st.st_mode))
+		return DNP_FILE_REGULAR;
+	if (S_ISLNK(st.st_mode))
+		return DNP_FILE_LINK;
+	return S_ISDIR(st.st_mode) ? DNP_FILE_FOLDER : DNP_FILE_SPECIAL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* What the agent needs of files, with the oldest C library. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/file.h"
+#include "os/linux/fds.h"
+
+int dnp_file_create_new(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int dnp_file_again(int fd)
+{
+	int again = fcntl(fd, F_DUPFD_CLOEXEC, DNP_FD_LOW);
+
+	return again < 0 ? -errno : again;
+}
+
+int dnp_file_inherited(int fd, uint64_t device, uint64_t number)
+{
+	struct stat st; /* read by system call: libc's fstat is newer than the oldest libc */
+
+	if (syscall(SYS_fstat, fd, &st) || (uint64_t)st.st_dev != device ||
+		(uint64_t)st.st_ino != number)
+		return -ENOENT;
+	return fcntl(fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
+}

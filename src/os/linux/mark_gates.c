@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/mark_gates.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "os/forks.h"
+#include "os/mem.h"
+
+#define REST_NS     UINT64_C(50000)
+#define PATIENCE_NS UINT64_C(5000000000)
+
+/* The note, as mark.h writes it. */
+struct note {
+	ElfW(Nhdr) head;
+	char owner[8]; /* with what pads it */
+	int32_t gate;  /* less this field's own address */
+};
+
+struct visit {
+	bool closes, busy;
+	uint64_t adds;
+};
+
+static dnp_mark_gate_say opened; /* to whom; NULL: to nobody */
+static uint64_t seen_adds;       /* of the dynamic linker, when they were opened last; 0: closed */
+
+/* Whether it is what it says: memory of the module's that is written to. */
+static bool is_in(const struct dl_phdr_info *info, uintptr_t gate)
+{
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_W && gate >= begin &&
+			gate + sizeof(struct dnprof_mark_gate) <= begin + segment->p_memsz &&
+			gate % _Alignof(struct dnprof_mark_gate) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The counterpart of dnprof_mark_say: calls that we do not see inside see the gate closed. */
+static void turn(struct dnprof_mark_gate *gate, struct visit *visit)
+{
+	dnp_mark_gate_say now = __atomic_load_n(&gate->say, __ATOMIC_SEQ_CST);
+
+	if (!visit->closes) {
+		if (!now)
+			__atomic_store_n(&gate->say, opened, __ATOMIC_SEQ_CST);
+		return;
+	}
+	if (now == opened)
+		__atomic_store_n(&gate->say, NULL, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&gate->inside, __ATOMIC_SEQ_CST))
+		visit->busy = true;
+}
+
+static void turn_gates(
+	const struct dl_phdr_info *info, uintptr_t at, size_t bytes, struct visit *visit)
+{
+	struct note note;
+
+	for (size_t step; bytes >= sizeof(note); at += step, bytes -= step) {
+		uintptr_t gate;
+
+		if (dnp_mem_read(at, &note, sizeof(note)) < 0)
+			return;
+		step = sizeof(note.head) + (((size_t)note.head.n_namesz + 3) & ~(size_t)3) +
+			(((size_t)note.head.n_descsz + 3) & ~(size_t)3);
+		if (step > bytes)
+			return;
+		if (note.head.n_type != DNPROF_MARK_NOTE_TYPE ||
+			note.head.n_namesz != sizeof(DNPROF_MARK_NOTE) ||
+			note.head.n_descsz != sizeof(note.gate) ||
+			memcmp(note.owner, DNPROF_MARK_NOTE, sizeof(DNPROF_MARK_NOTE)) != 0)
+			continue;
+		gate = at + offsetof(struct note, gate) + (uintptr_t)(intptr_t)note.gate;
+		if (is_in(info, gate))
+			turn((struct dnprof_mark_gate *)gate, visit);
+	}
+}
+
+/* Notes that are aligned to more than words are of others, and laid out otherwise. */
+static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct visit *visit = arg;
+
+	(void)size;
+	visit->adds = info->dlpi_adds;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+		if (segment->p_type == PT_NOTE && segment->p_align <= sizeof(uint32_t))
+			turn_gates(
+				info, info->dlpi_addr + segment->p_vaddr, segment->p_memsz, visit);
+	}
+	return 0;
+}
+
+static int read_adds(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct visit *visit = arg;
+
+	(void)size;
+	visit->adds = info->dlpi_adds;
+	return 1;
+}
+
+/* With a lock of the dynamic linker's. */
+static void ask_linker(int (*ask)(struct dl_phdr_info *, size_t, void *), struct visit *visit)
+{
+	dnp_forks_hold();
+	dl_iterate_phdr(ask, visit);
+	dnp_forks_release();
+}
+
+void dnp_mark_gates_open(dnp_mark_gate_say say)
+{
+	struct visit visit = {0};
+
+	ask_linker(read_adds, &visit);
+	if (visit.adds == seen_adds)
+		return;
+	opened = say;
+	ask_linker(visit_module, &visit);
+	seen_adds = visit.adds;
+}
+
+bool dnp_mark_gates_close(void)
+{
+	uint64_t until_ns = dnp_now_ns() + PATIENCE_NS;
+	struct visit visit = {.closes = true};
+
+	while (opened) {
+		visit.busy = false;
+		ask_linker(visit_module, &visit);
+		if (!visit.busy)
+			opened = NULL;
+		else if (dnp_now_ns() >= until_ns)
+			return false;
+		else
+			dnp_sleep_until_ns(dnp_now_ns() + REST_NS);
+	}
+	seen_adds = 0;
+	return true;
+}

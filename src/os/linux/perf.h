@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* perf_event_open(2), which the C library does not have. */
+#ifndef DNP_OS_LINUX_PERF_H
+#define DNP_OS_LINUX_PERF_H
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/linux/fds.h"
+
+/*
+ * An event of a thread (0: this one, -1: all) on a processor (-1: any). Returns its descriptor,
+ * above those of the program, or -errno.
+ */
+static inline int dnp_perf_open(struct perf_event_attr *attr, int tid, int cpu)
+{
+	int fd = (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : dnp_fd_move_up(fd);
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads of this or any other process, as the system tells of them to whoever may ask. Any thread;
+ * not for handlers.
+ */
+#ifndef DNP_OS_TASKS_H
+#define DNP_OS_TASKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/process.h"
+
+/* CPU time of all threads of a process, ended ones as well; 0: there is no such process. */
+uint64_t dnp_process_cpu_ns(int pid);
+
+/*
+ * Calls visit(tid) for each thread of a process. 0: for all of them that were there when it was
+ * called; -EAGAIN: one ended meanwhile, and others may be missing; -ESRCH: there is no such
+ * process; or what visit returned, which ends the listing when it is not 0.
+ */
+int dnp_tasks_each(int pid, int (*visit)(int tid, void *context), void *context);
+
+/* What the scheduler has booked for a thread. */
+struct dnp_task_clock {
+	uint64_t time_ns; /* when it was read */
+	uint64_t cpu_ns;  /* of this process exact; of others booked at switches and ticks only */
+	uint64_t wait_ns; /* ready to run, but without a processor */
+	uint64_t runs;    /* how often it was given a processor */
+};
+
+/* 0, or -ESRCH. What the system does not tell is 0. */
+int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock);
+
+/* Only cpu_ns, for the cheapest look; 0 or -ESRCH. */
+int dnp_task_cpu(int pid, int tid, uint64_t *cpu_ns);
+
+struct dnp_task {
+	bool ready;           /* it runs, or could if it had a processor */
+	uint64_t start_ticks; /* when it began, in clock ticks since the system's start */
+	char name[16];
+};
+
+/* What a thread is. 0 or -ESRCH. */
+int dnp_task_ask(int pid, int tid, struct dnp_task *task);
+
+/* When it began, in clock ticks since the system's start; 0: there is no such thread. */
+uint64_t dnp_task_start_ticks(int pid, int tid);
+
+/* Its name, "" when it has gone. `name` holds at least 16 bytes. */
+void dnp_task_name(int pid, int tid, char name[16]);
+
+/* Names a thread of this process, of which the system keeps 15 bytes. 0 or -errno. */
+int dnp_task_set_name(int tid, const char *name);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/console.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <windows.h>
+
+#include <shellapi.h> /* does not stand alone */
+
+#include "os/windows/wide.h"
+
+static UINT code_page; /* of the console before we came; 0: it has none, or is ours already */
+
+static void restore_code_page(void)
+{
+	SetConsoleOutputCP(code_page);
+}
+
+static void speak_utf8(void)
+{
+	code_page = GetConsoleOutputCP();
+	if (code_page && code_page != CP_UTF8 && SetConsoleOutputCP(CP_UTF8))
+		atexit(restore_code_page);
+}
+
+/* The words as they were typed; the C library's have lost what the old code page has no room for.
+ */
+static int read_words(int *argc, char ***argv)
+{
+	wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), argc);
+	char **words = wide ? calloc((size_t)*argc + 1, sizeof(*words)) : NULL;
+	int status = words ? 0 : -ENOMEM;
+
+	for (int i = 0; i < *argc && !status; i++) {
+		words[i] = dnp_narrow(wide[i]);
+		status = words[i] ? 0 : -ENOMEM;
+	}
+	LocalFree((void *)wide);
+	*argv = words; /* for as long as the program runs */
+	return status;
+}
+
+int dnp_console_begin(int *argc, char ***argv)
+{
+	_setmode(_fileno(stdout), _O_BINARY);
+	_setmode(_fileno(stderr), _O_BINARY);
+	/* Written byte by byte, letters of more than one would arrive in pieces. */
+	setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
+	speak_utf8();
+	return read_words(argc, argv);
+}
+
+unsigned dnp_console_columns(void)
+{
+	CONSOLE_SCREEN_BUFFER_INFO info;
+
+	if (!GetConsoleScreenBufferInfo(GetStdHandle(STD_OUTPUT_HANDLE), &info))
+		return 0;
+	return (unsigned)(info.srWindow.Right - info.srWindow.Left + 1);
+}
+
+void dnp_console_outlive_reader(void)
+{
+	/* So it is: there are no signals. */
+}

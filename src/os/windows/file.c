@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <io.h>
+#include <stdlib.h>
+#include <windows.h>
+
+#include "base/clean.h"
+#include "os/windows/error.h"
+#include "os/windows/private.h"
+#include "os/windows/wide.h"
+
+/* Others may read, write, rename and remove what we have open, as on other systems. */
+#define SHARE_ALL (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
+
+static HANDLE open_there(const wchar_t *path, DWORD access, DWORD flags)
+{
+	return CreateFileW(path, access, SHARE_ALL, NULL, OPEN_EXISTING, flags, NULL);
+}
+
+/* As a descriptor of the C library, which owns the handle then; -errno. */
+static int descriptor_of(HANDLE file, int flags)
+{
+	int fd = _open_osfhandle((intptr_t)file, flags | O_BINARY | _O_NOINHERIT);
+
+	if (fd < 0) {
+		CloseHandle(file);
+		return -EMFILE;
+	}
+	return fd;
+}
+
+static int map(HANDLE file, struct dnp_file_bytes *bytes)
+{
+	LARGE_INTEGER size;
+	HANDLE mapping;
+	void *view;
+
+	if (!GetFileSizeEx(file, &size) || !size.QuadPart)
+		return -ENODATA;
+	mapping = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
+	if (!mapping)
+		return dnp_windows_error();
+	view = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, 0);
+	CloseHandle(mapping); /* the view keeps it */
+	if (!view)
+		return dnp_windows_error();
+	*bytes = (struct dnp_file_bytes){view, (size_t)size.QuadPart, true};
+	return 0;
+}
+
+static int load(HANDLE file, struct dnp_file_bytes *bytes)
+{
+	DWORD type = GetFileType(file);
+	int fd, status;
+
+	if (type == FILE_TYPE_CHAR) {
+		CloseHandle(file);
+		return -ENODEV;
+	}
+	if (type == FILE_TYPE_DISK && !map(file, bytes)) {
+		CloseHandle(file);
+		return 0;
+	}
+	fd = descriptor_of(file, O_RDONLY);
+	if (fd < 0)
+		return fd;
+	status = dnp_file_read_all(fd, bytes);
+	_close(fd);
+	return status;
+}
+
+static bool is_folder(const wchar_t *path)
+{
+	DWORD attributes = GetFileAttributesW(path);
+
+	return attributes != INVALID_FILE_ATTRIBUTES && attributes & FILE_ATTRIBUTE_DIRECTORY;
+}
+
+int dnp_file_load(const char *path, struct dnp_file_bytes *bytes)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+	HANDLE file;
+
+	if (!wide)
+		return -errno;
+	if (is_folder(wide))
+		return -EISDIR;
+	file = open_there(wide, GENERIC_READ, FILE_ATTRIBUTE_NORMAL);
+	return file == INVALID_HANDLE_VALUE ? dnp_windows_error() : load(file, bytes);
+}
+
+void dnp_file_unmap(const uint8_t *bytes, size_t n)
+{
+	(void)n;
+	UnmapViewOfFile(bytes);
+}
+
+/* Unlocking pages that were never locked takes them out of the working set: so it is documented. */
+void dnp_file_drop(const uint8_t *bytes, size_t n)
+{
+	VirtualUnlock((void *)(uintptr_t)bytes, n);
+}
+
+int dnp_file_append(const char *path)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+	HANDLE file;
+
+	if (!wide)
+		return -errno;
+	file = open_there(wide, FILE_APPEND_DATA, FILE_FLAG_OPEN_REPARSE_POINT);
+	if (file == INVALID_HANDLE_VALUE)
+		return dnp_windows_error();
+	return descriptor_of(file, O_WRONLY | O_APPEND);
+}
+
+#define PATH_UNITS_MAX 32768
+#define RANDOM_LETTERS 6
+#define ATTEMPTS       100
+
+/* Six letters at the end of a name that others hardly use; that nobody did is seen when it is made.
+ */
+static void choose_letters(char *end, unsigned attempt)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+	LARGE_INTEGER now;
+	uint64_t number;
+
+	QueryPerformanceCounter(&now);
+	number = ((uint64_t)now.QuadPart << 16) ^ GetCurrentProcessId() ^ (uint64_t)attempt << 40;
+	number *= UINT64_C(0x9e3779b97f4a7c15);
+	for (int i = 0; i < RANDOM_LETTERS; i++, number /= 36)
+		end[i - RANDOM_LETTERS] = letters[(number >> 16) % 36];
+}
+
+static int create(const char *path, struct dnp_private *mine)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+	HANDLE file;
+
+	if (!wide)
+		return -errno;
+	file = CreateFileW(wide, GENERIC_WRITE, SHARE_ALL, &mine->attributes, CREATE_NEW,
+		FILE_ATTRIBUTE_NORMAL, NULL);
+	if (file == INVALID_HANDLE_VALUE)
+		return dnp_windows_error();
+	return descriptor_of(file, O_WRONLY);
+}
+
+int dnp_file_create(char *path)
+{
+	struct dnp_private mine;
+	int status = dnp_private_init(&mine), fd = status ? status : -EEXIST;
+
+	for (unsigned i = 0; fd == -EEXIST && i < ATTEMPTS; i++) {
+		choose_letters(path + strlen(path), i);
+		fd = create(path, &mine);
+	}
+	return fd;
+}
+
+static int create_new(const wchar_t *path, struct dnp_private *mine)
+{
+	HANDLE file = CreateFileW(path, GENERIC_READ | GENERIC_WRITE, SHARE_ALL, &mine->attributes,
+		CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+
+	if (file == INVALID_HANDLE_VALUE)
+		return dnp_windows_error();
+	return descriptor_of(file, O_RDWR);
+}
+
+int dnp_file_create_new(const char *path)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+	struct dnp_private mine;
+	int status = wide ? dnp_private_init(&mine) : -errno;
+
+	return status ? status : create_new(wide, &mine);
+}
+
+int dnp_file_again(int fd)
+{
+	HANDLE process = GetCurrentProcess(), again;
+
+	if (!DuplicateHandle(process, (HANDLE)_get_osfhandle(fd), process, &again, 0, FALSE,
+		    DUPLICATE_SAME_ACCESS))
+		return dnp_windows_error();
+	return descriptor_of(again, O_RDWR);
+}
+
+/* Processes are given names of files here. */
+int dnp_file_inherited(int fd, uint64_t device, uint64_t number)
+{
+	(void)fd;
+	(void)device;
+	(void)number;
+	return -ENOENT;
+}
+
+char *dnp_file_full(const char *path)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *full = calloc(PATH_UNITS_MAX, sizeof(*full));
+	char *narrow;
+	size_t n;
+
+	if (!wide || !full)
+		return NULL;
+	if (!GetFullPathNameW(wide, PATH_UNITS_MAX, full, NULL) ||
+		GetFileAttributesW(full) == INVALID_FILE_ATTRIBUTES) {
+		errno = -dnp_windows_error();
+		return NULL;
+	}
+	narrow = dnp_narrow(full);
+	n = narrow ? strlen(narrow) : 0;
+	/* As on other systems, but for the root of a drive. */
+	if (n > 3 && narrow[n - 1] == '\\')
+		narrow[n - 1] = '\0';
+	return narrow;
+}
+
+static int create_folder(const char *path, struct dnp_private *mine)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+
+	if (!wide)
+		return -errno;
+	return CreateDirectoryW(wide, &mine->attributes) ? 0 : dnp_windows_error();
+}
+
+int dnp_folder_create(char *path)
+{
+	struct dnp_private mine;
+	int status = dnp_private_init_folder(&mine), made = status ? status : -EEXIST;
+
+	for (unsigned i = 0; made == -EEXIST && i < ATTEMPTS; i++) {
+		choose_letters(path + strlen(path), i);
+		made = create_folder(path, &mine);
+	}
+	return made;
+}
+
+static void remove_entry(const wchar_t *folder, const WIN32_FIND_DATAW *entry, unsigned depth);
+
+static void remove_tree(const wchar_t *folder, unsigned depth)
+{
+	auto_free wchar_t *pattern = calloc(wcslen(folder) + 3, sizeof(*pattern));
+	WIN32_FIND_DATAW entry;
+	HANDLE all;
+
+	if (!pattern)
+		return;
+	wcscat(wcscpy(pattern, folder), L"\\*");
+	all = FindFirstFileW(pattern, &entry);
+	if (all != INVALID_HANDLE_VALUE) {
+		do
+			remove_entry(folder, &entry, depth);
+		while (FindNextFileW(all, &entry));
+		FindClose(all);
+	}
+	RemoveDirectoryW(folder);
+}
+
+static void remove_entry(const wchar_t *folder, const WIN32_FIND_DATAW *entry, unsigned depth)
+{
+	const wchar_t *name = entry->cFileName;
+	auto_free wchar_t *path = NULL;
+
+	if (!wcscmp(name, L".") || !wcscmp(name, L".."))
+		return;
+	path = calloc(wcslen(folder) + wcslen(name) + 2, sizeof(*path));
+	if (!path)
+		return;
+	wcscat(wcscat(wcscpy(path, folder), L"\\"), name);
+	if (entry->dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) {
+		if (depth && !(entry->dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT))
+			remove_tree(path, depth - 1);
+	} else {
+		DeleteFileW(path);
+	}
+}
+
+void dnp_folder_remove(const char *path)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+
+	if (wide)
+		remove_tree(wide, 1);
+}
+
+int dnp_folder_check(const char *path)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+
+	return wide && is_folder(wide) ? 0 : -ENOENT;
+}
+
+int dnp_file_rename(const char *from, const char *to)
+{
+	auto_free wchar_t *wide_from = dnp_wide(from);
+	auto_free wchar_t *wide_to = dnp_wide(to);
+
+	if (!wide_from || !wide_to)
+		return -errno;
+	return MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING) ? 0 : dnp_windows_error();
+}
+
+void dnp_file_remove(const char *path)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+
+	if (wide)
+		DeleteFileW(wide);
+}
+
+/* NUL, CON and the like are devices in every folder. */
+static bool is_special(const wchar_t *path)
+{
+	HANDLE file = open_there(path, 0, FILE_FLAG_OPEN_REPARSE_POINT);
+	bool special;
+
+	if (file == INVALID_HANDLE_VALUE)
+		return false;
+	special = GetFileType(file) != FILE_TYPE_DISK;
+	CloseHandle(file);
+	return special;
+}
+
+enum dnp_file_kind dnp_file_kind(const char *path)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+	DWORD attributes = wide ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
+
+	if (attributes == INVALID_FILE_ATTRIBUTES) {
+		errno = wide ? -dnp_windows_error() : EILSEQ;
+		return DNP_FILE_NONE;
+	}
+	if (attributes & FILE_ATTRIBUTE_REPARSE_POINT)
+		return DNP_FILE_LINK;
+	if (attributes & FILE_ATTRIBUTE_DIRECTORY)
+		return DNP_FILE_FOLDER;
+	return is_special(wide) ? DNP_FILE_SPECIAL : DNP_FILE_REGULAR;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* What the loader knows. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <windows.h>
+
+#include <psapi.h> /* does not stand alone */
+
+#include "base/clean.h"
+#include "os/library.h"
+#include "os/mem.h"
+#include "os/module_list.h"
+#include "os/windows/wide.h"
+
+/* ---- That something has changed */
+
+enum { LOADED = 1, UNLOADED = 2 }; /* reasons of notifications */
+
+typedef VOID(CALLBACK *notification)(ULONG reason, const void *data, void *context);
+typedef LONG(NTAPI *register_notification)(
+	ULONG flags, notification function, void *context, void **cookie);
+
+static _Atomic uint64_t adds, subs;
+static bool told; /* of changes; else each look is as if there was one */
+
+/* With the loader's lock. */
+static VOID CALLBACK on_change(ULONG reason, const void *data, void *context)
+{
+	(void)data;
+	(void)context;
+	atomic_fetch_add(reason == LOADED ? &adds : &subs, 1);
+}
+
+static void ask_to_be_told(void)
+{
+	void *ntdll = GetModuleHandleW(L"ntdll.dll"), *cookie;
+	register_notification ask = (register_notification)(void *)(uintptr_t)GetProcAddress(
+		ntdll, "LdrRegisterDllNotification");
+
+	/* It is called until the process ends. */
+	told = ask && !dnp_library_keep() && !ask(0, on_change, NULL, &cookie);
+}
+
+void dnp_modules_version(struct dnp_module_version *version)
+{
+	static bool asked;
+
+	if (!asked)
+		ask_to_be_told();
+	asked = true;
+	if (!told)
+		atomic_fetch_add(&adds, 1);
+	*version = (struct dnp_module_version){
+		atomic_load(&adds) + 1, atomic_load(&subs)}; /* never as it is at first */
+}
+
+/* ---- What is there */
+
+#define PATH_UNITS_MAX 32768
+#define SECTIONS_MAX   96 /* the loader takes no more */
+
+/* From the first to the last byte of code. False: there is none, or it is gone. */
+static bool read_sections(struct dnp_elf_module *module, uintptr_t at, unsigned n)
+{
+	IMAGE_SECTION_HEADER sections[SECTIONS_MAX];
+
+	if (n > SECTIONS_MAX || dnp_mem_read(at, sections, n * sizeof(sections[0])))
+		return false;
+	module->low = UINTPTR_MAX;
+	for (unsigned i = 0; i < n; i++) {
+		uintptr_t begin = module->bias + sections[i].VirtualAddress;
+		uintptr_t end = begin + sections[i].Misc.VirtualSize;
+
+		if (!(sections[i].Characteristics & IMAGE_SCN_MEM_EXECUTE))
+			continue;
+		if (begin < module->low)
+			module->low = begin;
+		if (end > module->high)
+			module->high = end;
+	}
+	return module->low < module->high;
+}
+
+static bool read_image(struct dnp_elf_module *module)
+{
+	IMAGE_DOS_HEADER dos;
+	IMAGE_NT_HEADERS64 nt;
+	const IMAGE_DATA_DIRECTORY *functions =
+		&nt.OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_EXCEPTION];
+	uintptr_t at;
+
+	if (dnp_mem_read(module->bias, &dos, sizeof(dos)))
+		return false;
+	at = module->bias + (uint32_t)dos.e_lfanew;
+	if (dnp_mem_read(at, &nt, sizeof(nt)) || nt.Signature != IMAGE_NT_SIGNATURE ||
+		nt.OptionalHeader.Magic != IMAGE_NT_OPTIONAL_HDR64_MAGIC)
+		return false;
+	module->image_bytes = nt.OptionalHeader.SizeOfImage;
+	if (functions->Size && functions->VirtualAddress < module->image_bytes &&
+		functions->Size <= module->image_bytes - functions->VirtualAddress) {
+		module->functions = module->bias + functions->VirtualAddress;
+		module->functions_bytes = functions->Size;
+	}
+	at += offsetof(IMAGE_NT_HEADERS64, OptionalHeader) + nt.FileHeader.SizeOfOptionalHeader;
+	return read_sections(module, at, nt.FileHeader.NumberOfSections);
+}
+
+/* NULL: it has no code, is being unloaded, or there is no memory. */
+static struct dnp_elf_module *new_module(HMODULE handle, wchar_t *wide)
+{
+	struct dnp_elf_module *module;
+	auto_free char *path = NULL;
+	size_t bytes;
+
+	if (!GetModuleFileNameW(handle, wide, PATH_UNITS_MAX))
+		return NULL;
+	path = dnp_narrow(wide);
+	bytes = path ? strlen(path) + 1 : 0;
+	module = bytes ? calloc(1, sizeof(*module) + bytes) : NULL;
+	if (!module)
+		return NULL;
+	memcpy(module->path, path, bytes);
+	module->bias = (uintptr_t)handle;
+	if (read_image(module))
+		return module;
+	free(module);
+	return NULL;
+}
+
+static void collect(struct dnp_module_collection *all, HMODULE *handles, size_t n, wchar_t *wide)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct dnp_elf_module *module = new_module(handles[i], wide);
+
+		if (module && dnp_module_collection_add(all, module)) {
+			free(module);
+			all->result = -ENOMEM;
+		}
+	}
+}
+
+#define FIRST_BYTES (1024 * sizeof(HMODULE))
+
+void dnp_modules_collect(struct dnp_module_collection *all)
+{
+	auto_free wchar_t *wide = calloc(PATH_UNITS_MAX, sizeof(*wide));
+	auto_free HMODULE *handles = malloc(FIRST_BYTES);
+	DWORD room = FIRST_BYTES, bytes = 0;
+
+	while (handles && wide) {
+		HMODULE *more;
+
+		if (!EnumProcessModules(GetCurrentProcess(), handles, room, &bytes)) {
+			all->result = -EAGAIN;
+			return;
+		}
+		if (bytes <= room) {
+			collect(all, handles, bytes / sizeof(*handles), wide);
+			return;
+		}
+		room = bytes;
+		more = realloc(handles, room);
+		if (!more)
+			break;
+		handles = more;
+	}
+	all->result = -ENOMEM;
+}

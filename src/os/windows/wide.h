@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Text as Windows wants it, UTF-16, and as all else here has it, UTF-8. Owned by the caller. */
+#ifndef DNP_OS_WINDOWS_WIDE_H
+#define DNP_OS_WINDOWS_WIDE_H
+
+#include <wchar.h>
+
+/* NULL and errno: ENOMEM, or EILSEQ where it is no UTF-8. */
+wchar_t *dnp_wide(const char *text);
+
+/* NULL: no memory. What is no UTF-16 becomes U+FFFD. */
+char *dnp_narrow(const wchar_t *text);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef DNP_OS_X86_64_THREAD_POINTER_H
+#define DNP_OS_X86_64_THREAD_POINTER_H
+
+/* What the C library knows the calling thread by; the same for all of its life. */
+static inline char *dnp_thread_pointer(void)
+{
+	char *pointer;
+
+	__asm__("mov %%fs:0, %0" : "=r"(pointer));
+	return pointer;
+}
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#include "switches/taker.h"
+
+#include <string.h>
+
+#include "os/clock.h"
+#include "switches/others.h"
+#include "timeline/timeline.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define ROOM      (UINT32_C(1) << 20) /* of a ring: most of a second of a busy processor's switches */
+#define ENOUGH    256                 /* slices of a thread that are worth a record */
+#define LATEST_NS SECOND_NS           /* they are written then, however few there are */
+#define KEEP_NS   SECOND_NS           /* what ended may be named in what comes late */
+
+_Static_assert((int)DNP_SLICE_SAMPLED == (int)DNPROF_SLICE_SAMPLED &&
+		(int)DNP_SLICE_UNKNOWN == (int)DNPROF_SLICE_UNKNOWN &&
+		(int)DNP_SLICE_RUNS == (int)DNPROF_SLICE_RUNS &&
+		(int)DNP_SLICE_ENDED == (int)DNPROF_SLICE_ENDED &&
+		(int)DNP_SLICE_PREEMPTED == (int)DNPROF_SLICE_PREEMPTED &&
+		(int)DNP_SLICE_WAITS == (int)DNPROF_SLICE_WAITS,
+	"slices are written as the library has them");
+
+/* ---- Open and close */
+
+static int fail(int failed, const struct dnprof_timeline_error *error, struct dnp_err *err)
+{
+	return failed ? dnp_err(err, failed, "%s", error->text) : 0;
+}
+
+static bool has_room(const struct dnp_taker *taker)
+{
+	const struct dnp_switches *switches = taker->timeline->switches;
+
+	return !switches || dnp_switches_ring_bytes(switches) >= ROOM;
+}
+
+/* Where the user's share is too small for that it is not used up, as others of his record as well.
+ */
+int dnp_taker_open(struct dnp_taker *taker, int pid, bool others, struct dnp_err *err)
+{
+	struct dnprof_timeline_options options = {
+		.struct_size = sizeof(options), .pid = pid, .others = others, .ring_bytes = ROOM};
+	struct dnprof_timeline_error error = {.struct_size = sizeof(error)};
+	int failed;
+
+	*taker = (struct dnp_taker){.next_index = DNP_TAKER_FIRST_INDEX};
+	failed = dnprof_timeline_open(&options, &taker->timeline, &error);
+	if (!failed && !has_room(taker)) {
+		dnp_taker_close(taker);
+		options.ring_bytes = 0;
+		failed = dnprof_timeline_open(&options, &taker->timeline, &error);
+	}
+	return fail(failed, &error, err);
+}
+
+void dnp_taker_close(struct dnp_taker *taker)
+{
+	dnprof_timeline_close(taker->timeline);
+	taker->timeline = NULL;
+	dnp_others_done(taker);
+}
+
+int dnp_taker_start(struct dnp_taker *taker, struct dnp_err *err)
+{
+	struct dnprof_timeline_error error = {.struct_size = sizeof(error)};
+
+	return fail(dnprof_timeline_start(taker->timeline, &error), &error, err);
+}
+
+void dnp_taker_stop(struct dnp_taker *taker)
+{
+	dnprof_timeline_stop(taker->timeline, NULL);
+}
+
+const char *dnp_taker_source(const struct dnp_taker *taker)
+{
+	return taker->timeline->switches ? "perf switch records" : "clocks, looked at";
+}
+
+const char *dnp_taker_reason(const struct dnp_taker *taker)
+{
+	return taker->timeline->reason;
+}
+
+uint64_t dnp_taker_interval_ns(const struct dnp_taker *taker)
+{
+	return taker->timeline->switches ? 0 : taker->timeline->interval_ns;
+}
+
+bool dnp_taker_has_others(const struct dnp_taker *taker)
+{
+	return taker->timeline->backend == DNPROF_TIMELINE_CPUS;
+}
+
+uint64_t dnp_taker_ended_ns(const struct dnp_taker *taker)
+{
+	uint64_t ended_ns;
+
+	pthread_mutex_lock(&taker->timeline->lock);
+	ended_ns = taker->timeline->ended_ns;
+	pthread_mutex_unlock(&taker->timeline->lock);
+	return ended_ns;
+}
+
+/* ---- Threads */
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_name(const char *name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static bool is_defined_here(const struct dnp_tl_thread *thread)
+{
+	return thread->index >= DNP_TAKER_FIRST_INDEX;
+}
+
+static uint64_t begin_of(const struct dnp_taker *taker, const struct dnp_tl_thread *thread)
+{
+	uint64_t from_ns = taker->timeline->store.from_ns;
+
+	return thread->begin_ns > from_ns ? thread->begin_ns : from_ns;
+}
+
+static void define(struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer)
+{
+	const struct dnp_task_clock *clock = thread->checkpoints.p;
+	bool ours = taker->is_ours && taker->is_ours(thread->tid);
+
+	thread->index = taker->next_index++;
+	thread->taken_name = hash_name(thread->name);
+	dnp_write_thread(writer,
+		&(struct dnp_rec_thread){
+			.index = thread->index,
+			.tid = (uint64_t)thread->tid,
+			.start_ns = begin_of(taker, thread),
+			.cpu_ns = thread->checkpoints.n ? clock->cpu_ns : 0,
+			.flags = (ours ? DNP_THREAD_OWN : 0u) |
+				(thread->begin_ns ? 0u : DNP_THREAD_LATE),
+			.name = dnp_str(thread->name),
+		});
+}
+
+void dnp_taker_meet(
+	struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer)
+{
+	if (thread->taken)
+		return;
+	thread->taken = true;
+	thread->taken_ns = begin_of(taker, thread);
+	thread->taken_last_ns = dnp_now_ns();
+	if (!taker->known ||
+		!taker->known(thread->tid, thread->begin_ns, thread->end_ns, &thread->index))
+		define(taker, thread, writer);
+}
+
+static void write_name(struct dnp_tl_thread *thread, struct dnp_writer *writer)
+{
+	uint64_t name = hash_name(thread->name);
+
+	if (!is_defined_here(thread) || name == thread->taken_name)
+		return;
+	thread->taken_name = name;
+	dnp_write_thread_name(writer,
+		&(struct dnp_rec_thread_name){
+			.thread = thread->index, .name = dnp_str(thread->name)});
+}
+
+/* ---- What they did */
+
+/* The newest two are still moved while a clock stands. */
+static void write_clocks(struct dnp_tl_thread *thread, struct dnp_writer *writer, bool all)
+{
+	size_t n = thread->checkpoints.n;
+
+	if (!all)
+		n = n > 2 ? n - 2 : 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct dnp_task_clock *clock = &thread->checkpoints.p[i];
+
+		dnp_write_thread_clock(writer,
+			&(struct dnp_rec_thread_clock){
+				.thread = thread->index,
+				.time_ns = clock->time_ns,
+				.cpu_ns = clock->cpu_ns,
+				.ready_ns = clock->wait_ns,
+			});
+	}
+	dnp_tl_store_drop_checkpoints(thread, n);
+}
+
+/* Those that are over, and not of our own threads. */
+static void count_wait(struct dnp_taker *taker, int tid, const struct dnprof_slice *next)
+{
+	const struct dnp_slice_writer *out = &taker->writer;
+
+	bool waited = out->before == DNP_SLICE_WAITS || out->before == DNP_SLICE_SAMPLED;
+
+	if (taker->wait_ns && waited && next->start_ns > out->since_ns &&
+		next->start_ns - out->since_ns >= taker->wait_ns &&
+		!(taker->is_ours && taker->is_ours(tid)))
+		taker->waits++;
+}
+
+/* The first n; when it is all, also what the thread did since then, up to its end. */
+static void write_slices(struct dnp_taker *taker, struct dnp_tl_thread *thread,
+	struct dnp_writer *writer, size_t n, bool all)
+{
+	struct dnp_slice_writer *out = &taker->writer;
+	uint64_t until_ns = taker->timeline->told_ns;
+
+	if (thread->state == DNP_TL_ENDED)
+		until_ns = thread->end_ns;
+	dnp_slice_writer_begin(
+		out, writer, thread->index, thread->taken_ns, (enum dnp_slice_end)thread->before);
+	for (size_t i = 0; i < n; i++) {
+		struct dnprof_slice slice = dnp_tl_slice(thread, i, until_ns);
+
+		count_wait(taker, thread->tid, &slice);
+		dnp_slice_writer_add(out, slice.start_ns, slice.end_ns, slice.cpu,
+			(enum dnp_slice_end)slice.how);
+	}
+	taker->slices += n;
+	if (all)
+		dnp_slice_writer_end_at(out, until_ns);
+	else
+		dnp_slice_writer_end(out);
+	thread->taken_ns = out->since_ns;
+	dnp_tl_store_drop_slices(thread, n < thread->slices.n ? n : thread->slices.n);
+}
+
+static void write_end(
+	struct dnp_tl_thread *thread, struct dnp_writer *writer, uint64_t time_ns, uint64_t cpu_ns)
+{
+	dnp_write_thread_end(writer,
+		&(struct dnp_rec_thread_end){
+			.thread = thread->index, .time_ns = time_ns, .cpu_ns = cpu_ns});
+}
+
+/* All of a thread that has ended, or of one that is not asked about any more. */
+static void write_rest(
+	struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer, bool last)
+{
+	uint64_t until_ns = taker->timeline->told_ns, cpu_ns = 0;
+	bool ended = thread->state == DNP_TL_ENDED;
+
+	if (thread->checkpoints.n)
+		cpu_ns = thread->checkpoints.p[thread->checkpoints.n - 1].cpu_ns;
+	write_clocks(thread, writer, true);
+	write_slices(taker, thread, writer,
+		ended ? thread->slices.n : dnp_tl_slices(thread, until_ns), true);
+	if (is_defined_here(thread) && (ended || last))
+		write_end(thread, writer, ended ? thread->end_ns : until_ns, ended ? 0 : cpu_ns);
+}
+
+/* What is sure not to change: the newest slice of one that is looked at may grow. */
+static void write_some(
+	struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer)
+{
+	uint64_t now_ns = dnp_now_ns();
+	size_t n = thread->slices.n ? thread->slices.n - 1 : 0;
+
+	write_clocks(thread, writer, false);
+	if (!n || (n < ENOUGH && now_ns - thread->taken_last_ns < LATEST_NS))
+		return;
+	thread->taken_last_ns = now_ns;
+	write_slices(taker, thread, writer, n, false);
+}
+
+static void write_thread(
+	struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer, bool last)
+{
+	bool ended = thread->state == DNP_TL_ENDED;
+
+	if (thread->taken_all)
+		return;
+	/* It was asked about before all was told: when it began may still come. */
+	if (!last && !thread->taken && thread->met_ns > taker->timeline->told_ns)
+		return;
+	dnp_taker_meet(taker, thread, writer);
+	write_name(thread, writer);
+	if (ended || last)
+		write_rest(taker, thread, writer, last);
+	else
+		write_some(taker, thread, writer);
+	thread->taken_all = ended;
+}
+
+/* ---- What is missing */
+
+static void write_losses(struct dnp_taker *taker, struct dnp_writer *writer)
+{
+	const struct dnp_tl_store *store = &taker->timeline->store;
+
+	for (size_t i = 0; i < store->losses.n; i++) {
+		const struct dnp_tl_loss *loss = &store->losses.p[i];
+
+		if (loss->id <= taker->loss)
+			continue;
+		taker->loss = loss->id;
+		taker->lost += loss->records;
+		dnp_write_switch_loss(writer,
+			&(struct dnp_rec_switch_loss){
+				.cpu = loss->cpu,
+				.from_ns = loss->from_ns,
+				.until_ns = loss->until_ns,
+				.count = loss->records,
+			});
+	}
+}
+
+void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool last)
+{
+	struct dnprof_timeline *timeline = taker->timeline;
+	struct dnp_tl_store *store = &timeline->store;
+
+	pthread_mutex_lock(&timeline->lock);
+	write_losses(taker, writer);
+	for (size_t i = 0; i < store->threads.n; i++)
+		if (store->threads.p[i]->pid == store->pid)
+			write_thread(taker, store->threads.p[i], writer, last);
+	if (dnp_taker_has_others(taker))
+		dnp_others_write(taker, writer, last);
+	if (timeline->told_ns > KEEP_NS)
+		dnp_tl_store_drop_ended(store, timeline->told_ns - KEEP_NS);
+	pthread_mutex_unlock(&timeline->lock);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the kernel tells of no switches: the threads' clocks, looked at again and again. A thread
+ * whose clock has moved since the last look has run at some time in between.
+ */
+#include <string.h>
+
+#include "os/bell.h"
+#include "os/clock.h"
+#include "timeline/timeline.h"
+
+#define MS          UINT64_C(1000000)
+#define LIST_NS     (20 * MS)   /* between looks for threads that are new */
+#define NAME_NS     (1000 * MS) /* between askings for a name, at most */
+#define BUDGET      50          /* of a processor, one part in so many */
+#define INTERVAL_NS (1000 * MS)
+
+/* The reading of the look before, which has not changed since it was made. */
+static void keep_last(
+	dnprof_timeline *timeline, struct dnp_tl_thread *thread, const struct dnp_task_clock *clock)
+{
+	struct dnp_task_clock before = thread->checkpoints.p[thread->checkpoints.n - 1];
+
+	if (before.time_ns < timeline->told_ns && before.cpu_ns < clock->cpu_ns) {
+		before.time_ns = timeline->told_ns;
+		dnp_tl_store_checkpoint(&timeline->store, thread, &before);
+	}
+}
+
+static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread, uint64_t now_ns)
+{
+	const struct dnp_task_clock *last;
+	struct dnp_task_clock clock;
+	uint64_t cpu_ns;
+
+	if (dnp_task_cpu(thread->pid, thread->tid, &cpu_ns)) {
+		dnp_tl_store_end(&timeline->store, thread, now_ns);
+		return;
+	}
+	thread->seen_ns = now_ns;
+	last = thread->checkpoints.n ? &thread->checkpoints.p[thread->checkpoints.n - 1] : NULL;
+	if (last && last->cpu_ns == cpu_ns)
+		return;
+	if (dnp_task_clock(thread->pid, thread->tid, &clock))
+		return;
+	if (last && last->cpu_ns > clock.cpu_ns) { /* another one, with the same id */
+		struct dnp_task_clock born = {.time_ns = timeline->told_ns};
+
+		thread = dnp_tl_store_add(&timeline->store, thread->pid, thread->tid, now_ns);
+		if (!thread)
+			return;
+		last = NULL;
+		thread->begin_ns = timeline->told_ns;
+		dnp_tl_store_checkpoint(&timeline->store, thread, &born);
+		thread->seen_ns = now_ns;
+	}
+	if (last) {
+		keep_last(timeline, thread, &clock);
+		dnp_tl_store_ran(&timeline->store, thread, timeline->told_ns, now_ns);
+	}
+	dnp_tl_store_checkpoint(&timeline->store, thread, &clock);
+}
+
+/* Again and again, the more seldom the older it is: nobody tells that it got one. */
+static void ask_name(struct dnp_tl_thread *thread, uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns - thread->begin_ns;
+	char name[16];
+
+	if (thread->named || now_ns < thread->name_ns)
+		return;
+	dnp_task_name(thread->pid, thread->tid, name);
+	if (*name)
+		memcpy(thread->name, name, sizeof(name));
+	thread->name_ns = now_ns + (age_ns < NAME_NS ? age_ns : NAME_NS);
+}
+
+/* New ones began since they were looked for the last time, with a clock at 0. */
+static int find_new(int tid, void *context)
+{
+	dnprof_timeline *timeline = context;
+	struct dnp_tl_store *store = &timeline->store;
+	struct dnp_tl_thread *thread = dnp_tl_store_find(store, tid);
+	struct dnp_task_clock born = {.time_ns = timeline->listed_ns};
+
+	if (thread && thread->state != DNP_TL_ENDED) {
+		ask_name(thread, dnp_now_ns());
+		return 0;
+	}
+	thread = dnp_tl_store_add(store, store->pid, tid, dnp_now_ns());
+	if (!thread)
+		return 0;
+	thread->start_ticks = dnp_task_start_ticks(store->pid, tid);
+	thread->begin_ns = timeline->listed_ns;
+	ask_name(thread, dnp_now_ns());
+	dnp_tl_store_checkpoint(store, thread, &born);
+	return 0;
+}
+
+void dnp_tl_poll(dnprof_timeline *timeline)
+{
+	struct dnp_tl_store *store = &timeline->store;
+	uint64_t now = dnp_now_ns();
+
+	if (now <= timeline->told_ns)
+		return;
+	if (now - timeline->listed_ns >= LIST_NS) {
+		dnp_tasks_each(store->pid, find_new, timeline);
+		timeline->listed_before_ns = timeline->listed_ns;
+		timeline->listed_ns = now;
+	}
+	for (size_t i = 0, n = store->threads.n; i < n; i++)
+		if (store->threads.p[i]->state != DNP_TL_ENDED)
+			look(timeline, store->threads.p[i], now);
+	timeline->told_ns = now;
+}
+
+void *dnp_tl_run_poller(void *context)
+{
+	dnprof_timeline *timeline = context;
+	uint64_t wanted_ns = timeline->options.interval_us * UINT64_C(1000);
+
+	dnp_thread_hurry();
+	while (!atomic_load(&timeline->end)) {
+		uint64_t begin = dnp_now_ns(), cpu = dnp_thread_cpu_ns(0), least;
+
+		pthread_mutex_lock(&timeline->lock);
+		dnp_tl_take_in(timeline);
+		least = (dnp_thread_cpu_ns(0) - cpu) * BUDGET;
+		/* Slowly, so that one slow look does not count for many. */
+		timeline->interval_ns = (timeline->interval_ns * 7 + least) / 8;
+		if (timeline->interval_ns < wanted_ns)
+			timeline->interval_ns = wanted_ns;
+		if (timeline->interval_ns > INTERVAL_NS)
+			timeline->interval_ns = INTERVAL_NS;
+		begin += timeline->interval_ns;
+		pthread_mutex_unlock(&timeline->lock);
+		dnp_bell_wait(timeline->bell, begin);
+	}
+	return NULL;
+}

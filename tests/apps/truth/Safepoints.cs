@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Text.Json.Nodes;
+
+namespace Truth;
+
+/// <summary>
+/// Threads that all have to stand still for collections: one that comes to a safepoint at once, one that is late since it is
+/// in native code that the runtime is not told of, and one that needs not come, since it waits.
+/// </summary>
+/// <remarks><c>--when FILE</c>: as <c>marks</c>.</remarks>
+static class Safepoints
+{
+  const int Collections = 20;
+  const ulong HoldNs = 5_000_000;
+
+  static volatile int holds;
+  static volatile bool over;
+  static volatile int spins;
+
+  [DllImport("libtruth_fp.so", EntryPoint = "truth_burn"), SuppressGCTransition]
+  static extern ulong BurnUnseen(ulong ns);
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Hold()
+  {
+    holds++;
+    BurnUnseen(HoldNs);
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Spin()
+  {
+    for (int i = 0; i < 1000; i++)
+      spins = i;
+  }
+
+  static Thread Start(string name, Action work)
+  {
+    var thread = new Thread(() => work()) { Name = name };
+    thread.Start();
+    return thread;
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Collect() => GC.Collect(0, GCCollectionMode.Forced, blocking: true);
+
+  public static JsonObject Run(Options o)
+  {
+    using var never = new ManualResetEvent(false);
+    string? when = When.Begin(o);
+    int before = GC.CollectionCount(0);
+    Thread[] threads = [
+      Start("late", () => { while (!over) Hold(); }),
+      Start("prompt", () => { while (!over) Spin(); }),
+      Start("waits", () => never.WaitOne()),
+    ];
+    while (!threads[2].ThreadState.HasFlag(ThreadState.WaitSleepJoin))
+      Thread.Sleep(1);
+    for (int i = 0; i < Collections; i++) {
+      int now = holds;
+      while (holds == now)
+        Thread.Sleep(0);
+      Collect();
+    }
+    int after = GC.CollectionCount(0);
+    over = true;
+    never.Set();
+    foreach (Thread thread in threads)
+      thread.Join();
+    When.End(when);
+    return new JsonObject { ["collections"] = Collections, ["all"] = after - before, ["hold_ns"] = HoldNs };
+  }
+}

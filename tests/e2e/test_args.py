@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""`dnprof run -e trace --args`: exact instances of generic methods, and the values of calls, as the program
+passed them."""
+import re
+
+import pytest
+
+from harness import NEWEST, PATIENCE_S, TFMS, dnprof, dnprof_again, program, refused, report
+
+LINE = re.compile(r"(?P<indent> *)(?:= (?P<result>.*)|(?P<name>[^(]+)\((?P<args>.*)\), id=0x[0-9a-f]+, "
+                  r"call count = (?P<count>\d+))$")
+
+
+def trace(tmp_path, tfm, *options, argv):
+    return dnprof_again("run", "-q", "-e", "trace", "--args", "-o", tmp_path / "out.dnp", *options, "--",
+                         *program(tfm, *argv), timeout=3 * PATIENCE_S)
+
+
+def logged(path):
+    """Each call of the log in its order: name, arguments, result (None: there is none)."""
+    calls, open_calls = [], {}
+    for line in dnprof("log", "--calls", path).expect().out.splitlines():
+        if line.startswith("Thread "):
+            continue
+        m = LINE.match(line)
+        assert m, line
+        level = len(m["indent"])
+        if m["result"] is not None:
+            assert open_calls[level][2] is None, line
+            open_calls[level][2] = m["result"]
+        else:
+            open_calls[level] = [m["name"], m["args"], None]
+            calls.append(open_calls[level])
+    return calls
+
+
+def counters(path):
+    return report(path, options=["--event", "trace"]).data["calls"]
+
+
+def short(name):
+    return name.removeprefix("Truth.").removeprefix("CallsValues.")
+
+
+@pytest.mark.parametrize("tfm", TFMS)
+@pytest.mark.parametrize("tiering", [[], ["--no-tiering"]], ids=["tiers", "optimised"])
+def test_values(tmp_path, tfm, tiering):
+    result = trace(tmp_path, tfm, "--depth", "events", *tiering, argv=["values"]).expect()
+    want = [[call["method"], call["args"], None if call["result"] in ("void", "") else call["result"]]
+            for call in result.truth["calls"]]
+    names = {name for name, _, _ in want}
+    have = [[short(name), args, value] for name, args, value in logged(tmp_path / "out.dnp")]
+    have = [call for call in have if call[0] in names]
+    for wanted, found in zip(want, have):
+        assert wanted == found
+    assert len(want) == len(have)
+
+
+@pytest.mark.parametrize("tfm", TFMS)
+@pytest.mark.parametrize("depth", ["tree", "time", "events"])
+def test_exact_generics(tmp_path, tfm, depth):
+    trace(tmp_path, tfm, "--depth", depth, argv=["values", "--work", 3]).expect()
+    names = {short(m["name"]): m["calls"] for m in report(tmp_path / "out.dnp", options=["--event", "trace"]).data[
+        "methods"]}
+    for name, times in {"Same<string>(string)": 1, "Same<int>(int)": 1, "Same<Truth.Order>(Truth.Order)": 1,
+                        "Shelf<string>.Put(string)": 1, "Shelf<Truth.Order>.Put(Truth.Order)": 1,
+                        "Shelf<Truth.Order>..ctor()": 2, "Shelf<int>.Put(int)": 1,
+                        "Kinds<string, int>(string, int)": 1}.items():
+        assert names.get(name) == 3 * times, sorted(names)
+    assert not [name for name in names if re.search(r"<(T|A)\b", name)]
+
+
+@pytest.mark.parametrize("argv", [["exceptions", "--work", 20], ["unload", "--work", 3], ["async", "--work", 2],
+                                  ["threads8", "--seconds", 0.2]], ids=lambda argv: argv[0])
+@pytest.mark.parametrize("tfm", TFMS)
+def test_unharmed(tmp_path, tfm, argv):
+    """Its own results are right, and each begin has an end."""
+    result = trace(tmp_path, tfm, "--depth", "events", argv=argv)
+    assert result.status in (0, 3), result
+    assert result.truth["program"] == argv[0]
+    assert logged_or_lost(tmp_path / "out.dnp")
+
+
+def logged_or_lost(path):
+    """A log that has all events, or says how many it has not."""
+    return dnprof("log", "--summary", path).status in (0, 3)
+
+
+def test_framework(tmp_path):
+    """Methods of every kind that .NET itself has."""
+    trace(tmp_path, NEWEST, "--depth", "events", "--framework", argv=["exitcode", 0]).expect()
+    assert any(args.startswith('"') for _, args, _ in logged(tmp_path / "out.dnp"))
+
+
+def test_refused():
+    refused(dnprof("run", "--args", "--", *program(NEWEST, "exitcode", 0)), 2, "--args", "add trace")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Which exceptions were thrown, and where, against what the program was told of them by the runtime itself."""
+import collections
+import re
+
+import pytest
+
+import attached
+from harness import NEWEST, OTHER_CLSID, dnprof, dnprof_again, other_profiler, plain, program, refused, report
+
+THROWING = ("exceptions", "--work", 3, "--first-chance")
+
+#: How often each method throws in a unit of work; an exception that is thrown again counts again.
+THROWN = {"Throw": 8, "Rethrow": 2, "Null": 2, "InCatch": 1, "Divide": 1}
+TIMES = 3 * 2 * 20
+
+
+def record(tmp_path, tfm, *, events="exception", **more):
+    """(What the program left behind, the report of its exceptions.)"""
+    out = tmp_path / "out.dnp"
+    result = dnprof_again("run", "-q", "-e", events, "-o", out, "--", *program(tfm, *THROWING), **more).expect()
+    return result, report(out, options=("-e", "exception", "-n", 0))
+
+
+def check(result, shown):
+    """Each that the program was told of, and none of them twice; where the recorder got no turn it says how many are lost."""
+    told = result.truth["first_chance"]
+    assert sum(told.values()) == result.truth["work"] * result.truth["thrown_per_unit"]
+    counts = {t["name"]: t["count"] for t in shown.data["types"]}
+    event = shown.data["events"]["exception"]
+    missing = {name: n - counts.get(name, 0) for name, n in told.items()}
+    assert min(missing.values()) >= 0 and sum(missing.values()) == event["lost"], (missing, event)
+    assert event["unit"] == "exceptions" and event["lost"] <= 0.01 * sum(told.values())
+    assert event["samples"] == sum(counts.values())
+    # Stacks that go through a library or a method that has just been loaded may end there.
+    assert event["failed"] < event["samples"] / 10
+
+
+def check_places(shown):
+    """The type is the leaf, and below it is who threw: nothing of the runtime is in between."""
+    places = collections.Counter()
+    for path, n in shown.stacks():
+        if path[-1] in ("Truth.Exceptions+Tagged", "System.NullReferenceException", "System.DivideByZeroException"):
+            places[plain(path[-2])] += n
+    event = shown.data["events"]["exception"]
+    failed = event["failed"] + event["lost"]
+    for name, n in THROWN.items():
+        assert 0 <= n * TIMES - places.pop(f"Truth.Exceptions.{name}") <= failed
+    assert places.total() <= failed, places
+
+
+def test_each_is_counted_where_it_was_thrown(tmp_path, tfm):
+    result, shown = record(tmp_path, tfm)
+    check(result, shown)
+    check_places(shown)
+    deep = max((path for path, _ in shown.with_frame("Truth.Exceptions.Far")), key=len)
+    assert [plain(frame) for frame in deep].count("Truth.Exceptions.FarDown") == 31
+
+
+def test_runtime_that_dispatches_as_before(tmp_path):
+    """.NET 9 looks for handlers in managed code, but can be asked not to."""
+    result, shown = record(tmp_path, "net9.0", env={"DOTNET_LegacyExceptionHandling": "1"})
+    check(result, shown)
+    check_places(shown)
+
+
+@pytest.mark.parametrize("events", ("cpu,exception", "alloc=100k,exception,wall", "trace,exception"))
+def test_with_others(tmp_path, tfm, events):
+    check(*record(tmp_path, tfm, events=events))
+
+
+def test_attached(tmp_path, tfm):
+    """All that were thrown after the recording began, in a program that had run for a while; others come before."""
+    out, when = tmp_path / "out.dnp", tmp_path / "when"
+    with attached.Running(program(tfm, *THROWING, "--when", when), 0.05) as it:
+        dnprof("record", "-q", "-e", "cpu,exception", "-d", 0.1, "-o", tmp_path / "before.dnp", it.pid).expect()
+        result = it.record_when_told("exception", out, when, "the last exception")
+    shown = report(out, options=("-n", 0))
+    check(result, shown)
+    check_places(shown)
+
+
+def test_attached_again_and_again(tmp_path, tfm):
+    """Recordings that begin and end while two threads throw: each time nothing is left of the agent."""
+    cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, "exceptions", "--seconds", 600), limit=10, seconds=0.05,
+                             options="event=cpu,exception;interval_ns=1000000")
+    assert len(cycles.times) == 10
+
+
+def test_beside_another_profiler(tmp_path):
+    """As one that is only notified."""
+    library = other_profiler(tmp_path)
+    (tmp_path / "marks").mkdir()
+    check(*record(tmp_path, NEWEST, env={
+        "CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": OTHER_CLSID, "CORECLR_PROFILER_PATH": str(library),
+        "MARK_FOLDER": str(tmp_path / "marks")}))
+
+
+def test_text_of_types(tmp_path):
+    _, shown = record(tmp_path, NEWEST)
+    thrown = next(t["count"] for t in shown.data["types"] if t["name"] == "Truth.Exceptions+Tagged")
+    text = dnprof("report", tmp_path / "out.dnp").expect().out
+    assert re.search(r"^exception: [\d,]+ samples, .*ExceptionThrown$", text, re.M)
+    assert re.search(rf"^Types\n   share       count   type\n +[\d.]+ % +{thrown:,}   Truth\.Exceptions\+Tagged$", text, re.M)
+
+
+def test_what_is_refused(tmp_path):
+    refused(dnprof("run", "-e", "exception=5", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, "idle")), 2,
+            "exception takes no value")

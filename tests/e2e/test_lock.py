@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""Who waited for which lock, how long, and where the one was who had it, against what the program and the runtime count."""
+import re
+
+import pytest
+
+import attached
+from harness import NEWEST, dnprof, program, refused, report
+
+#: What is locked in each way, by the method that holds it meanwhile.
+LOCKED = {"HoldAsleep": "Truth.Locks+Gate", "HoldBusy": "System.Object", "HoldLock": "System.Threading.Lock"}
+WAITING = {"HoldAsleep": "WaitHere", "HoldBusy": "WaitHere", "HoldLock": "WaitForLock"}
+
+
+def record(tmp_path, tfm, *args, events="lock"):
+    """(What the program left behind, the reports of those that waited, and of those that they waited for.)"""
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-e", events, "-o", out, "--", *program(tfm, "locks", "--work", 1, *args)).expect()
+    return result, *(report(out, options=("-e", event, "-n", 0)) for event in ("lock", "lock-owner"))
+
+
+def types(shown):
+    return {t["name"]: t for t in shown.data["types"]}
+
+
+def through(shown, method, leaf):
+    """(Samples, ns) of stacks through a method of the program with that on top."""
+    paths = [(path, n) for path, n in shown.with_frame(f"Truth.Locks.{method}") if path[-1] == leaf]
+    return len(paths), sum(n for _, n in paths)
+
+
+def check(result, waited):
+    """Each wait, for as long as who waited found it to be, or a bit shorter: he looks at the clock around it."""
+    truth = result.truth
+    event, seen = waited.data["events"]["lock"], types(waited)
+    assert truth["contentions"] <= event["waits"] <= truth["contentions"] + truth["before"]
+    assert event["lost"] == 0 and event["samples"] == event["seen"] <= event["waits"]
+    for way, waits in truth["waits"].items():
+        assert through(waited, WAITING[way], LOCKED[way])[1] <= waits["ns"]
+        if way == "HoldLock":  # it is counted first, then looks at the clock, and may lose its processor in between
+            assert seen[LOCKED[way]]["count"] + event["waits"] - event["seen"] >= waits["count"]
+            continue
+        assert through(waited, WAITING[way], LOCKED[way])[1] >= waits["count"] * truth["hold_ns"]
+        assert seen[LOCKED[way]]["count"] >= waits["count"]
+        assert seen[LOCKED[way]]["longest_ns"] >= truth["hold_ns"]
+    assert event["waited_ns"] >= sum(t["ns"] for t in seen.values())
+    assert sum(t["count"] for t in seen.values()) == event["seen"]
+
+
+def check_owners(result, owners):
+    """Whoever was seen to have a lock was where it is held. Each wait has its owner, or is counted as one without."""
+    event = owners.data["events"]["lock-owner"]
+    assert event["unit"] == "ns" and event["lost"] == 0
+    assert event["seen"] == event["samples"] and event["samples"] + sum(event["failures"].values()) >= event["waits"]
+    for way, waits in result.truth["waits"].items():
+        assert through(owners, way, LOCKED[way])[1] <= waits["ns"]
+    ours = [path for path, _ in owners.stacks() if path[-1] in LOCKED.values()]
+    assert any("Truth.Locks.Hold" in frame for path in ours for frame in path)
+    assert not any("libdnprof" in frame or frame.startswith("Truth.Locks.Wait") for path in ours for frame in path)
+
+
+def test_waits_and_owners(tmp_path, tfm):
+    result, waited, owners = record(tmp_path, tfm)
+    check(result, waited)
+    check_owners(result, owners)
+
+
+def test_short_waits_are_counted(tmp_path, tfm):
+    """They have no stack, and are in the sums all the same."""
+    result, waited, _ = record(tmp_path, tfm, "--brief", events="lock=15ms")
+    check(result, waited)
+    assert waited.data["events"]["lock"]["least_ns"] == 15_000_000
+
+
+def test_with_others(tmp_path, tfm):
+    check(*record(tmp_path, tfm, events="cpu,exception,lock,alloc")[:2])
+
+
+def test_one_that_is_interrupted(tmp_path, tfm):
+    """The runtime tells of no end of that wait: the end of the next one is not taken for it."""
+    result, waited, owners = record(tmp_path, tfm, "--interrupted")
+    truth, seen = result.truth, types(waited)
+    assert truth["hold_ns"] <= seen["Truth.Locks+Gate"]["ns"] <= truth["ns"]
+    assert "Truth.Locks+Left" not in seen and "Truth.Locks+Left" not in types(owners)
+    assert owners.data["events"]["lock-owner"]["seen"] <= waited.data["events"]["lock"]["seen"]
+
+
+def test_attached(tmp_path, tfm):
+    out, when = tmp_path / "out.dnp", tmp_path / "when"
+    with attached.Running(program(tfm, "locks", "--work", 1, "--when", when), 0.05) as it:
+        dnprof("record", "-q", "-e", "lock", "-d", 0.1, "-o", tmp_path / "before.dnp", it.pid).expect()
+        result = it.record_when_told("lock", out, when, "the last wait")
+    check(result, report(out, options=("-e", "lock", "-n", 0)))
+    check_owners(result, report(out, options=("-e", "lock-owner", "-n", 0)))
+
+
+def test_attached_again_and_again(tmp_path, tfm):
+    """Recordings that begin and end while threads wait for each other, and give up: nothing is left of the agent."""
+    cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, "locks", "--seconds", 600), limit=10, seconds=0.05,
+                             options="event=cpu,lock;lock_ns=1000000;interval_ns=1000000")
+    assert len(cycles.times) == 10
+
+
+def test_those_that_take_turns(tmp_path, tfm):
+    """Four threads that hand a lock on: whoever has it sleeps in the same method."""
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-e", "lock", "-o", out, "--", *program(tfm, "locks", "--seconds", 1)).expect()
+    waited, owners = (report(out, options=("-e", e, "-n", 0)) for e in ("lock", "lock-owner"))
+    assert waited.with_frame("Truth.Locks.HoldInTurn")
+    assert owners.data["events"]["lock-owner"]["waits"] == waited.data["events"]["lock"]["seen"]
+
+
+def test_text_of_locks(tmp_path):
+    record(tmp_path, NEWEST)
+    out = tmp_path / "out.dnp"
+    text = dnprof("report", out).expect().out
+    assert re.search(r"^lock: [\d,]+ samples, [\d.]+ m?s, ContentionStart, ContentionStop$", text, re.M)
+    assert re.search(r"^  [\d,]+ waits that took [\d.]+ m?s in all; [\d,]+ of them 1 ms or longer$", text, re.M)
+    assert re.search(r"^Locks\n   share        time       count     longest   type\n +[\d.]+ % ", text, re.M)
+    text = dnprof("report", "-e", "lock-owner", out).expect().out
+    assert re.search(r"^  stacks of [\d,]+ of [\d,]+ waits that took 1 ms or longer and ended", text, re.M)
+
+
+@pytest.mark.parametrize("value, words", (
+    ("lock=5", ("not a time", "1ms")),
+    ("lock=100ns", ("out of range", "1us")),
+    ("lock=", ("not a time",)),
+    ("lock,lock", ("named twice",)),
+))
+def test_what_is_refused(tmp_path, value, words):
+    refused(dnprof("run", "-e", value, "-o", tmp_path / "out.dnp", "--", *program(NEWEST, "idle")), 2, *words)

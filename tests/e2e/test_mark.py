@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""What programs say they are doing, by Dnprof.Mark and dnprof/mark.h, against what they counted and timed themselves."""
+import json
+import re
+import zipfile
+
+import pytest
+
+import attached
+from harness import NEWEST, ROOT, dnprof, program, refused, report, run
+
+SAYING = ("marks", "--work", 3)
+
+
+def shown_of(out):
+    return report(out, options=("-e", "mark", "-n", 0))
+
+
+def check(truth, shown):
+    """Each span and point, and times between what the program saw inside and around its spans."""
+    event = shown.data["events"]["mark"]
+    assert event["lost"] == 0 and event["failed"] == 0
+    spans = {s["name"]: s for s in shown.data["spans"]}
+    assert {name: s["count"] for name, s in spans.items() if name != "open"} == {
+        name: known["count"] for name, known in truth["spans"].items()}
+    for name, known in truth["spans"].items():
+        span = spans[name]
+        assert span["ended"] == span["count"]
+        assert span["ended_elsewhere"] == known["elsewhere"]
+        assert known["inside_ns"] <= span["total_ns"] <= known["outside_ns"]
+        assert span["median_ns"] <= span["p99_ns"] <= span["longest_ns"] <= span["total_ns"]
+    assert {m["name"]: m["count"] for m in shown.data["marks"]} == truth["points"]
+
+
+def test_from_the_start(tmp_path, tfm):
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-e", "mark", "-o", out, "--", *program(tfm, *SAYING)).expect()
+    shown = shown_of(out)
+    check(result.truth, shown)
+    assert {t["name"] for t in shown.data["threads"]} >= {"marks-0", "marks-1"}
+
+
+@pytest.mark.parametrize("events", ("cpu,mark", "mark,exception,alloc=100k", "switch,mark,wall"))
+def test_with_others(tmp_path, events):
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-e", events, "-o", out, "--", *program(NEWEST, *SAYING)).expect()
+    check(result.truth, shown_of(out))
+
+
+def test_attached_with_native(tmp_path, tfm):
+    """In a program that runs already, a second time after the agent had left; native code has its say, too."""
+    out, when = tmp_path / "out.dnp", tmp_path / "when"
+    with attached.Running(program(tfm, *SAYING, "--native", "--recorded", "--when", when), 0.05) as it:
+        dnprof("record", "-q", "-e", "cpu,mark", "-d", 0.1, "-o", tmp_path / "before.dnp", it.pid).expect()
+        result = it.record_when_told("mark", out, when, "the last mark", detach=True)
+    assert result.truth["spans"]["native"]["count"] == result.truth["points"]["native point"] == 3 * 2 * 10
+    check(result.truth, shown_of(out))
+
+
+def test_attached_again_and_again(tmp_path):
+    """Recordings that begin and end while threads say something all the time: nothing is left of the agent."""
+    cycles = attached.Cycles(tmp_path / "out.dnp", program(NEWEST, "marks", "--native", "--seconds", 600), limit=10,
+                             seconds=0.05, options="event=mark")
+    assert len(cycles.times) == 10
+
+
+def test_without_dnprof(tfm):
+    """The package and the header do nothing, and harm nothing, where nobody records."""
+    truth = run(program(tfm, *SAYING, "--native")).expect().truth
+    assert truth["spans"]["native"]["count"] == 60
+
+
+def test_span_that_does_not_end(tmp_path):
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-e", "mark", "-o", out, "--", *program(NEWEST, *SAYING, "--open")).expect()
+    shown = shown_of(out)
+    span = next(s for s in shown.data["spans"] if s["name"] == "open")
+    assert (span["count"], span["ended"], span["total_ns"]) == (1, 0, 0)
+    text = dnprof("report", out).expect().out
+    assert re.search(r"^mark: [\d,]+ spans, [\d,]+ marks, Dnprof.Mark and dnprof/mark.h\n  lost 0, not ended 1, ended on", text, re.M)
+    assert re.search(r"^Spans\n +count +total +median +p99 +longest   name\n", text, re.M)
+    assert re.search(r"^Marks\n +count   text\n +60   größer ✓$", text, re.M)
+
+
+def test_exports(tmp_path):
+    """Beside switches: each span and point is in the formats of time lines, and in the page."""
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-e", "switch,mark", "-o", out, "--", *program(NEWEST, *SAYING)).expect()
+    count = sum(s["count"] for s in result.truth["spans"].values())
+    for name in ("t.trace.json", "t.csv", "t.pftrace", "t.html"):
+        dnprof("export", "-o", tmp_path / name, out).expect()
+    events = json.loads((tmp_path / "t.trace.json").read_text())["traceEvents"]
+    begun = {e["id"]: e for e in events if e["ph"] == "b"}
+    ended = {e["id"]: e for e in events if e["ph"] == "e"}
+    assert len(begun) == count and begun.keys() == ended.keys()
+    assert all(ended[i]["ts"] >= begun[i]["ts"] and ended[i]["name"] == begun[i]["name"] for i in begun)
+    assert sum(e["ph"] == "i" for e in events) == result.truth["points"]["größer ✓"]
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    assert sum(line.endswith(",span") for line in lines) == count
+    assert (tmp_path / "t.pftrace").read_bytes().count("größer ✓".encode()) == result.truth["points"]["größer ✓"]
+
+
+def test_package(tmp_path):
+    """It holds the library and its description, and no more than that."""
+    run([ROOT / "script/pack", tmp_path], timeout=600).expect()
+    with zipfile.ZipFile(next(tmp_path.glob("Dnprof.Mark.*.nupkg"))) as package:
+        names = {n for n in package.namelist() if n.startswith("lib/")}
+    assert names == {"lib/netstandard2.0/Dnprof.Mark.dll", "lib/netstandard2.0/Dnprof.Mark.xml"}
+
+
+def test_no_stacks(tmp_path):
+    refused(dnprof("run", "-e", "mark", "-o", tmp_path / "x.collapsed", "true"), 2, "marks have none")
+    refused(dnprof("run", "-e", "mark=5", "-o", tmp_path / "x.dnp", "true"), 2, "mark takes no value")

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: MIT
+"""dnprof timeline and -e switch: the kernel's own counts and clocks are the truth."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness import (DNPROF, NEWEST, dnprof, dnprof_again, program, refused, run, start, tasks, thread_names, told, wait_for)
+from test_doctor import refuse_perf_events
+
+
+@pytest.fixture(scope="module")
+def threads(tmp_path_factory):
+    path = tmp_path_factory.mktemp("timeline") / "threads"
+    run(["gcc", "-O1", "-Wall", "-Wextra", "-pthread", "-o", path, Path(__file__).with_name("threads.c")]).expect()
+    return path
+
+
+def shown(path, *options):
+    return json.loads(dnprof("report", "--json", "-e", "switch", *options, path).expect().stdout)
+
+
+def record_all(out, *argv, options=()):
+    """A recording in which nothing is missing: what a busy machine loses is told, and then it is recorded again."""
+    for _ in range(10):
+        result = dnprof("timeline", "-q", *options, "-o", out, "--", *argv)
+        if not shown(out)["events"]["switch"]["lost"]:
+            return result.expect()
+        assert result.status in (0, 3), result  # 3: many were
+    raise AssertionError(f"some were lost each time: {result}")
+
+
+def truth_in(text):
+    """{tid: (name, switches, CPU time)} as the program was told by the kernel."""
+    return {int(tid): (name, int(switches), int(cpu)) for tid, name, switches, cpu in
+            re.findall(r"^(\d+) (w\d+) (\d+) (\d+)$", text, re.M)}
+
+
+def truth_when_standing(app, count):
+    """The same of one that has its input from us: its threads stand still until that ends."""
+    truth = truth_in("".join(app.process.stdout.readline().decode() for _ in range(count)))
+    assert len(truth) == count
+    return truth
+
+
+def records(recorder):
+    return "dnprof-timeline" in thread_names(recorder.process.pid)
+
+
+def end_of_recording(recorder):
+    """By ctrl-C, and as its program goes on."""
+    wait_for(lambda: records(recorder), "the recorder")
+    recorder.process.send_signal(signal.SIGINT)
+    wait_for(lambda: not records(recorder), "the recording's end")
+
+
+def not_known(data):
+    """The threads of which not all time is known, and of each how much is not."""
+    return {t["tid"]: unknown for t in data["threads"]
+            if (unknown := t["seen_ns"] - t["on_cpu_ns"] - t["preempted_ns"] - t["blocked_ns"])}
+
+
+def check_sums(data):
+    """What a thread did adds up to its life, and nothing of that is not known."""
+    assert not_known(data) == {}, json.dumps(data)[:3000]
+    for thread in data["threads"]:
+        assert thread["seen_ns"] <= data["duration_ns"] + 1_000_000, thread
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("count", [2, 50, 500])
+def test_switches_are_those_of_the_kernel(threads, tmp_path, count):
+    """Each thread's, from its beginning until all stand still: to the switch, but for those that are told as lost."""
+    out = tmp_path / "t.dnp"
+    for _ in range(5):
+        with start([DNPROF, "timeline", "-q", "-o", out, "--", threads, count, 3], stdin=subprocess.PIPE) as run_:
+            truth = truth_when_standing(run_, count)
+            end_of_recording(run_)
+            result = run_.end()
+        data = shown(out)
+        # On a machine busy beyond measure more than few are lost, and a thread is met after it has run.
+        if result.status != 3 and not not_known(data):
+            break
+    found = {t["tid"]: t for t in data["threads"]}
+    check_sums(data)
+    assert {tid: found[tid]["name"] for tid in truth} == {tid: name for tid, (name, _, _) in truth.items()}
+    missing = {tid: switches - found[tid]["voluntary"] - found[tid]["involuntary"]
+               for tid, (_, switches, _) in truth.items()}
+    event = data["events"]["switch"]
+    seen = event["voluntary"] + event["involuntary"]
+    assert min(missing.values()) >= 0 and sum(missing.values()) <= event["lost"], missing
+    assert event["lost"] <= 0.01 * seen
+    result.expect()
+    assert out.stat().st_size <= 8 * seen + 200 * count + 20000
+
+
+def states(pid):
+    return {(task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks(pid)}
+
+
+def stop(pid):
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: states(pid) == {"T"}, "all threads to stand still")
+
+
+def test_switches_while_threads_stand(threads, tmp_path):
+    """Recorded from outside until all stand still: to the switch."""
+    out = tmp_path / "t.dnp"
+    with start([threads, 50, 600]) as app:
+        wait_for(lambda: len(tasks(app.process.pid)) == 51, "threads")
+
+        def switches():
+            counts = {}
+            for task in tasks(app.process.pid):
+                text = (task / "status").read_text()
+                counts[int(task.name)] = sum(map(int, re.findall(r"ctxt_switches:\s*(\d+)", text)))
+            return counts
+        # As near to the recording's edges as can be asked: at each a switch or two may come between.
+        stop(app.process.pid)
+        with start([DNPROF, "timeline", "-q", "-o", out, app.process.pid]) as recorder:
+            wait_for(lambda: records(recorder), "the recorder")
+            before = switches()
+            os.kill(app.process.pid, signal.SIGCONT)
+            wait_for(lambda: sum(switches().values()) - sum(before.values()) > 20000, "switches")
+            stop(app.process.pid)
+            after = switches()
+            recorder.process.send_signal(signal.SIGINT)
+            result = recorder.end()
+        data = shown(out)
+    found = {t["tid"]: t["voluntary"] + t["involuntary"] for t in data["threads"]}
+    lost = data["events"]["switch"]["lost"]
+    missing = {tid: after[tid] - before[tid] - found[tid] for tid in before}
+    assert min(missing.values()) >= -1
+    assert sum(n for n in missing.values() if n > 1) <= lost <= 0.01 * sum(found.values()), missing
+    result.expect()
+
+
+def test_cpu_time_is_the_kernels(threads, tmp_path):
+    """From outside, of threads that stand: their clocks are read again after the program has asked."""
+    out = tmp_path / "t.dnp"
+    with start([threads, 20, 2], stdin=subprocess.PIPE) as app:
+        wait_for(lambda: len(tasks(app.process.pid)) == 21, "threads")
+        stop(app.process.pid)
+        with start([DNPROF, "timeline", "-q", "-o", out, app.process.pid]) as recorder:
+            wait_for(lambda: records(recorder), "the recorder")
+            # What they had used before it began is not in it.
+            before = {tid: int(Path(f"/proc/{app.process.pid}/task/{tid}/schedstat").read_text().split()[0])
+                      for tid in map(int, os.listdir(f"/proc/{app.process.pid}/task"))}
+            os.kill(app.process.pid, signal.SIGCONT)
+            truth = truth_when_standing(app, 20)
+            recorder.process.send_signal(signal.SIGINT)
+            assert recorder.end().status in (0, 3)  # 3: many switches were lost
+    data = shown(out)
+    found = {t["tid"]: t for t in data["threads"]}
+    assert {tid: found[tid]["cpu_ns"] - cpu_ns + before[tid] for tid, (_, _, cpu_ns) in truth.items()
+            if abs(found[tid]["cpu_ns"] - cpu_ns + before[tid]) > 10_000} == {}
+
+
+def test_threads_from_their_beginning(threads, tmp_path):
+    """A thread that began while it was recorded has all its CPU time, to the microsecond."""
+    out = tmp_path / "t.dnp"
+    with start([DNPROF, "timeline", "-q", "-o", out, "--", threads, 20, 1], stdin=subprocess.PIPE) as run_:
+        truth = truth_when_standing(run_, 20)
+        end_of_recording(run_)  # the last of the looks at all clocks
+        assert run_.end().status in (0, 3)  # 3: some switches were lost
+    found = {t["tid"]: t for t in shown(out)["threads"]}
+    assert {tid: found[tid]["cpu_ns"] - cpu for tid, (_, _, cpu) in truth.items()
+            if abs(found[tid]["cpu_ns"] - cpu) > 1000} == {}
+
+
+def test_status_and_signals_are_passed_through(tmp_path):
+    assert dnprof("timeline", "-q", "-o", tmp_path / "t.dnp", "--", "sh", "-c", "exit 7").status == 7
+    assert dnprof("timeline", "-q", "-o", tmp_path / "t.dnp", "--", "sh", "-c", "kill -9 $$").status == 128 + 9
+    data = shown(tmp_path / "t.dnp")
+    assert data["exit_signal"] == 9 and data["command"] == ["sh", "-c", "kill -9 $$"]
+    result = dnprof("timeline", "-q", "-o", tmp_path / "t.txt", "--", "cat", stdin=b"through")
+    assert result.expect().stdout == b"through"
+    assert "by the kernel's clock" in (tmp_path / "t.txt").read_text()
+    assert not (tmp_path / "t.txt.dnp").exists()
+
+
+def test_duration_ends_the_recording_not_the_program(tmp_path):
+    begin = time.monotonic()
+    dnprof("timeline", "-q", "-d", 0.5, "-o", tmp_path / "t.dnp", "--", "sleep", 6).expect()
+    assert time.monotonic() - begin > 5.9
+    assert 0.4e9 < shown(tmp_path / "t.dnp")["duration_ns"] < 5.7e9
+
+
+def test_the_end_of_a_process_ends_it(tmp_path):
+    """Also of one that nobody has waited for."""
+    with subprocess.Popen(["sleep", "8"]) as sleeper:
+        result = dnprof("timeline", "-o", tmp_path / "t.dnp", sleeper.pid)
+        assert Path(f"/proc/{sleeper.pid}/stat").read_text().split()[2] == "Z"
+    assert "has ended, after" in result.expect().err
+    assert shown(tmp_path / "t.dnp")["complete"]
+
+
+def test_ctrl_c_ends_it_well(tmp_path):
+    out = tmp_path / "t.dnp"
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        with start([DNPROF, "timeline", "-q", "-o", out, sleeper.pid]) as recorder:
+            wait_for(lambda: records(recorder), "the recorder")
+            recorder.process.send_signal(signal.SIGINT)
+            recorder.end().expect()
+        sleeper.kill()
+    assert shown(out)["complete"]
+
+
+def test_no_process(tmp_path):
+    refused(dnprof("timeline", "-o", tmp_path / "t.dnp", 4194304), 1, "there is no process 4194304")
+    with subprocess.Popen(["true"]) as dead:
+        wait_for(lambda: Path(f"/proc/{dead.pid}/stat").read_text().split()[2] == "Z", "its end")
+        refused(dnprof("timeline", "-o", tmp_path / "t.dnp", dead.pid), 1, f"process {dead.pid} has ended")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_program(tmp_path):
+    refused(dnprof("timeline", "-o", tmp_path / "t.dnp", "--", "/none"), 1, "cannot start /none")
+    refused(dnprof("timeline"), 2, "is missing")
+    refused(dnprof("timeline", "-o", tmp_path / "t.collapsed", "--", "true"), 2, "shows stacks, and switches have none")
+    refused(dnprof("timeline", "-d", "x", "--", "true"), 2, "not a time")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_no_rights(tmp_path):
+    """Another user's process: the kernel's word is not to be had, which a line says; clocks are."""
+    tmp_path.chmod(0o777)
+    for folder in tmp_path.parents[:3]:
+        if folder != Path("/tmp"):
+            folder.chmod(0o755)
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        result = run([DNPROF, "timeline", "-d", 0.5, "-o", tmp_path / "t.dnp", sleeper.pid],
+                     preexec_fn=lambda: os.setuid(65534))
+        sleeper.kill()
+    assert re.search(r"^dnprof: sampled, .*perf events of process \d+ are not allowed", result.expect().err, re.M)
+    assert shown(tmp_path / "t.dnp")["events"]["switch"]["sampled"]
+
+
+def test_perf_events_forbidden(threads, tmp_path):
+    """As in containers: the clocks are looked at, and one line says so."""
+    out = tmp_path / "t.dnp"
+    with start([DNPROF, "timeline", "-o", out, "--", threads, 3, 1], stdin=subprocess.PIPE,
+               preexec_fn=refuse_perf_events) as run_:
+        truth = truth_when_standing(run_, 3)
+        end_of_recording(run_)  # with a last look at all clocks
+        result = run_.end()
+    told(result, 0, r"sampled, by looks at the threads' clocks: perf events are forbidden here")
+    data = shown(out)
+    event, found = data["events"]["switch"], {t["name"]: t for t in data["threads"]}
+    assert event["sampled"] and "perf events are forbidden" in event["note"]
+    for tid, (name, _, cpu) in truth.items():
+        assert abs(found[name]["cpu_ns"] - cpu) < 0.2 * cpu + 1e6, (tid, found[name], cpu)
+        assert found[name]["on_cpu_ns"] == found[name]["voluntary"] == 0
+    text = dnprof("report", out).expect().out
+    assert "switch: sampled, about every" in text and "perf events are forbidden" in text
+
+
+def run_switch(tmp_path, tfm, *options, argv=("threads8",), **more):
+    out = tmp_path / "app.dnp"
+    result = dnprof_again("run", "-q", *options, "-o", out, "--", *program(tfm, *argv), **more).expect()
+    return result.truth, out
+
+
+def run_switch_whole(tmp_path, tfm, *options, **more):
+    """The same with nothing missing: with the word that a thread begins its clock's beginning is lost."""
+    for _ in range(10):
+        truth, out = run_switch(tmp_path, tfm, *options, **more)
+        data = shown(out)
+        if not data["events"]["switch"]["lost"]:
+            return truth, out, data
+    raise AssertionError(f"some were lost each time: {data['events']}")
+
+
+def test_samples_and_switches_of_a_program(tfm, tmp_path):
+    """On the same threads, with the kernel's CPU time of each as the program read it itself."""
+    truth, out, data = run_switch_whole(tmp_path, tfm, "-e", "cpu,switch")
+    check_sums(data)
+    found = {t["name"]: t for t in data["threads"]}
+    for name, cpu_ns in truth["threads"].items():
+        assert found[name]["cpu_ns"] >= cpu_ns
+        assert found[name]["cpu_ns"] - cpu_ns < 0.1 * cpu_ns + 50e6  # its end
+    assert len(found) == len({t["name"] for t in data["threads"]})
+    assert not [t for t in data["threads"] if t["name"].startswith("dnprof")]
+    cpu = json.loads(dnprof("report", "--json", "-e", "cpu", out).expect().stdout)
+    assert {t["tid"] for t in cpu["threads"] if t["samples"]} <= {t["tid"] for t in data["threads"]}
+    tids = [t["tid"] for t in data["threads"]]
+    assert len(tids) == len(set(tids))
+
+
+def test_each_of_many_short_threads_is_one(tmp_path):
+    """Of thousands some are met just when they begin; what each did and what its clock says stand together."""
+    truth, _, data = run_switch_whole(tmp_path, NEWEST, "-e", "cpu,switch", argv=("shortthreads", "--seconds", 1))
+    check_sums(data)
+    short = [t for t in data["threads"] if t["name"].startswith("short-")]
+    assert [tid for tid, n in Counter(t["tid"] for t in data["threads"]).items() if n > 1] == []
+    assert len(short) == truth["threads_started"]
+    assert [t for t in short if not t["voluntary"] + t["involuntary"] or not t["cpu_ns"]] == []
+
+
+def test_samples_and_switches_of_a_running_program(tmp_path):
+    """Of all its threads, those too that begin meanwhile."""
+    out = tmp_path / "t.dnp"
+    with start(program(NEWEST, "crowd", "--seconds", 600)) as app:
+        wait_for(lambda: any(name.startswith("crowd-") for name in thread_names(app.process.pid)), "its threads")
+        dnprof("record", "-q", "-e", "cpu,switch", "-d", 1, "-o", out, app.process.pid).expect()
+    data = shown(out)
+    assert set(data["events"]) == {"cpu", "switch", "wait"}
+    assert len({t["tid"] for t in data["threads"] if t["name"].startswith("crowd-")}) > 100
+    assert data["events"]["switch"]["voluntary"] + data["events"]["switch"]["involuntary"] > 20
+
+
+def test_switches_alone_of_a_program(tmp_path):
+    truth, out = run_switch(tmp_path, NEWEST, "-e", "switch")
+    data = shown(out)
+    event = data["events"]["switch"]
+    assert list(data["events"]) == ["switch", "wait"]
+    assert event["lost"] <= 0.01 * (event["voluntary"] + event["involuntary"])
+    assert set(truth["threads"]) <= {t["name"] for t in data["threads"]}
+
+
+def test_forbidden_in_a_program(tmp_path):
+    truth, out = run_switch(tmp_path, NEWEST, "-e", "switch", preexec_fn=refuse_perf_events)
+    data = shown(out)
+    event, found = data["events"]["switch"], {t["name"]: t for t in data["threads"]}
+    assert event["sampled"] and "perf events are forbidden" in event["note"]
+    for name, cpu_ns in truth["threads"].items():
+        # What it used between the last look and its end nobody knows of: how much that is has no bound on a busy machine.
+        assert 0.5 * cpu_ns - 50e6 < found[name]["cpu_ns"] < 1.1 * cpu_ns + 50e6, (name, found[name], cpu_ns)
+
+
+def test_pages_show_the_samples(tmp_path):
+    _, out = run_switch(tmp_path, NEWEST, "-e", "cpu,switch")
+    dnprof("report", "-o", tmp_path / "app.html", out).expect()
+    refused(dnprof("report", "-e", "switch", "-o", tmp_path / "none.collapsed", out), 1, "switches have none")
+    refused(dnprof("run", "-e", "switch", "--wait", 0, "-o", tmp_path / "none.collapsed", "--",
+                   *program(NEWEST, "threads8")), 2, "switches have none")
+    assert (tmp_path / "app.html").exists() and not (tmp_path / "none.collapsed").exists()

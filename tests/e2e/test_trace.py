@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: MIT
+"""`-e trace`: every call counted, against programs that count their own calls."""
+import collections
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+from harness import DNPROF, NEWEST, TFMS, dnprof, dnprof_again, plain, program, report, run, shares, start, wait_for
+
+DEPTHS = ("tree", "time", "events")
+
+#: Each calls in ways that the others do not.
+CASES = ("exceptions", "hardware", "frames", "tails", "emitted", "generics", "tasks", "iterators", "dynamic",
+         "members", "statics", "recursion", "ends", "native", "tiers", "osr", "inlining", "locks", "finalizers",
+         "unload")
+
+#: Cases where every call that an exception ends is one that counts.
+UNWOUND_EXACTLY = ("exceptions", "hardware", "frames", "dynamic", "recursion", "osr", "locks")
+
+
+#: Each runtime and each depth; all pairs of them where there is time for that.
+PAIRS = [(tfm, depth) for tfm in TFMS for depth in DEPTHS
+         if harness.LONG or tfm == NEWEST or (tfm, depth) in ((TFMS[0], "events"), (TFMS[1], "tree"))]
+pairs = pytest.mark.parametrize("tfm, depth", PAIRS)
+
+
+@pytest.fixture(params=DEPTHS)
+def depth(request):
+    return request.param
+
+
+class Traced:
+    """What a program did, and what was recorded of it."""
+
+    def __init__(self, result, shown):
+        self.result, self.truth, self.report = result, result.truth, shown
+        self.event = shown.data["events"]["trace"]
+
+    def calls(self):
+        """How often each method was called, its overloads and instances together."""
+        return calls_of(self.report)
+
+    def check_counts(self, inlined=True):
+        calls = self.calls()
+        assert {m: calls[m] for m in self.truth["calls"]} == self.truth["calls"]
+        for method, times in self.truth["may_inline"].items():
+            assert calls[method] <= times if inlined else calls[method] == times, method
+
+    def check_balance(self):
+        """Every call that began has ended, or had not when the recording did."""
+        e = self.event
+        assert e["lost"] == 0
+        assert e["enters"] == e["leaves"] + e["tailcalls"] + e["unwinds"] + e["open"]
+        assert e["enters"] == e["calls"] == sum(self.calls().values())
+
+
+def calls_of(shown):
+    counts = collections.Counter()
+    for method in shown.data["methods"]:
+        counts[plain(method["name"])] += method["calls"]
+    return counts
+
+
+def trace(tmp_path, argv, depth="tree", options=(), status=0, events="trace", **more):
+    out = tmp_path / "out.dnp"
+    result = dnprof_again("run", "-q", "-e", events, "--depth", depth, *options, "-o", out, "--", *argv, **more)
+    result.expect(status)
+    return Traced(result, report(out, options=("-e", "trace")))
+
+
+def trace_case(tmp_path, tfm, case, depth="tree", threads=4, options=()):
+    return trace(tmp_path, program(tfm, "calls", case, "--threads", threads, "--work", 1), depth, options)
+
+
+# ---- Counts
+
+@pytest.mark.parametrize("case", CASES)
+def test_case(tmp_path, case):
+    """Each case by itself, so that a failure says where."""
+    traced = trace_case(tmp_path, NEWEST, case)
+    traced.check_counts()
+    traced.check_balance()
+    if case in UNWOUND_EXACTLY:
+        assert traced.event["unwinds"] == traced.truth["unwound"]
+
+
+@pairs
+def test_all_cases(tmp_path, tfm, depth):
+    traced = trace_case(tmp_path, tfm, "all", depth)
+    traced.check_counts()
+    traced.check_balance()
+
+
+@pytest.mark.parametrize("tfm, depth", [(tfm, depth) for tfm in TFMS for depth in ("tree", "events")])
+def test_unwound(tmp_path, tfm, depth):
+    """Each call that an exception ends, and no other: as much as the program knows, on each runtime."""
+    traced = trace_case(tmp_path, tfm, "exceptions", depth)
+    traced.check_balance()
+    assert traced.event["unwinds"] == traced.truth["unwound"]
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_threads(tmp_path, depth, threads):
+    traced = trace_case(tmp_path, NEWEST, "all", depth, threads)
+    traced.check_counts()
+    traced.check_balance()
+
+
+@pairs
+def test_nothing_inlined(tmp_path, tfm, depth):
+    """--no-inline: what is written as a call is one."""
+    traced = trace_case(tmp_path, tfm, "all", depth, options=("--no-inline",))
+    traced.check_counts(inlined=False)
+    traced.check_balance()
+
+
+def test_inlined(tmp_path):
+    """Without it small methods are nowhere in optimised code."""
+    traced = trace_case(tmp_path, NEWEST, "inlining", options=("--no-tiering",))
+    assert traced.calls()["Truth.Calls.Inlining.Small"] == 0
+
+
+@pytest.mark.parametrize("tfm, options", [
+    (tfm, options) for tfm in TFMS
+    for options in (("--no-tiering",), ("--framework",), ("--framework", "--no-inline"))
+    if harness.LONG or tfm == NEWEST or options != ("--framework",)])
+def test_options(tmp_path, tfm, options):
+    traced = trace_case(tmp_path, tfm, "all", options=options)
+    traced.check_counts(inlined="--no-inline" not in options)
+    traced.check_balance()
+
+
+@pairs
+def test_transitions(tmp_path, tfm, depth):
+    """--transitions: calls of native methods are calls, too."""
+    traced = trace_case(tmp_path, tfm, "all", depth, options=("--transitions",))
+    traced.check_counts()
+    traced.check_balance()
+    calls = traced.calls()
+    assert {m: calls[m] for m in traced.truth["native"]} == traced.truth["native"]
+
+
+def test_each_thread(tmp_path):
+    """Which thread called what; those of the pool take turns."""
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-e", "trace", "-o", out, "--",
+                    *program(NEWEST, "calls", "all", "--threads", 4, "--work", 1)).expect()
+    for n in range(4):
+        truth = result.truth["by_thread"][f"calls-{n}"]
+        calls = calls_of(report(out, options=("-e", "trace", "--thread", f"calls-{n}")))
+        assert {m: calls[m] for m in truth} == truth
+
+
+def test_types_apart(tmp_path):
+    """Generic methods of structs are methods of their own; classes share theirs."""
+    traced = trace_case(tmp_path, NEWEST, "generics", threads=1)
+    rounds = {m["name"]: m["calls"] for m in traced.report.data["methods"]
+              if plain(m["name"]) == "Truth.Calls.Generics.Round"}
+    each = traced.truth["calls"]["Truth.Calls.Generics.Round"] // 6
+    assert sorted(rounds.values()) == [each, each, each, 3 * each], rounds
+    assert sum("<int>" in name for name in rounds) == 1
+    assert sum("<double>" in name for name in rounds) == 1
+
+
+def test_results_unchanged(tmp_path, tfm):
+    """A traced program calls what it calls alone."""
+    argv = program(tfm, "calls", "all", "--threads", 2, "--work", 1)
+    alone = run(argv).expect().truth
+    traced = trace(tmp_path, argv).truth
+    assert traced["calls"] == alone["calls"]
+    assert traced["unwound"] == alone["unwound"]
+
+
+@pairs
+@pytest.mark.parametrize("options", [(), ("--no-tiering",), ("--no-inline",), ("--framework",)])
+def test_registers(tmp_path, tfm, depth, options):
+    """Arguments and results in all registers come through the hooks."""
+    argv = program(tfm, "registers", "--work", 20, "--threads", 2)
+    trace(tmp_path, argv, depth, options).check_balance()
+
+
+def test_core_library_spared(tmp_path, tfm):
+    """.NET's own methods are not compiled anew for hooks that they do not get."""
+    argv = program(tfm, "calls", "statics", "--threads", 1, "--work", 1)
+    event, everything = trace(tmp_path, argv).event, trace(tmp_path, argv, options=("--framework",)).event
+    assert event["left_out"] < (everything["methods"] - event["methods"]) * 0.6
+
+
+def test_deterministic(tmp_path):
+    """The same program gives the same counts: ±0.001 %."""
+    counts = []
+    for _ in range(3):
+        traced = trace(tmp_path, program(NEWEST, "serialise", "--work", 5), options=("--no-tiering",))
+        counts.append(traced.event["calls"])
+    assert max(counts) - min(counts) <= max(counts) * 0.00001, counts
+
+
+# ---- Times
+
+@pytest.mark.alone
+def test_times(tmp_path, depth):
+    """Self times add up, no more than there was; totals hold those of callees."""
+    for _ in range(5):
+        known, seen = times(trace(tmp_path, program(NEWEST, "cpu", "--work", 150), depth))
+        # Beside the profiler's own cost, which is where the calls are. It is time that passes: where a busy machine takes
+        # the processor away, or lets a full ring wait, is another method each time; an error is not.
+        if all(abs(share - seen[m]) < 0.1 for m, share in known.items()):
+            return
+    assert seen == pytest.approx(known, abs=0.1)
+
+
+def times(traced):
+    """The shares of methods as the program knows them, and as they are shown."""
+    nodes = [path[-1] for path in traced.report.paths()]
+    assert nodes
+    for node in nodes:
+        children = node.get("children", ())
+        assert node["total_ns"] == node["self_ns"] + sum(c["total_ns"] for c in children)
+    methods = traced.truth["methods"]
+    spent = {m: sum(x["total_ns"] for x in traced.report.data["methods"] if plain(x["name"]) == m) for m in methods}
+    return shares(methods), shares(spent)
+
+
+def test_time_of_a_finalizer(tmp_path, tfm):
+    """Its thread tells of others' ends, which is not its own: what it has open goes on."""
+    out, when = tmp_path / "out.dnp", tmp_path / "when"
+    when.touch()
+    with start([DNPROF, "run", "-q", "-e", "trace", "--depth", "time", "-o", out, "--",
+                *program(tfm, "finalizers", "--when", when)]) as it:
+        wait_for((tmp_path / "when.done").exists, "the finalizer's work")
+        time.sleep(0.3)
+        dnprof("stop", it.child("finalizers")).expect()
+        when.unlink()
+        truth = it.end().expect().truth
+    spent = {plain(m["name"]): m["total_ns"] for m in report(out).data["methods"]}
+    # After that it waits, and does so still.
+    assert spent["Truth.Finalizers.Last"] > truth["methods"]["Truth.Finalizers.Last"] + 0.3e9
+
+
+# ---- The log
+
+def read_log(text):
+    """({thread: [(depth, method)]}, {method: calls} of the summary)."""
+    threads, summary, lines = {}, collections.Counter(), None
+    for line in text.splitlines():
+        method = plain(line.split(", id=")[0].split(" : call count = ")[0].strip())
+        if line.startswith("Thread "):
+            lines = threads.setdefault(line.rstrip(":").split(" ", 2)[2], [])
+        elif ", id=0x" in line:
+            lines.append(((len(line) - len(line.lstrip())) // 2, method))
+        elif " : call count = " in line:
+            summary[method] += int(line.rsplit(" ", 1)[1])
+    return threads, summary
+
+
+def test_log(tmp_path, tfm):
+    """A line for each call, and after exceptions of all kinds the depth is what it was."""
+    out = tmp_path / "out.dnp"
+    truth = dnprof_again("run", "-q", "-e", "trace", "--depth", "events", "-o", out, "--",
+                          *program(tfm, "calls", "exceptions", "--threads", 2, "--work", 1)).expect().truth
+    threads, summary = read_log(dnprof("log", out).expect().out)
+    assert {m: summary[m] for m in truth["calls"]} == truth["calls"]
+    for name, calls in truth["by_thread"].items():
+        counted = collections.Counter(method for _, method in threads[name])
+        assert {m: counted[m] for m in calls} == calls
+        assert [d for d, _ in threads[name]].count(0) == 1, "all is below the thread's first method"
+        own = {"Truth.Calls.Throwing." + m for m in ("Filtered", "Rethrown", "Captured", "Replaced", "AwayFromLoop")}
+        assert len({d for d, method in threads[name] if method in own}) == 1
+    main = next(lines for lines in threads.values() if ("Truth.Program.Main") in {m for _, m in lines})
+    assert [d for d, m in main if m == "Truth.Program.Print"] == [1]
+
+
+# ---- Programs
+
+@pytest.mark.parametrize("depth_and_options", [
+    ("tree", ()), ("time", ("--framework",)), pytest.param(("events", ()), marks=pytest.mark.alone)],
+    ids=lambda p: p[0])
+def test_shop(tmp_path, depth_and_options):
+    """The demo's output is the same, its calls balance."""
+    depth, options = depth_and_options
+    argv = program(NEWEST, 0.3, app="shop")
+    alone = run(argv).expect()
+    out = tmp_path / "out.dnp"
+    result = dnprof_again("run", "-q", "-e", "trace", "--depth", depth, *options, "-o", out, "--", *argv,
+                          timeout=3 * harness.PATIENCE_S)
+    assert result.stdout == alone.stdout
+    shown = dnprof("report", "--json", "--top", "1", "--min", "50", out)
+    event = json.loads(shown.stdout)["events"]["trace"]
+    check_or_lost(event, depth, 1000)
+    result.expect(3 if event["lost"] else 0)
+
+
+def check_or_lost(event, depth, more_than):
+    """A writer that gets no processor loses events, and says so."""
+    assert event["lost"] <= (event["calls"] * 0.01 if depth == "events" else 0)
+    assert event["calls"] > more_than
+    if not event["lost"]:
+        assert event["enters"] == event["leaves"] + event["tailcalls"] + event["unwinds"] + event["open"]
+
+
+HELLO = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <OutputType>Exe</OutputType>
+    <TargetFramework>net10.0</TargetFramework>
+  </PropertyGroup>
+</Project>
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", ["tree", "events"] if harness.LONG else ["events"])
+def test_dotnet_build(tmp_path, depth):
+    """The compiler and all it starts, with the framework."""
+    project = tmp_path / "hello"
+    project.mkdir()
+    (project / "hello.csproj").write_text(HELLO)
+    (project / "Program.cs").write_text('System.Console.WriteLine("Hello, World!");\n')
+    out = tmp_path / "out.dnp"
+    result = dnprof_again("run", "-q", "-e", "trace", "--depth", depth, "--framework", "--children", "-o", out, "--",
+                          "dotnet", "build", "-nodeReuse:false", "-p:UseSharedCompilation=false", "--no-incremental", "-v:q",
+                          cwd=project, timeout=3 * harness.PATIENCE_S)
+    assert run(["dotnet", project / "bin/Debug/net10.0/hello.dll"]).expect().out == "Hello, World!\n"
+    event = report(out, options=("--top", "1")).data["events"]["trace"]
+    check_or_lost(event, depth, 1_000_000)
+    result.expect(3 if event["lost"] else 0)
+
+
+def test_with_samples(tmp_path, depth):
+    """Sampled and traced at once: each as without the other."""
+    out = tmp_path / "out.dnp"
+    result = dnprof_again("run", "-q", "-e", "cpu,trace", "-F", 997, "--depth", depth, "-o", out, "--",
+                           *program(NEWEST, "calls", "all", "--threads", 4, "--work", 2)).expect()
+    traced = Traced(result, report(out, options=("-e", "trace")))
+    traced.check_counts()
+    traced.check_balance()
+    sampled = report(out, options=("-e", "cpu"))
+    assert sampled.samples > 100
+    assert sampled.cpu["failed"] <= sampled.samples * 0.02, "hooks can be walked through"
+
+
+def test_killed(tmp_path, depth):
+    """What was recorded until then is there."""
+    out = tmp_path / "out.dnp"
+    argv = [DNPROF, "run", "-q", "-e", "trace", "--depth", depth, "-o", out, "--",
+            *program(NEWEST, "calls", "all", "--threads", 2, "--work", 100000)]
+    with harness.start(argv) as started:
+        pid = started.child("truth")
+        wait_for(lambda: out.exists() and out.stat().st_size > 20_000, "a recording")
+        time.sleep(1)
+        os.kill(pid, signal.SIGKILL)
+        assert started.end().status == 128 + signal.SIGKILL
+    shown = dnprof("report", "--json", "-e", "trace", out).expect(3)
+    data = json.loads(shown.stdout)
+    assert data["events"]["trace"]["calls"] > 1000
+    assert any(plain(m["name"]) == "Truth.Calls.Tally.Hit" for m in data["methods"])
+
+
+@pytest.mark.parametrize("name", ["crash", "overflow"])
+def test_ends_badly(tmp_path, name, depth):
+    """An exception that nobody catches, a stack without end: the program's own end, and a recording."""
+    argv = program(NEWEST, name)
+    alone = run(argv)
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-e", "trace", "--depth", depth, "-o", out, "--", *argv)
+    assert result.status == (alone.status if alone.status >= 0 else 128 - alone.status), str(result)
+    # Who dies at once may leave nothing but that.
+    assert "trace" in dnprof("report", "--top", "1", "--min", "50", out).expect(3).out
+
+
+def test_server(tmp_path, depth):
+    """ASP.NET Core on all the threads of its pool."""
+    traced = trace(tmp_path, program(NEWEST, app="server"), depth)
+    traced.truth["may_inline"] = {}
+    traced.check_counts()
+    traced.check_balance()

@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: MIT
+"""
+dnprof.exe, under Wine. Against dnprof: what both say of the same recordings is the same, byte for byte. And what it
+records: programs whose truth is known.
+"""
+import json
+import os
+import shutil
+import stat
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import DNPROF, NEWEST, ROOT, dnprof, program, refused, run, undisturbed
+
+WINDOWS = Path(os.environ.get("DNPROF_WINDOWS", ROOT / "build-windows/bin/dnprof.exe")).resolve()
+MAKE_RECORDING = DNPROF.parent.parent / "tests/tools/make-recording"
+#: Wine's own folders. Zones have names here and none there, but for this one.
+ENVIRONMENT = {"WINEPREFIX": os.environ.get("WINEPREFIX", str(ROOT / "build-windows/wine")), "WINEDEBUG": "-all", "TZ": "UTC"}
+
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("wine"), reason="wine is not installed; script/bootstrap --windows does that"),
+    pytest.mark.skipif(not WINDOWS.exists(), reason=f"{WINDOWS} is missing; script/build --windows makes it"),
+]
+
+FORMATS = ("text", "json", "collapsed", "html", "perfetto", "chrome", "csv", "none")
+
+#: How they are recorded; the last are made up, and small (tests/unit/recording.h).
+RECORDED = {
+    "cpu": ("run", "-F", 997, "--", *program(NEWEST, "cpu", "--seconds", 0.5)),
+    "events": ("run", "-e", "cpu,wall,switch,alloc,exception,gc,jit,load,lock,mark,transition", "--",
+               *program(NEWEST, "mix", "--seconds", 0.5)),
+    "trace": ("run", "-e", "trace", "--", *program(NEWEST, "async", "--work", 1)),
+    "log": ("run", "-e", "trace", "--depth", "events", "--", *program(NEWEST, "exceptions", "--work", 1)),
+    "timeline": ("timeline", "--", *program(NEWEST, "threads8", "--seconds", 0.5)),
+}
+MADE = ("wall", "calls", "log", "switches")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def wine():
+    """Wine's own processes come with the first program and go with the last: they must not hold a test's pipes."""
+    with subprocess.Popen(["wine", "cmd"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          env={**os.environ, **ENVIRONMENT}) as p:
+        p.stdin.write(b"echo there it is\r\n")
+        p.stdin.flush()
+        while b"there it is" not in p.stdout.readline():
+            assert p.poll() is None, "Wine does not start"
+        yield
+        p.stdin.close()
+        p.wait()
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Recordings, which tests name as a user would who is in their folder."""
+    place = tmp_path_factory.mktemp("windows")
+    for name, (command, *arguments) in RECORDED.items():
+        result = dnprof(command, "-q", "-o", place / f"{name}.dnp", *arguments)
+        assert result.status in (0, 3), result
+    for name in MADE:
+        subprocess.run([MAKE_RECORDING, place / f"made-{name}.dnp", name], check=True)
+    return place
+
+
+def on_windows(*arguments, **options):
+    return run(["wine", WINDOWS, *arguments], env=ENVIRONMENT, **options)
+
+
+def compare(folder, *arguments, status=None):
+    """What both print, and how they end."""
+    here = run([DNPROF, *arguments], cwd=folder, env=ENVIRONMENT)
+    there = on_windows(*arguments, cwd=folder)
+    assert there.err == here.err, there
+    assert there.stdout == here.stdout, f"other output of {' '.join(map(str, arguments))}"
+    assert there.status == here.status, there
+    assert status is None or there.status == status, there
+    return there
+
+
+def compare_files(folder, *arguments, name):
+    """The file that both write."""
+    written = []
+    for command in ([DNPROF], ["wine", WINDOWS]):
+        (folder / name).unlink(missing_ok=True)
+        run([*command, *arguments, "-o", name], cwd=folder, env=ENVIRONMENT).expect()
+        # Wine grants the user's group what a list of access grants the user.
+        assert not stat.S_IMODE((folder / name).stat().st_mode) & 0o007
+        written.append((folder / name).read_bytes())
+    assert written[0] == written[1], f"another {name}"
+    return written[0]
+
+
+@pytest.mark.parametrize("name", [*RECORDED, *(f"made-{name}" for name in MADE)])
+def test_same_reports_and_exports(folder, name):
+    recording = f"{name}.dnp"
+    assert compare(folder, "report", recording).stdout
+    assert compare(folder, "report", "--json", recording).stdout
+    statuses = {form: compare(folder, "export", "-f", form, recording).status for form in FORMATS}
+    assert 0 in statuses.values()
+    assert statuses["none"] == 2, "there is no such format"
+
+
+@pytest.mark.parametrize("name", ["trace", "log", "made-calls", "made-log"])
+def test_same_logs(folder, name):
+    assert compare(folder, "log", f"{name}.dnp").stdout
+    compare(folder, "log", "--times", "--by-time", f"{name}.dnp")
+    compare(folder, "log", "--summary", f"{name}.dnp")
+
+
+def test_same_parts_of_reports(folder):
+    compare(folder, "report", "--tree", "--min", 2, "--native", "none", "cpu.dnp", status=0)
+    compare(folder, "report", "--method", "Truth.Cpu*", "cpu.dnp", status=0)
+    compare(folder, "report", "--threads", "--state", "waiting", "-e", "wall", "events.dnp", status=0)
+    compare(folder, "report", "cpu.dnp", "events.dnp", status=0)
+
+
+@pytest.mark.parametrize("name", ["page.html", "out.txt", "out.csv", "日本 é.html"])
+def test_same_files(folder, name):
+    """Whole, under the name that was given, and for their user alone."""
+    assert compare_files(folder, "report", "events.dnp", name=name)
+    assert not [path for path in folder.iterdir() if path.name.startswith(name + ".")], "a temporary file stays"
+
+
+def test_same_log_file(folder):
+    assert b"\r" not in compare_files(folder, "log", "log.dnp", name="calls.log")
+
+
+def test_recording_with_a_name_beyond_old_code_pages(folder):
+    (folder / "Größe 日本.dnp").write_bytes((folder / "cpu.dnp").read_bytes())
+    compare(folder, "report", "Größe 日本.dnp", status=0)
+
+
+def test_output_that_exists_is_replaced(folder):
+    (folder / "old.html").write_text("old")
+    on_windows("report", "-o", "old.html", "cpu.dnp", cwd=folder).expect()
+    assert (folder / "old.html").read_text() != "old"
+
+
+def test_reader_that_has_seen_enough(folder):
+    with subprocess.Popen(["wine", WINDOWS, "report", "--json", "trace.dnp"], cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}) as p:
+        assert p.stdout.read(10)
+        p.stdout.close()
+        assert p.stderr.read() == b""
+        assert p.wait() == 0
+
+
+# What cannot be read, or is asked for wrongly
+
+def newer(data):
+    data = bytearray(data)
+    offset = 0
+    while offset < len(data):
+        struct.pack_into("<H", data, offset + 6, 99)
+        offset += 32 + struct.unpack_from("<I", data, offset + 20)[0]
+    return bytes(data)
+
+
+@pytest.mark.parametrize("make", [
+    lambda data: None, lambda data: b"", lambda data: b"hello world\n" * 100, lambda data: b"PK\3\4", lambda data: b"D",
+    newer, lambda data: data[:100], lambda data: data[:len(data) // 2], lambda data: data[:-1],
+    lambda data: data[:2000] + bytes(500) + data[2500:],
+], ids=["missing", "empty", "text", "zip", "letter", "newer", "cut-first", "cut-half", "cut-last", "damaged"])
+def test_same_words_of_bad_recordings(folder, tmp_path, make):
+    """Of a made one: names that a cut takes away would be looked up on this machine, and not on Windows."""
+    data = make((folder / "made-wall.dnp").read_bytes())
+    if data is not None:
+        (tmp_path / "bad.dnp").write_bytes(data)
+    for command in (["report"], ["report", "--json"], ["export", "-f", "collapsed"], ["log"]):
+        result = compare(tmp_path, *command, "bad.dnp")
+        assert result.status in (1, 3), result
+
+
+def test_folder_is_no_recording(folder):
+    (folder / "place").mkdir()
+    refused(compare(folder, "report", "place"), 1, "folder|directory")
+
+
+@pytest.mark.parametrize("arguments", [
+    ("report", "-o", "no/such/place.html", "cpu.dnp"), ("report", "-o", "x.unknown", "cpu.dnp"),
+    ("report", "-o", "folder.html", "cpu.dnp"), ("report",), ("report", "--json=x", "cpu.dnp"), ("report", "--min"),
+    ("report", "cpu.dnp", "-e"), ("report", "--nonsense", "cpu.dnp"), ("report", "-zj", "cpu.dnp"), ("report", "--t", "cpu.dnp"),
+    ("report", "--state", "asleep", "cpu.dnp"), ("report", "-e", "nothing", "cpu.dnp"), ("export", "cpu.dnp"),
+    ("log", "--calls", "--summary", "log.dnp"), ("log", "cpu.dnp"), ("frobnicate",), ("reprot",), (),
+])
+def test_same_refusals(folder, arguments):
+    (folder / "folder.html").mkdir(exist_ok=True)
+    assert compare(folder, *arguments).status
+
+
+@pytest.mark.parametrize("arguments", [
+    ("--version",), ("--help",), ("help", "report"), ("export", "--help"), ("report", "cpu.dnp", "--json"),
+    ("report", "--", "cpu.dnp"), ("report", "-jethread", "--jso", "cpu.dnp"),
+])
+def test_same_words(folder, arguments):
+    compare(folder, *arguments)
+
+
+# What is recorded there
+
+#: Where tests/apps/build --windows puts the programs, with a runtime of their own.
+APPS = Path(os.environ.get("DNPROF_WINDOWS_APPS", ROOT / "build-windows/apps")).resolve()
+#: Those that need nothing of Linux's, and how much of each.
+WALKED = (("mix", "--seconds", 1), ("threads8", "--seconds", 1), ("async", "--seconds", 1), ("osr", "--seconds", 1),
+          ("locks", "--seconds", 1), ("shortthreads", "--seconds", 1))
+#: Our walker, with the runtime where it comes to an end; the runtime, with ours between its frames.
+ENGINES = ((), ("--engine", "snapshot"))
+
+
+@pytest.fixture(scope="session")
+def truth():
+    subprocess.run([ROOT / "tests/apps/build", "--windows"], check=True, stdout=subprocess.DEVNULL)
+    return APPS / "truth.exe"
+
+
+def record(truth, output, *arguments, options=(), **more):
+    """A program under dnprof.exe; its own line of truth, and what Linux's dnprof reads of the recording."""
+    ended = on_windows("run", "-q", *options, "-o", output, "--", truth, *arguments, **more)
+    assert ended.status == 0 and not ended.err, ended
+    return json.loads(ended.out), report(output)
+
+
+def report(recording):
+    return json.loads(dnprof("report", "--json", recording).expect().out)
+
+
+def seen(read, name):
+    """What was seen in a method of that name, with all that it called."""
+    return sum(m["total"] for m in read["methods"] if m["name"].split("(")[0].split("<")[0] == name)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("engine", ENGINES, ids=["own", "runtime"])
+@undisturbed
+def test_shares_of_known_methods(truth, tmp_path, engine):
+    """By work and not by time: programs and Wine's timers wait for the same server, in step."""
+    told, read = record(truth, tmp_path / "cpu.dnp", "cpu", "--work", 1400, options=("-F", 997, *engine))
+    methods = told["methods"]
+    spent, found = sum(methods.values()), {name: seen(read, name) for name in methods}
+    assert sum(found.values()) > 2000
+    for name, ns in methods.items():
+        share, expected = 100 * found[name] / sum(found.values()), 100 * ns / spent
+        assert abs(share - expected) <= 2, f"{name}: {share:.1f} % and not {expected:.1f} %; {found}, {methods}"
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=["own", "runtime"])
+def test_walks_give_a_stack(truth, tmp_path, engine):
+    """At least 95 of 100, over all programs; what is missing has its reason."""
+    samples = failed = 0
+    for program, *arguments in WALKED:
+        _, read = record(truth, tmp_path / f"{program}.dnp", program, *arguments, options=("-F", 499, *engine))
+        cpu = read["events"]["cpu"]
+        assert cpu["samples"] > 20, program
+        assert sum(cpu["failures"].values()) == cpu["failed"], cpu
+        assert read["complete"] and not cpu["lost"], program
+        samples, failed = samples + cpu["samples"], failed + cpu["failed"]
+    assert failed <= 0.05 * samples, f"{failed} of {samples}"
+
+
+def test_mixed_stacks(truth, tmp_path):
+    """Managed frames between native ones of the runtime, from the thread's start on."""
+    record(truth, tmp_path / "t.dnp", "cpu", "--work", 100)
+    stacks = dnprof("export", "-f", "collapsed", tmp_path / "t.dnp").expect().out.splitlines()
+    mains = [stack for stack in stacks if "Truth.Cpu.Run" in stack]
+    assert mains
+    for stack in mains:
+        frames = stack.rsplit(" ", 1)[0].split(";")
+        at = [i for i, frame in enumerate(frames) if frame.startswith("Truth.Program.Main")]
+        assert len(at) == 1 and any(frame.startswith("coreclr.dll!") for frame in frames[:at[0]]), stack
+
+
+def test_wall_shows_waiting_threads(truth, tmp_path):
+    told, read = record(truth, tmp_path / "t.dnp", "locks", "--seconds", 1, options=("-e", "wall"))
+    assert told and read["events"]["wall"]["samples"] > 100
+    assert any("Monitor" in method["name"] for method in read["methods"])
+
+
+def test_same_report_of_what_was_recorded_there(truth, tmp_path):
+    record(truth, tmp_path / "t.dnp", "mix", "--seconds", 1)
+    compare(tmp_path, "report", "t.dnp", status=0)
+    assert compare_files(tmp_path, "report", "t.dnp", name="t.html")
+
+
+def test_page_at_once(truth, tmp_path):
+    ended = on_windows("run", "-q", "-o", tmp_path / "a page.html", "--", truth, "cpu", "--work", 50)
+    assert ended.status == 0 and not ended.err, ended
+    assert (tmp_path / "a page.html").stat().st_size > 100000
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a page.html"]
+
+
+def test_words_of_the_command(truth, tmp_path):
+    words = ["a b", 'c"d', "e\\", "", "é 日本"]
+    _, read = record(truth, tmp_path / "t.dnp", "cpu", "--work", 20, *words)
+    assert read["command"][-len(words):] == words
+
+
+def test_environment_is_the_programs_own(truth, tmp_path):
+    ended = on_windows("run", "-q", "-o", tmp_path / "t.dnp", "--", truth, "env")
+    assert ended.status == 0 and not ended.out.strip(), ended
+
+
+def test_duration(truth, tmp_path):
+    """The recording is whole long before the program ends."""
+    told, read = record(truth, tmp_path / "t.dnp", "cpu", "--seconds", 3, options=("-d", 1))
+    assert told["process_cpu_ns"] > 2.5e9
+    assert read["complete"] and read["duration_ns"] < 2.5e9
+
+
+@pytest.mark.parametrize("status", [0, 5])
+def test_exit_status_is_the_programs(truth, tmp_path, status):
+    ended = on_windows("run", "-q", "-o", tmp_path / "t.dnp", "--", truth, "exitcode", status)
+    assert ended.status == status and ended.out.strip() == f"leaving with {status}", ended
+
+
+def test_program_that_crashes(truth, tmp_path):
+    """What was written until then is there, and the end of it is told."""
+    ended = on_windows("run", "-q", "-o", tmp_path / "t.dnp", "--", truth, "crash", "--seconds", 1)
+    assert ended.status == 0xe0434352 & 0xff and "crash on purpose" in ended.err, ended
+    assert "the recording is incomplete" in ended.err
+    read = dnprof("report", "--json", tmp_path / "t.dnp")
+    assert read.status == 3 and json.loads(read.out)["events"]["cpu"]["samples"] > 50
+
+
+def test_program_without_a_runtime(tmp_path):
+    ended = on_windows("run", "-o", tmp_path / "t.dnp", "--", "cmd.exe", "/c", "exit", 0)
+    assert ended.status == 1 and "nothing was recorded: no .NET runtime" in ended.err, ended
+    assert on_windows("run", "-o", tmp_path / "t.dnp", "--", "cmd.exe", "/c", "exit", 7).status == 7
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("arguments, status, words", [
+    (("-o", "no/such/t.dnp", "--", "truth"), 1, ("no/such", "another place")),
+    (("-o", ".", "--", "truth"), 2, ("folder",)),
+    (("--", "no-such-program"), 1, ("cannot start no-such-program",)),
+    (("-e", "alloc", "--", "truth"), 2, ("-e alloc", "Windows", "cpu and wall")),
+    (("-e", "cpu,switch", "--", "truth"), 2, ("-e switch", "Windows")),
+    (("--engine", "signal", "--", "truth"), 2, ("--engine signal",)),
+    (("--children", "--", "truth"), 2, ("--children", "Windows")),
+    ((), 2, ("command",)),
+], ids=str)
+def test_refusals(tmp_path, arguments, status, words):
+    refused(on_windows("run", *arguments, cwd=tmp_path), status, *words)
+    assert not list(tmp_path.iterdir())
+
+
+# What is not there
+
+@pytest.mark.parametrize("arguments", [
+    ("record", "-d", 5, 4242), ("attach", 4242), ("start", 4242), ("dump", 4242), ("stop", 4242),
+    ("detach", 4242), ("stack", 4242), ("status",), ("doctor",), ("timeline", 4242),
+], ids=lambda arguments: arguments[0])
+def test_commands_for_running_programs_say_that_they_are_not_there(arguments):
+    refused(on_windows(*arguments), 1, f"no '{arguments[0]}' in this build", "from their start", "use run")
+
+
+@pytest.mark.parametrize("name", ["dnprof.exe", "dnprof.dll"])
+def test_needs_no_library_of_others(name):
+    """Those that it names are Windows' own."""
+    listed = subprocess.run(["x86_64-w64-mingw32-objdump", "-p", WINDOWS.parent / name], capture_output=True, text=True, check=True).stdout
+    names = {line.split(": ")[1].lower() for line in listed.splitlines() if "DLL Name: " in line}
+    assert names <= {"kernel32.dll", "msvcrt.dll", "advapi32.dll", "shell32.dll", "ntdll.dll", "api-ms-win-core-synch-l1-2-0.dll"}, names

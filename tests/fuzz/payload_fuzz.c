@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Payloads of the runtime's events. The first byte chooses the event's version and the room for a
+ * name; the rest is the payload, which ends where its memory does.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <uchar.h>
+
+#include "clr/allocation.h"
+#include "clr/collection.h"
+#include "clr/contention.h"
+#include "clr/request.h"
+#include "fuzz.h"
+
+static void check(int result, const struct dnp_allocation *allocation, const struct dnp_text *type)
+{
+	double bytes = dnp_allocation_stands_for(allocation->bytes);
+
+	if (type->n >= type->cap || strlen(type->p) != type->n)
+		abort();
+	/* Never less than itself, nor than the mean. */
+	if (!result && (bytes < (double)allocation->bytes || bytes < DNP_ALLOCATION_MEAN_BYTES - 1))
+		abort();
+}
+
+static void check_contention(const uint8_t *data, size_t n, uint32_t version)
+{
+	struct dnp_contention contention;
+	uint64_t ns;
+
+	if (!dnp_contention_start(data, n, version, &contention) && contention.owner < 0)
+		abort();
+	if (dnp_contention_stop(data, n, version, &ns) && ns)
+		abort();
+}
+
+static void check_collection(const uint8_t *data, size_t n, uint32_t version)
+{
+	struct dnp_gc_event event;
+
+	for (uint32_t id = 0; id < 256; id++)
+		if (!dnp_gc_event_read(id, version, data, n, &event) && (uint32_t)event.id != id)
+			abort();
+}
+
+/* As a request: what comes before is put there. */
+static void check_request(const uint8_t *data, size_t n)
+{
+	static const char16_t head[] = u"Microsoft.AspNetCore\0"
+				       u"Microsoft.AspNetCore.Hosting.HttpRequestIn.Stop";
+	uint8_t *copy = malloc(sizeof(head) + n);
+	struct dnp_request_room room;
+	struct dnp_request request;
+
+	if (!copy)
+		abort();
+	memcpy(copy, head, sizeof(head));
+	memcpy(copy + sizeof(head), data, n);
+	if (!dnp_request_read(copy, sizeof(head) + n, &request, &room) &&
+		(request.route.n >= DNP_REQUEST_PATH_BYTES || request.status.n >= 16))
+		abort();
+	free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct dnp_allocation allocation;
+	struct dnp_text type;
+	char buffer[256];
+	uint8_t *copy;
+	int result;
+
+	if (!n)
+		return 0;
+	copy = malloc(n);
+	if (!copy)
+		abort();
+	memcpy(copy, data + 1, n - 1);
+	dnp_text_init(&type, buffer, 1 + data[0] % sizeof(buffer));
+	result = dnp_allocation_tick(copy, n - 1, data[0] % 6, &allocation, &type);
+	check(result, &allocation, &type);
+	dnp_text_init(&type, buffer, 1 + data[0] % sizeof(buffer));
+	result = dnp_allocation_sampled(copy, n - 1, &allocation, &type);
+	check(result, &allocation, &type);
+	check_contention(copy, n - 1, data[0] % 6);
+	check_collection(copy, n - 1, data[0] % 6);
+	check_request(copy, n - 1);
+	free(copy);
+	return 0;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Events that count calls: trees of threads put together, times, recursion, filters, losses. */
+#include "aggregate/neighbours.h"
+
+#include "profiled.h"
+
+#define MS UINT64_C(1000000)
+
+static void load_calls(struct fixture *f, const struct dnp_filter *filter, enum dnp_detail detail)
+{
+	f->rec = recording_new(1);
+	recording_calls(&f->rec);
+	load(f, filter, detail);
+	CHECK(f->tree.calls);
+}
+
+static void check_method(const struct fixture *f, const char *name, uint64_t calls, uint64_t self,
+	uint64_t total, uint64_t sum)
+{
+	const struct dnp_method *m = method(f, name);
+
+	CHECK_EQ(m->calls, calls);
+	CHECK_EQ(m->self, self);
+	CHECK_EQ(m->total, total);
+	CHECK_EQ(m->sum, sum);
+}
+
+static void check_whole(const struct fixture *f)
+{
+	check_method(f, "App.Calls.Main(string[])", 1, 10 * MS, 58 * MS, 58 * MS);
+	check_method(f, "App.Calls.Work(int)", 8, 50 * MS, 73 * MS, 73 * MS);
+	check_method(f, "App.Calls.Fib(int)", 20, 23 * MS, 23 * MS, 35 * MS);
+	check_method(f, "App.Calls.Work(string)", 2, 0, 0, 0);
+	CHECK_EQ(f->tree.methods.n, 4);
+	CHECK_EQ(method(f, "App.Calls.Work(int)")->span.min_ns, 5 * MS);
+	CHECK_EQ(method(f, "App.Calls.Work(int)")->span.max_ns, 17 * MS);
+	CHECK_EQ(method(f, "App.Calls.Work(string)")->span.max_ns, 0);
+}
+
+TEST(methods_of_calls)
+{
+	struct fixture f;
+	const struct dnp_event *event;
+
+	for (int timed = 0; timed < 2; timed++) {
+		load_calls(&f, NULL, timed ? DNP_BY_TIME : DNP_SUMS);
+		event = &f.profile.events.p[0];
+		check_whole(&f);
+		CHECK(!f.profile.incomplete);
+		CHECK_EQ(f.tree.total[0], 83 * MS);
+		CHECK_EQ(event->calls->calls, 31);
+		CHECK_EQ(event->calls->enters, 31);
+		CHECK_EQ(event->calls->unwinds, 2);
+		CHECK_EQ(event->calls->depth, DNP_CALL_TIME);
+		CHECK_EQ(event->lost, 3);
+		CHECK_EQ(event->samples, 0);
+		done(&f);
+	}
+}
+
+TEST(threads_and_methods_defined_late)
+{
+	struct fixture f;
+	const struct dnp_process *process;
+
+	load_calls(&f, NULL, DNP_SUMS);
+	process = &f.profile.processes.p[0];
+	CHECK_EQ(f.profile.threads.n, 2);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.threads.p[1].name), "worker");
+	CHECK_EQ(f.tree.thread_calls[0], 21);
+	CHECK_EQ(f.tree.thread_calls[1], 10);
+	CHECK_EQ(f.tree.thread_total[1], 25 * MS);
+	CHECK_EQ(dnp_map_get(&process->thread_of, 2), 1);
+	CHECK_EQ(process->traced.n, 4);
+	CHECK_EQ(process->traced.p[0].number, 11);
+	CHECK_EQ(process->traced.p[0].function_id, 0x7f000b);
+	CHECK_STR(name_of(&f, process->traced.p[3].frame), "App.Calls.Fib(int)");
+	done(&f);
+}
+
+TEST(filters_of_calls)
+{
+	const char *const worker[] = {"worker"}, *const fib[] = {"App.*.Fib"};
+	struct fixture f;
+
+	load_calls(&f, &(struct dnp_filter){.threads = worker, .thread_count = 1}, DNP_SUMS);
+	check_method(&f, "App.Calls.Work(int)", 5, 20 * MS, 25 * MS, 25 * MS);
+	CHECK_EQ(f.profile.events.p[0].calls->calls, 10);
+	CHECK_EQ(f.tree.methods.n, 2);
+	done(&f);
+	load_calls(&f, &(struct dnp_filter){.include = fib, .include_count = 1}, DNP_SUMS);
+	check_method(&f, "App.Calls.Fib(int)", 20, 23 * MS, 23 * MS, 35 * MS);
+	check_method(&f, "App.Calls.Work(int)", 0, 0, 23 * MS, 23 * MS);
+	CHECK_EQ(f.profile.events.p[0].calls->calls, 20);
+	done(&f);
+	load_calls(&f, &(struct dnp_filter){.exclude = fib, .exclude_count = 1}, DNP_SUMS);
+	check_method(&f, "App.Calls.Work(int)", 8, 50 * MS, 50 * MS, 50 * MS);
+	CHECK_EQ(f.profile.events.p[0].calls->calls, 11);
+	done(&f);
+	load_calls(&f, &(struct dnp_filter){.native = DNP_NATIVE_NONE}, DNP_SUMS);
+	check_whole(&f);
+	done(&f);
+	load_calls(&f, &(struct dnp_filter){.to_ns = 30 * MS}, DNP_SUMS);
+	check_method(&f, "App.Calls.Work(int)", 2, 8 * MS, 10 * MS, 10 * MS);
+	CHECK_EQ(f.profile.events.p[0].calls->calls, 4);
+	done(&f);
+}
+
+TEST(two_recordings_are_one_profile)
+{
+	struct fixture f;
+	struct recording second = recording_new(2);
+
+	f.rec = recording_new(1);
+	recording_calls(&f.rec);
+	recording_calls(&second);
+	if (dnp_vec_reserve(&f.rec.bytes, f.rec.bytes.n + second.bytes.n))
+		abort();
+	memcpy(f.rec.bytes.p + f.rec.bytes.n, second.bytes.p, second.bytes.n);
+	f.rec.bytes.n += second.bytes.n;
+	load(&f, NULL, DNP_SUMS);
+	check_method(&f, "App.Calls.Fib(int)", 40, 46 * MS, 46 * MS, 70 * MS);
+	CHECK_EQ(method(&f, "App.Calls.Work(int)")->span.min_ns, 5 * MS);
+	CHECK_EQ(f.profile.events.p[0].calls->enters, 62);
+	CHECK_EQ(f.profile.events.p[0].lost, 6);
+	CHECK_EQ(f.profile.processes.p[1].traced.n, 4);
+	recording_done(&second);
+	done(&f);
+}
+
+static const struct dnp_edge *edge(
+	const struct fixture *f, const struct dnp_edge *edges, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(name_of(f, edges[i].frame), name))
+			return &edges[i];
+	FAIL("there is no edge to %s", name);
+}
+
+TEST(callers_and_callees)
+{
+	struct fixture f;
+	struct dnp_neighbours fib, work;
+	const struct dnp_edge *e;
+
+	load_calls(&f, NULL, DNP_SUMS);
+	CHECK_EQ(dnp_neighbours_init(&fib, &f.tree, method(&f, "App.Calls.Fib(int)")->frame), 0);
+	CHECK_EQ(dnp_neighbours_init(&work, &f.tree, method(&f, "App.Calls.Work(int)")->frame), 0);
+	CHECK_EQ(fib.callers.n, 2);
+	e = edge(&f, fib.callers.p, fib.callers.n, "App.Calls.Work(int)");
+	CHECK(e == fib.callers.p);
+	CHECK_EQ(e->calls, 8);
+	CHECK_EQ(e->total, 23 * MS);
+	CHECK_EQ(e->self, 11 * MS);
+	e = edge(&f, fib.callers.p, fib.callers.n, "App.Calls.Fib(int)");
+	CHECK_EQ(e->calls, 12);
+	CHECK_EQ(e->total, 12 * MS);
+	CHECK_EQ(fib.callees.n, 1);
+	CHECK_EQ(edge(&f, work.callers.p, work.callers.n, "all")->calls, 5);
+	CHECK_EQ(edge(&f, work.callers.p, work.callers.n, "App.Calls.Main(string[])")->calls, 3);
+	CHECK_EQ(edge(&f, work.callees.p, work.callees.n, "App.Calls.Fib(int)")->calls, 8);
+	CHECK_EQ(work.callees.n, 1);
+	dnp_neighbours_done(&fib);
+	dnp_neighbours_done(&work);
+	done(&f);
+}
+
+TEST(events_are_followed)
+{
+	struct fixture f;
+
+	for (int timed = 0; timed < 2; timed++) {
+		f.rec = recording_new(1);
+		recording_call_log(&f.rec);
+		load(&f, NULL, timed ? DNP_BY_TIME : DNP_SUMS);
+		check_method(&f, "App.Calls.Main(string[])", 1, 13 * MS, 32 * MS, 32 * MS);
+		check_method(&f, "App.Calls.Work(int)", 2, 13 * MS, 20 * MS, 20 * MS);
+		check_method(&f, "App.Calls.Fib(int)", 4, 10 * MS, 10 * MS, 14 * MS);
+		check_method(&f, "App.Calls.Work(string)", 1, 6 * MS, 7 * MS, 7 * MS);
+		CHECK_EQ(method(&f, "App.Calls.Fib(int)")->span.min_ns, MS);
+		CHECK_EQ(method(&f, "App.Calls.Fib(int)")->span.max_ns, 7 * MS);
+		CHECK_EQ(method(&f, "App.Calls.Main(string[])")->span.max_ns, 0); /* still open */
+		CHECK_EQ(f.profile.events.p[0].calls->depth, DNP_CALL_EVENTS);
+		CHECK_EQ(f.profile.events.p[0].lost, 5);
+		CHECK_EQ(f.tree.thread_calls[0] + f.tree.thread_calls[1], 8);
+		done(&f);
+	}
+	f.rec = recording_new(1);
+	recording_call_log(&f.rec);
+	load(&f, &(struct dnp_filter){.from_ns = 26 * MS, .to_ns = 40 * MS}, DNP_BY_TIME);
+	check_method(&f, "App.Calls.Fib(int)", 2, 8 * MS, 8 * MS, 12 * MS);
+	check_method(&f, "App.Calls.Main(string[])", 0, 3 * MS, 14 * MS, 14 * MS);
+	done(&f);
+}
+
+/* What no record defines is lost, but its calls count; nothing is taken on trust. */
+TEST(calls_of_what_is_not_defined)
+{
+	static const uint64_t nodes[] = {1, 99, 7, 98, 2, 97};
+	static const uint64_t counts[] = {1, 1, 0, 5, 0, 0, 1, 2, 0, 0, 0, 0, 50, 4, 0, 7, 0, 0, 9};
+	struct fixture f = {.rec = recording_new(1)};
+
+	recording_call_process(&f.rec);
+	recording_call_nodes(&f.rec, 8, 1, nodes, 6);
+	recording_call_counts(&f.rec, 8, 2000 * MS, counts, 19);
+	recording_call_nodes(&f.rec, 1, UINT64_MAX - 1, nodes, 6);
+	RECORD(&f.rec, end, .time_ns = 2001 * MS);
+	recording_flush(&f.rec);
+	load(&f, NULL, DNP_SUMS);
+	check_method(&f, "[lost]", 7, 12, 12, 12);
+	CHECK_EQ(f.profile.threads.n, 2);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.threads.p[1].name), "[lost]");
+	done(&f);
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Depth events as the runtime would drive it: the real hooks, called with the registers that
+ * compiled methods use, the real rings and the real writer thread into a real file, which is then
+ * read and compared with what was done.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "capture/call_events.h"
+#include "os/clock.h"
+#include "os/thread_word.h"
+#include "os/ticks.h"
+#include "read/calls.h"
+#include "read/input.h"
+#include "read/visit.h"
+#include "test.h"
+
+/* What the hooks see of the agent's state of a thread and of a method (capture/calls.h). */
+struct dnp_calls {
+	struct dnp_call_ring *ring;
+};
+
+struct method {
+	uint32_t number;
+};
+
+/* The agent's own, where it is linked in. */
+#define dnp_calls_own (*(struct dnp_calls **)(void *)dnp_thread_word_place())
+
+#define EVENT   3
+#define METHODS 1000
+
+static struct method methods[METHODS];
+static _Atomic uint32_t threads;
+
+/* ---- What the engine does */
+
+static struct dnp_call_ring *own(void)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+
+	if (!calls) {
+		calls = calloc(1, sizeof(*calls));
+		CHECK(calls);
+		calls->ring = dnp_call_events_thread_begin(atomic_fetch_add(&threads, 1));
+		dnp_calls_own = calls;
+	}
+	return calls->ring;
+}
+
+static void end_own(void)
+{
+	if (dnp_calls_own)
+		dnp_call_events_thread_end(dnp_calls_own->ring);
+	free(dnp_calls_own);
+	dnp_calls_own = NULL;
+}
+
+static struct dnp_writer writer;
+static char path[] = "/tmp/dnprof-test-XXXXXX";
+
+static void start(void)
+{
+	int fd = mkstemp(path);
+
+	for (uint32_t i = 0; i < METHODS; i++)
+		methods[i].number = i + 1;
+	CHECK(fd >= 0);
+	CHECK_EQ(dnp_writer_open(&writer, fd, 7), 0);
+	CHECK_EQ(dnp_thread_word_open(), 0);
+	dnp_call_events_start(EVENT, own);
+}
+
+static struct dnp_call_totals finish(void)
+{
+	dnp_call_events_stop();
+	CHECK_EQ(dnp_call_events_write(&writer, 1), 0);
+	CHECK_EQ(dnp_writer_close(&writer), 0);
+	return dnp_call_events_totals();
+}
+
+/* ---- What compiled methods do */
+
+#define CALL_HOOK(hook, id, id_register, sp_register, ...)                                         \
+	__asm__ volatile("sub $128, %%rsp\n\t"                                                     \
+			 "mov %0, %%" id_register "\n\t"                                           \
+			 "mov %%rsp, %%" sp_register "\n\t"                                        \
+			 "call " #hook "\n\t"                                                      \
+			 "add $128, %%rsp"                                                         \
+			 :                                                                         \
+			 : "r"(id)                                                                 \
+			 : __VA_ARGS__, "rax", "r10", "r11", "cc", "memory")
+
+static void enter(const struct method *method)
+{
+	CALL_HOOK(dnp_hook_events_enter, method, "r14", "r15", "r14", "r15");
+}
+
+static void leave(const struct method *method)
+{
+	CALL_HOOK(dnp_hook_events_leave, method, "rdi", "rsi", "rdi", "rsi", "r8", "r9");
+}
+
+static void tailcall(const struct method *method)
+{
+	CALL_HOOK(dnp_hook_events_tailcall, method, "rdi", "rsi", "rdi", "rsi", "r8", "r9");
+}
+
+/* A tree of calls; returns the events there were. */
+static uint64_t run(uint32_t method, unsigned depth)
+{
+	uint64_t n = 2;
+
+	enter(&methods[method]);
+	for (uint32_t i = 0; depth && i < 2 + method % 3; i++)
+		n += run((method * 7 + i) % METHODS, depth - 1);
+	if (method % 11 == 10)
+		dnp_call_events_unwound(own(), methods[method].number);
+	else if (method % 5 == 4)
+		tailcall(&methods[method]);
+	else
+		leave(&methods[method]);
+	return n;
+}
+
+/* ---- What was recorded */
+
+struct seen {
+	uint64_t events, lost, records;
+	uint64_t depth, last_ns; /* of one thread */
+	uint64_t first_ns;
+	uint32_t thread;
+	struct dnp_call_decoder decoder;
+};
+
+static int see(void *arg, const struct dnp_rec_call_events *rec, uint64_t time_ns)
+{
+	struct seen *seen = arg;
+	struct dnp_call_step step;
+	uint64_t n = 0;
+
+	(void)time_ns;
+	if (rec->thread != seen->thread)
+		return 0;
+	CHECK_EQ(rec->event, EVENT);
+	CHECK(rec->time_ns >= seen->last_ns);
+	CHECK(rec->kept <= seen->depth && rec->kept <= rec->depth);
+	if (!rec->lost)
+		CHECK_EQ(rec->depth, seen->depth);
+	if (!seen->records++)
+		seen->first_ns = rec->time_ns;
+	seen->depth = rec->depth;
+	seen->lost += rec->lost;
+	seen->last_ns = rec->time_ns;
+	CHECK_EQ(dnp_call_decoder_begin(
+			 &seen->decoder, (const uint8_t *)rec->events.p, rec->events.n, rec->count),
+		0);
+	for (; dnp_call_decoder_next(&seen->decoder, &step) > 0; n++) {
+		CHECK(step.method <= METHODS);
+		seen->depth += step.kind == DNP_CALL_ENTER ? 1 : UINT64_MAX;
+		seen->last_ns = rec->time_ns + dnp_ticks_scaled(rec->scale, step.time);
+	}
+	CHECK_EQ(n, rec->count);
+	seen->events += n;
+	return 0;
+}
+
+static struct seen read_thread(uint32_t thread)
+{
+	static const struct dnp_visitor visitor = {.call_events = see};
+	struct seen seen = {.thread = thread};
+	struct dnp_input input;
+	uint64_t damaged = 0;
+
+	dnp_input_init(&input);
+	CHECK_EQ(dnp_input_add_file(&input, path, NULL), 0);
+	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
+	CHECK_EQ(input.recordings.n, 1);
+	CHECK_EQ(dnp_recording_visit(&input.recordings.p[0], &visitor, &seen, &damaged), 0);
+	CHECK_EQ(damaged, 0);
+	dnp_input_done(&input);
+	dnp_call_decoder_done(&seen.decoder);
+	return seen;
+}
+
+static uint64_t sum(const struct dnp_call_totals *totals)
+{
+	return totals->events[DNP_CALL_ENTER] + totals->events[DNP_CALL_LEAVE] +
+		totals->events[DNP_CALL_TAILCALL] + totals->events[DNP_CALL_UNWOUND];
+}
+
+/* All events of the recording by the reader of calls: in order, and each end that of its call. */
+static void read_merged(uint64_t want)
+{
+	static struct {
+		uint32_t method[64];
+		uint32_t n;
+	} stacks[2];
+	struct dnp_call_cursor *cursor;
+	struct dnp_call_event event;
+	struct dnp_call_log *log;
+	struct dnp_input input;
+	uint64_t damaged = 0, last_ns = 0, n = 0;
+
+	dnp_input_init(&input);
+	CHECK_EQ(dnp_input_add_file(&input, path, NULL), 0);
+	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
+	CHECK_EQ(dnp_call_log_new(&input.recordings.p[0], EVENT, &log, &damaged), 0);
+	CHECK_EQ(dnp_call_cursor_new(log, DNP_CALL_ALL_THREADS, &cursor), 0);
+	for (; dnp_call_cursor_next(cursor, &event) > 0; n++) {
+		CHECK(event.thread < 2 && event.kind < DNP_CALL_KINDS);
+		CHECK(event.time_ns >= last_ns);
+		last_ns = event.time_ns;
+		if (event.kind == DNP_CALL_ENTER) {
+			CHECK_EQ(event.depth, stacks[event.thread].n);
+			CHECK(event.depth < 64);
+			stacks[event.thread].method[stacks[event.thread].n++] = event.method;
+			continue;
+		}
+		CHECK_EQ(event.depth, --stacks[event.thread].n);
+		CHECK_EQ(event.method, stacks[event.thread].method[event.depth]);
+		CHECK(event.begin_ns && event.begin_ns <= event.time_ns);
+	}
+	CHECK_EQ(n, want);
+	CHECK_EQ(stacks[0].n + stacks[1].n, 0);
+	CHECK_EQ(damaged + dnp_call_cursor_damaged(cursor), 0);
+	dnp_call_cursor_free(cursor);
+	dnp_call_log_free(log);
+	dnp_input_done(&input);
+}
+
+/* ---- Tests */
+
+TEST(events_of_one_thread_are_all_there)
+{
+	uint64_t before, after, made = 0;
+	struct dnp_call_totals totals;
+	struct seen seen;
+
+	start();
+	CHECK_EQ(dnp_call_events_write(&writer, 0), 0);
+	before = dnp_now_ns();
+	for (uint32_t i = 0; i < 20; i++)
+		made += run(i, 6);
+	enter(&methods[5]);
+	enter(&methods[6]);
+	after = dnp_now_ns();
+	totals = finish();
+	seen = read_thread(0);
+	unlink(path);
+	CHECK(made > 20000);
+	CHECK_EQ(totals.lost, 0);
+	CHECK_EQ(totals.open, 2);
+	CHECK_EQ(sum(&totals), made + 2);
+	CHECK_EQ(totals.events[DNP_CALL_ENTER], made / 2 + 2);
+	CHECK(totals.events[DNP_CALL_TAILCALL] && totals.events[DNP_CALL_UNWOUND]);
+	CHECK_EQ(seen.events, made + 2);
+	CHECK_EQ(seen.lost, 0);
+	CHECK_EQ(seen.depth, 2);
+	/* The two clocks agree. */
+	CHECK(seen.first_ns + 100000 > before && seen.last_ns < after + 100000);
+}
+
+#define LOOPS 40
+
+static void *run_much(void *arg)
+{
+	uint64_t *made = arg;
+
+	for (uint32_t i = 0; i < LOOPS; i++)
+		*made += run(i % 7, 8);
+	end_own();
+	return NULL;
+}
+
+TEST(two_threads_lose_nothing_while_they_wait)
+{
+	uint64_t made[2] = {0};
+	struct dnp_call_totals totals;
+	pthread_t thread[2];
+	struct seen seen[2];
+
+	start();
+	CHECK_EQ(dnp_call_events_write(&writer, 0), 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, run_much, &made[i]), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	totals = finish();
+	seen[0] = read_thread(0);
+	seen[1] = read_thread(1);
+	if (!totals.lost)
+		read_merged(made[0] + made[1]);
+	unlink(path);
+	CHECK_EQ(made[0], made[1]);
+	CHECK_EQ(sum(&totals) + totals.lost, made[0] + made[1]);
+	CHECK_EQ(totals.open, 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(seen[i].events + seen[i].lost, made[0]);
+		CHECK_EQ(seen[i].depth, 0);
+	}
+	/* A machine so busy that the writer does not run for 20 ms is no failure of ours. */
+	if (totals.lost)
+		SKIP("the machine is too busy");
+}
+
+TEST(without_a_writer_events_are_dropped_and_counted)
+{
+	uint64_t made = 0, lost;
+	struct dnp_call_totals totals;
+	struct seen seen;
+
+	start();
+	enter(&methods[1]);
+	enter(&methods[2]);
+	for (uint32_t i = 0; made < 300000; i++)
+		made += run(i % 7, 6);
+	leave(&methods[2]);
+	enter(&methods[3]);
+	enter(&methods[4]);
+	lost = atomic_load(&own()->lost);
+	CHECK(lost > 0 && lost < made);
+	/* The writer comes, and the thread goes on with two calls open that nobody knows. */
+	CHECK_EQ(dnp_call_events_write(&writer, 0), 0);
+	while (atomic_load(&own()->tail) < atomic_load(&own()->head))
+		usleep(1000);
+	leave(&methods[4]);
+	leave(&methods[3]);
+	CHECK_EQ(atomic_load(&own()->lost), 0);
+	totals = finish();
+	seen = read_thread(0);
+	unlink(path);
+	CHECK_EQ(totals.lost, lost);
+	CHECK_EQ(sum(&totals) + totals.lost, made + 7);
+	CHECK_EQ(totals.open, 1);
+	CHECK_EQ(totals.waits, 1);
+	CHECK_EQ(seen.events, sum(&totals));
+	CHECK_EQ(seen.lost, lost);
+	CHECK_EQ(seen.depth, 1);
+}
+
+TEST(what_is_lost_at_the_end_is_told)
+{
+	uint64_t made = 0;
+	struct dnp_call_totals totals;
+	struct seen seen;
+
+	start();
+	while (made < 200000)
+		made += run(3, 6);
+	end_own();
+	totals = finish();
+	seen = read_thread(0);
+	unlink(path);
+	CHECK(totals.lost > 0);
+	CHECK_EQ(sum(&totals) + totals.lost, made);
+	CHECK_EQ(seen.lost, totals.lost);
+	CHECK_EQ(totals.open, 0);
+}
+
+static void *run_little(void *arg)
+{
+	*(uint64_t *)arg += run(1, 2);
+	end_own();
+	return NULL;
+}
+
+TEST(rings_are_used_again)
+{
+	uint64_t made = 0;
+	struct dnp_call_totals totals;
+	size_t most = 0;
+	uint32_t n;
+
+	start();
+	CHECK_EQ(dnp_call_events_write(&writer, 0), 0);
+	for (int i = 0; i < 100; i++) {
+		pthread_t thread;
+
+		CHECK_EQ(pthread_create(&thread, NULL, run_little, &made), 0);
+		pthread_join(thread, NULL);
+		while (dnp_call_events_bytes() > most && most)
+			usleep(1000);
+		if (!most)
+			most = dnp_call_events_bytes() + 1;
+	}
+	totals = finish();
+	n = atomic_load(&threads);
+	CHECK_EQ(n, 100);
+	for (uint32_t i = 0; i < n; i++)
+		CHECK_EQ(read_thread(i).events, made / 100);
+	unlink(path);
+	CHECK_EQ(sum(&totals), made);
+	CHECK_EQ(dnp_call_events_bytes(), 0);
+}
+
+TEST(paused_hooks_do_nothing)
+{
+	struct dnp_call_totals totals;
+
+	start();
+	run(1, 1);
+	dnp_call_events_pause(1);
+	run(1, 3);
+	dnp_call_events_pause(0);
+	run(1, 1);
+	totals = finish();
+	run(1, 5);
+	CHECK_EQ(sum(&totals), 2 * 8);
+	CHECK_EQ(read_thread(0).events, 2 * 8);
+	unlink(path);
+}
+
+TEST(calls_that_a_pause_hides_the_end_of_are_given_up)
+{
+	struct dnp_call_cursor *cursor;
+	struct dnp_call_event event;
+	struct dnp_call_log *log;
+	struct dnp_input input;
+	uint64_t damaged = 0;
+	char text[64] = "";
+
+	start();
+	enter(&methods[0]);
+	enter(&methods[1]);
+	dnp_call_events_pause(1);
+	leave(&methods[1]);
+	dnp_call_events_pause(0);
+	leave(&methods[0]);
+	enter(&methods[2]);
+	leave(&methods[2]);
+	finish();
+	dnp_input_init(&input);
+	CHECK_EQ(dnp_input_add_file(&input, path, NULL), 0);
+	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
+	unlink(path);
+	CHECK_EQ(dnp_call_log_new(&input.recordings.p[0], EVENT, &log, &damaged), 0);
+	CHECK_EQ(dnp_call_cursor_new(log, 0, &cursor), 0);
+	while (dnp_call_cursor_next(cursor, &event) > 0)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%c%u ",
+			"+-~!x?"[event.kind], event.method);
+	CHECK_STR(text, "+1 +2 ?0 x2 x1 +3 -3 ");
+	dnp_call_cursor_free(cursor);
+	dnp_call_log_free(log);
+	dnp_input_done(&input);
+}
+
+/* ---- Registers */
+
+/* As call_with finds and leaves them: rax rdx rcx rsi rdi r8 r9 rbx rbp r12 r13, xmm0 … xmm7. */
+struct registers {
+	uint64_t general[11];
+	uint64_t vector[8];
+};
+
+void call_with(void (*hook)(void), const void *id, struct registers *registers, int enters);
+__asm__(".text\n"
+	"call_with:\n\t"
+	"push %rbx\n\tpush %rbp\n\tpush %r12\n\tpush %r13\n\tpush %r14\n\tpush %r15\n\t"
+	"push %rdx\n\tpush %rdi\n\t"
+	"mov %rsi, %r14\n\t"
+	"mov %rdx, %r10\n\t"
+	"mov %ecx, %r11d\n\t"
+	"mov (%r10), %rax\n\tmov 8(%r10), %rdx\n\tmov 16(%r10), %rcx\n\t"
+	"mov 24(%r10), %rsi\n\tmov 32(%r10), %rdi\n\tmov 40(%r10), %r8\n\tmov 48(%r10), %r9\n\t"
+	"mov 56(%r10), %rbx\n\tmov 64(%r10), %rbp\n\tmov 72(%r10), %r12\n\tmov 80(%r10), %r13\n\t"
+	"movq 88(%r10), %xmm0\n\tmovq 96(%r10), %xmm1\n\tmovq 104(%r10), %xmm2\n\t"
+	"movq 112(%r10), %xmm3\n\tmovq 120(%r10), %xmm4\n\tmovq 128(%r10), %xmm5\n\t"
+	"movq 136(%r10), %xmm6\n\tmovq 144(%r10), %xmm7\n\t"
+	"mov %rsp, %r15\n\t"
+	"test %r11d, %r11d\n\t"
+	"jnz 1f\n\t"
+	"mov %r14, %rdi\n\tmov %r15, %rsi\n"
+	"1:\n\t"
+	"call *(%rsp)\n\t"
+	"mov 8(%rsp), %r10\n\t"
+	"mov %rax, (%r10)\n\tmov %rdx, 8(%r10)\n\tmov %rcx, 16(%r10)\n\t"
+	"mov %rsi, 24(%r10)\n\tmov %rdi, 32(%r10)\n\tmov %r8, 40(%r10)\n\tmov %r9, 48(%r10)\n\t"
+	"mov %rbx, 56(%r10)\n\tmov %rbp, 64(%r10)\n\tmov %r12, 72(%r10)\n\tmov %r13, 80(%r10)\n\t"
+	"movq %xmm0, 88(%r10)\n\tmovq %xmm1, 96(%r10)\n\tmovq %xmm2, 104(%r10)\n\t"
+	"movq %xmm3, 112(%r10)\n\tmovq %xmm4, 120(%r10)\n\tmovq %xmm5, 128(%r10)\n\t"
+	"movq %xmm6, 136(%r10)\n\tmovq %xmm7, 144(%r10)\n\t"
+	"pop %rdi\n\tpop %rdx\n\t"
+	"pop %r15\n\tpop %r14\n\tpop %r13\n\tpop %r12\n\tpop %rbp\n\tpop %rbx\n\t"
+	"ret\n");
+
+/* Which of them a hook must keep, one bit each in the order of struct registers. */
+#define KEPT_ENTER (0x7feu | 0xffu << 11) /* all but rax */
+#define KEPT_END   (0x787u | 0x3u << 11)  /* rax rdx rcx, callee-saved, xmm0 xmm1 */
+
+static void check_hook(void (*hook)(void), int enters, uint32_t kept)
+{
+	struct registers registers, before;
+	uint64_t *words = (uint64_t *)&registers;
+
+	for (unsigned i = 0; i < sizeof(registers) / 8; i++)
+		words[i] = 0x123456789abcdef0u * (i + 1);
+	before = registers;
+	call_with(hook, &methods[7], &registers, enters);
+	for (unsigned i = 0; i < sizeof(registers) / 8; i++)
+		if (kept >> i & 1 && words[i] != ((uint64_t *)&before)[i])
+			FAIL("register %u was not kept", i);
+}
+
+static void check_hooks(void)
+{
+	errno = 77;
+	check_hook(dnp_hook_events_enter, 1, KEPT_ENTER);
+	check_hook(dnp_hook_events_tailcall, 0, KEPT_END);
+	check_hook(dnp_hook_events_leave, 0, KEPT_END);
+	CHECK_EQ(errno, 77);
+}
+
+TEST(hooks_keep_what_the_compiler_needs)
+{
+	start();
+	check_hook(dnp_hook_events_enter, 1, KEPT_ENTER); /* the first makes the ring */
+	end_own();
+	check_hook(dnp_hook_events_leave, 0, KEPT_END);
+	for (int i = 0; i < 1000; i++)
+		check_hooks();
+	while (!atomic_load(&own()->lost)) /* full, so that each is dropped */
+		enter(&methods[1]);
+	check_hooks();
+	dnp_call_events_pause(1);
+	check_hooks();
+	unlink(path);
+	dnp_call_events_pause(0);
+	finish();
+}

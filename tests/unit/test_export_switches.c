@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Switches in formats of others, whole; what their own readers make of it is for tests/e2e. */
+#include "export/export.h"
+#include "profiled.h"
+
+static struct dnp_sink_memory written;
+
+/* Terminated. */
+static const char *write_with(const struct dnp_exporter *exporter, const struct dnp_filter *filter)
+{
+	struct recording rec = recording_new(1);
+	struct dnp_export_options options = {0};
+	struct dnp_profile profile;
+	struct dnp_input input;
+
+	recording_switches(&rec);
+	dnp_sink_memory_init(&written);
+	profile_recording(&profile, &input, &rec, filter, exporter->detail);
+	CHECK(dnp_profile_switches(&profile, &options.event));
+	options.input = &input;
+	CHECK_EQ(exporter->write(&profile, &options, &written.sink, NULL), 0);
+	CHECK_EQ(written.sink.error, 0);
+	dnp_sink_write(&written.sink, "", 1);
+	dnp_profile_done(&profile);
+	dnp_input_done(&input);
+	recording_done(&rec);
+	return written.bytes.p;
+}
+
+TEST(csv)
+{
+	CHECK_STR(write_with(&dnp_export_csv, NULL),
+		"pid,thread,tid,name,from_ns,to_ns,cpu,ended\r\n"
+		"70,,,\"3 switches lost\",88000,92000,1,lost\r\n"
+		"70,0,70,\"main\",10000,20000,0,waits\r\n"
+		"70,1,71,\"first, \"\"1\"\"\",15000,18000,1,preempted\r\n"
+		"70,1,71,\"first, \"\"1\"\"\",20000,30000,0,ended\r\n"
+		"70,2,71,\"again\",41000,45000,1,waits\r\n"
+		"70,0,70,\"main\",50000,60000,0,preempted\r\n"
+		"70,0,70,\"main\",62000,70000,1,waits\r\n"
+		"70,2,71,\"again\",80000,88000,1,unknown\r\n"
+		"70,2,71,\"again\",95000,100000,1,runs\r\n"
+		"70,0,70,\"half\",65000,65000,,mark\r\n");
+	dnp_vec_done(&written.bytes);
+}
+
+TEST(csv_of_some_threads)
+{
+	const char *again = "again";
+	struct dnp_filter filter = {.threads = &again, .thread_count = 1};
+
+	CHECK_STR(write_with(&dnp_export_csv, &filter),
+		"pid,thread,tid,name,from_ns,to_ns,cpu,ended\r\n"
+		"70,,,\"3 switches lost\",88000,92000,1,lost\r\n"
+		"70,2,71,\"again\",41000,45000,1,waits\r\n"
+		"70,2,71,\"again\",80000,88000,1,unknown\r\n"
+		"70,2,71,\"again\",95000,100000,1,runs\r\n");
+	dnp_vec_done(&written.bytes);
+}
+
+/* The second thread with the id 71 has another one there. */
+TEST(chrome)
+{
+	static const char *const parts[] = {
+		"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"tool\":\"dnprof " DNP_VERSION
+		"\",\"start_unix_ns\":1700000000000000000},\"traceEvents\":[\n"
+		"{\"ph\":\"M\",\"pid\":70,\"tid\":70,\"name\":\"process_name\",\"args\":{\"name\":"
+		"\"switching\"}},\n",
+		"{\"ph\":\"M\",\"pid\":70,\"tid\":71,\"name\":\"thread_name\",\"args\":{\"name\":"
+		"\"first, \\\"1\\\"\"}},\n",
+		"{\"ph\":\"M\",\"pid\":70,\"tid\":4194375,\"name\":\"thread_name\",\"args\":{"
+		"\"name\":\"again\"}},\n",
+		"{\"ph\":\"X\",\"pid\":70,\"tid\":0,\"ts\":88.000,\"dur\":4.000,\"name\":\"lost\","
+		"\"args\":{\"cpu\":1,\"lost\":3}},\n",
+		"{\"ph\":\"X\",\"pid\":70,\"tid\":71,\"ts\":15.000,\"dur\":3.000,\"name\":\"CPU "
+		"1\",\"args\":{\"ended\":\"preempted\"}},\n",
+		"{\"ph\":\"X\",\"pid\":70,\"tid\":4194375,\"ts\":95.000,\"dur\":5.000,\"name\":"
+		"\"CPU 1\",\"args\":{\"ended\":\"runs\"}},\n",
+		"{\"ph\":\"i\",\"pid\":70,\"tid\":70,\"ts\":65.000,\"cat\":\"mark\",\"s\":\"t\","
+		"\"name\":\"half\"}]}\n",
+	};
+	const char *text = write_with(&dnp_export_chrome, NULL);
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (!strstr(text, parts[i]))
+			FAIL("no %s in %s", parts[i], text);
+	dnp_vec_done(&written.bytes);
+}
+
+static void check_chosen(const char *path, const struct dnp_exporter *exporter)
+{
+	if (dnp_exporter_for(path) != exporter)
+		FAIL("%s", path);
+}
+
+TEST(formats_by_ending)
+{
+	check_chosen("a.pftrace", &dnp_export_perfetto);
+	check_chosen("b.d/a.perfetto-trace", &dnp_export_perfetto);
+	check_chosen("a.trace.json", &dnp_export_chrome);
+	check_chosen("a.json", NULL);
+	check_chosen("a.trace.json/b", NULL);
+	check_chosen("a.csv", &dnp_export_csv);
+	check_chosen("a.svc", NULL);
+	check_chosen("a.folded", &dnp_export_collapsed);
+	check_chosen("", NULL);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of addresses that no code is known at. */
+#include "test.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/frames.h"
+#include "clr/hresult.h"
+#include "store/writer.h"
+#include "unwind/walk.h"
+
+#define CODE_BYTES 4096
+
+static const uint8_t *asked; /* the last address that the runtime was asked for */
+
+static HRESULT DNP_COM find_nothing(
+	ICorProfilerInfo *self, const uint8_t *ip, FunctionID *function, ReJITID *rejit)
+{
+	(void)self, (void)function, (void)rejit;
+	asked = ip;
+	return E_FAIL;
+}
+
+static struct ICorProfilerInfoVtbl knows_no_method = {.GetFunctionFromIP3 = find_nothing};
+
+static unsigned nature_of(struct dnp_frames *frames, const void *address, dnp_frame_word exact)
+{
+	dnp_frame_word word = (uint64_t)DNP_WALK_UNKNOWN << DNP_FRAME_SHIFT |
+		(dnp_frame_word)(uintptr_t)address | exact;
+	unsigned nature = 0;
+
+	asked = NULL;
+	CHECK(dnp_frames_of(frames, word, 1, 0, &nature) > 0);
+	return nature;
+}
+
+TEST(generated_code_of_no_method_is_a_stub_where_a_thread_runs_in_it)
+{
+	static ICorProfilerInfo info = {.vtbl = &knows_no_method};
+	static const char file_code[] = "no generated code";
+	int rights = PROT_READ | PROT_EXEC;
+	char *code = mmap(NULL, CODE_BYTES, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct dnp_writer writer;
+	struct dnp_frames *frames;
+
+	CHECK(code != MAP_FAILED);
+	CHECK_EQ(dnp_writer_open(&writer, memfd_create("recording", MFD_CLOEXEC), 1), 0);
+	dnp_agent.info.com = &info;
+	frames = dnp_frames_new(&writer, DNP_FRAMES_DUMP);
+	CHECK(frames != NULL);
+
+	CHECK_EQ(nature_of(frames, code + 64, DNP_FRAME_EXACT), 0);
+	CHECK(asked == (const uint8_t *)code + 64);
+	/* What a call returns to is code that calls, which stubs do not. */
+	CHECK_EQ(nature_of(frames, code + 64, 0), DNP_NATURE_UNKNOWN);
+	CHECK(asked != NULL);
+	/* It is not asked for what cannot have been generated. */
+	CHECK_EQ(nature_of(frames, file_code, DNP_FRAME_EXACT), DNP_NATURE_UNKNOWN);
+	CHECK(asked == NULL);
+
+	dnp_frames_free(frames);
+	dnp_writer_close(&writer);
+	dnp_agent.info.com = NULL;
+	munmap(code, CODE_BYTES);
+}

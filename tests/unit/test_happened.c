@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread that stores its own stack, while handlers may come. */
+#include <string.h>
+
+#include "agentless.h"
+#include "capture/happened.h"
+#include "capture/self.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "test.h"
+#include "unwind/native.h"
+
+#define CPU   0u
+#define ALLOC 1u
+
+static const struct dnp_engine_setting setting = {.thread = thread_of, .is_ours = is_ours};
+
+static void begin(uint32_t depth)
+{
+	dnp_threads_init(depth);
+	dnp_native_refresh(dnp_now_ns());
+}
+
+/* Of the sample that is in a ring at `at`, which then is that of the next. */
+static struct dnp_sample read_sample(struct dnp_feed *feed, uint64_t *at, uint64_t wide[2])
+{
+	uint64_t head[DNP_SAMPLE_WORDS];
+	struct dnp_sample sample;
+
+	dnp_ring_read(&feed->ring, *at, head, DNP_SAMPLE_WORDS);
+	sample = dnp_sample_unpack(head);
+	if (sample.flags & DNP_SAMPLE_WIDE)
+		dnp_ring_read(&feed->ring, *at + DNP_SAMPLE_WORDS, wide, DNP_SAMPLE_WIDE_WORDS);
+	*at += dnp_sample_words(&sample) + sample.written;
+	return sample;
+}
+
+TEST(what_happens_is_stored_with_the_stack_and_its_label)
+{
+	struct dnp_happening what = {
+		.event = ALLOC, .label = 7, .time_ns = 1234, .weight = 1 << 20, .value = 24};
+	struct dnp_thread *thread;
+	struct dnp_sample sample;
+	uint64_t at, wide[2] = {0};
+
+	begin(64);
+	dnp_happened(&setting, &what);
+	thread = dnp_thread_find(dnp_thread_id());
+	CHECK(thread != NULL);
+	CHECK_EQ(thread->own.counts[ALLOC].samples, 1);
+	CHECK_EQ(thread->own.counts[ALLOC].stops[DNP_STOP_END], 1);
+	CHECK(dnp_ring_readable(&thread->own.ring, &at) > 6);
+	sample = read_sample(&thread->own, &at, wide);
+	CHECK_EQ(sample.event, ALLOC);
+	CHECK_EQ(sample.time_ns, 1234);
+	CHECK_EQ(wide[0], 1 << 20);
+	CHECK_EQ(wide[1], 24);
+	CHECK(thread->own.before[0] == dnp_label_frame(7));
+	CHECK_EQ(DNP_FRAME_KIND(thread->own.before[1]), DNP_WALK_NATIVE);
+	CHECK_EQ(thread->handling % 2, 0);
+	CHECK_EQ(thread->busy, 0);
+}
+
+TEST(stack_of_one_frame_has_room_for_the_label_alone)
+{
+	struct dnp_happening what = {.event = ALLOC, .label = 7, .weight = 1};
+	struct dnp_thread *thread;
+
+	begin(1);
+	dnp_happened(&setting, &what);
+	thread = dnp_thread_find(dnp_thread_id());
+	CHECK_EQ(thread->own.n_before, 1);
+	CHECK_EQ(thread->own.counts[ALLOC].truncated, 1);
+}
+
+/* What a handler does that comes at this moment. */
+static int handle(struct dnp_thread *thread, uint32_t units)
+{
+	if (dnp_self_enter(thread)) {
+		dnp_self_leave(thread);
+		return 1;
+	}
+	dnp_self_late(thread, CPU, units);
+	return 0;
+}
+
+TEST(handler_that_comes_in_between_is_stored_with_the_stack_that_was_taken)
+{
+	struct dnp_sample sample = {
+		.event = ALLOC, .flags = DNP_SAMPLE_WIDE, .weight = 100000, .value = 24};
+	struct dnp_thread *thread;
+	enum dnp_walk_stop stop;
+	uint64_t at, wide[2];
+	uint32_t n;
+
+	begin(64);
+	thread = thread_of(dnp_thread_id(), 0);
+	CHECK(handle(thread, 1));
+	dnp_self_begin(thread);
+	CHECK(!handle(thread, 2));
+	n = dnp_self_walk(thread, dnp_label_frame(7), NULL, &stop);
+	CHECK(n > 2);
+	CHECK(!handle(thread, 1));
+	CHECK(dnp_feed_put(&thread->own, &sample, n, stop, 1));
+	CHECK(!handle(thread, 70000));
+	dnp_self_end(thread, 1);
+	CHECK(handle(thread, 1));
+
+	CHECK_EQ(thread->own.counts[CPU].samples, 2);
+	CHECK_EQ(thread->own.counts[CPU].lost[DNP_LOSS_NESTED], 0);
+	dnp_ring_readable(&thread->own.ring, &at);
+	CHECK_EQ(read_sample(&thread->own, &at, wide).event, ALLOC);
+	sample = read_sample(&thread->own, &at, wide);
+	CHECK_EQ(sample.event, CPU);
+	CHECK_EQ(sample.weight, 65535);
+	CHECK_EQ(sample.shared, n - 1);
+	CHECK_EQ(sample.written, 0);
+	CHECK_EQ(read_sample(&thread->own, &at, wide).weight, 70003 - 65535);
+}
+
+TEST(handler_that_comes_in_between_is_stored_with_a_stack_that_is_stored_elsewhere)
+{
+	struct dnp_sample sample;
+	struct dnp_thread *thread;
+	enum dnp_walk_stop stop;
+	uint64_t at, wide[2];
+	uint32_t n;
+
+	begin(64);
+	thread = thread_of(dnp_thread_id(), 0);
+	for (uint32_t units = 0; units <= 70000; units += 70000) {
+		dnp_self_begin(thread);
+		n = dnp_self_walk(thread, dnp_label_frame(7), NULL, &stop);
+		if (units)
+			CHECK(!handle(thread, units));
+		dnp_self_end_walked(thread, n, stop);
+	}
+	dnp_self_begin(thread);
+	CHECK(!handle(thread, 1));
+	dnp_self_end_walked(thread, 0, DNP_STOP_UNKNOWN);
+	CHECK_EQ(thread->own.counts[CPU].samples, 2);
+	CHECK_EQ(thread->own.counts[CPU].lost[DNP_LOSS_NESTED], 1);
+	dnp_ring_readable(&thread->own.ring, &at);
+	sample = read_sample(&thread->own, &at, wide);
+	CHECK(sample.event == CPU && sample.weight == 65535);
+	CHECK_EQ(sample.written, n - 1);
+	sample = read_sample(&thread->own, &at, wide);
+	CHECK(sample.weight == 70000 - 65535 && sample.shared == n - 1);
+}
+
+TEST(handler_that_comes_where_no_stack_was_taken_is_lost_and_counted)
+{
+	struct dnp_thread *thread;
+
+	begin(64);
+	thread = thread_of(dnp_thread_id(), 0);
+	dnp_self_begin(thread);
+	CHECK(!handle(thread, 5));
+	dnp_self_end(thread, 0);
+	CHECK_EQ(thread->own.counts[CPU].samples, 0);
+	CHECK_EQ(thread->own.counts[CPU].lost[DNP_LOSS_NESTED], 5);
+	/* One within another handler, which has no end of its own. */
+	CHECK(dnp_self_enter(thread));
+	CHECK(!handle(thread, 1));
+	dnp_self_leave(thread);
+	CHECK_EQ(thread->own.counts[CPU].lost[DNP_LOSS_NESTED], 6);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Single calls of a page: slices that are few enough, and what is made of a recording's calls. */
+#include "export/lanes.h"
+#include "export/page_calls.h"
+#include "format/varint.h"
+
+#include "profiled.h"
+
+#define MS UINT64_C(1000000)
+
+/* A node's caller, where nodes are numbered so that it can be told. */
+static uint32_t half(const void *arg, uint32_t node)
+{
+	(void)arg;
+	return node / 2;
+}
+
+struct made {
+	struct dnp_slices slices;
+	uint64_t now, calls, outer;
+	uint64_t longer; /* calls of at least `at_least` */
+	uint64_t at_least;
+	unsigned seed;
+};
+
+static unsigned next(struct made *made, unsigned below)
+{
+	made->seed = made->seed * 1103515245u + 12345u;
+	return (made->seed >> 8) % below;
+}
+
+/* A call with calls in it; most are short. */
+static void call(struct made *made, uint32_t node, uint32_t depth)
+{
+	struct dnp_slice slice = {.start_ns = made->now, .node = node, .calls = 1, .depth = depth};
+	unsigned children = depth < 9 ? next(made, 4) : 0;
+
+	made->now += 1 + next(made, 40);
+	for (unsigned i = 0; i < children; i++) {
+		call(made, node * 2 + next(made, 2), depth + 1);
+		made->now += next(made, 30);
+	}
+	made->now += next(made, 200) ? next(made, 40) : next(made, 100000);
+	slice.end_ns = made->now;
+	made->calls++;
+	made->outer += depth == 0;
+	made->longer += slice.end_ns - slice.start_ns >= made->at_least;
+	CHECK_EQ(dnp_slices_add(&made->slices, slice), 0);
+}
+
+static void make(struct made *made, size_t limit, uint64_t at_least)
+{
+	*made = (struct made){.seed = 7, .at_least = at_least};
+	dnp_slices_init(&made->slices, limit, half, NULL);
+	for (uint32_t thread = 0; thread < 3; thread++) {
+		made->now = 0;
+		CHECK_EQ(dnp_slices_thread(&made->slices, thread), 0);
+		for (int i = 0; i < 3000; i++) {
+			call(made, 1, 0);
+			made->now += next(made, 300);
+		}
+	}
+}
+
+TEST(slices_are_all_the_calls_where_there_is_room)
+{
+	struct made made;
+
+	make(&made, 10000000, 0);
+	CHECK_EQ(made.slices.list.n, made.calls);
+	CHECK_EQ(made.slices.merged_below_ns, 0);
+	CHECK_EQ(dnp_slices_count(&made.slices, 0) + dnp_slices_count(&made.slices, 1) +
+			dnp_slices_count(&made.slices, 2),
+		made.calls);
+	dnp_slices_done(&made.slices);
+}
+
+/* No two slices of a thread and depth overlap, and each follows what is below it. */
+static void check_order(const struct dnp_slices *slices, size_t i)
+{
+	const struct dnp_slice *list = &slices->list.p[slices->threads.p[i].first];
+	uint64_t ends[16] = {0};
+
+	for (size_t k = 0; k < dnp_slices_count(slices, i); k++) {
+		uint32_t depth = list[k].depth;
+
+		CHECK(k == 0 || list[k].end_ns >= list[k - 1].end_ns);
+		CHECK(list[k].start_ns >= ends[depth]);
+		CHECK(k == 0 || list[k - 1].depth <= depth + 1);
+		ends[depth] = list[k].end_ns;
+	}
+}
+
+TEST(slices_are_few_enough_and_the_longest_stay)
+{
+	struct made all, made;
+	uint64_t longer = 0, outer = 0;
+
+	make(&all, 4000, 0);
+	make(&made, 4000, all.slices.merged_below_ns);
+	CHECK(made.calls > 10000);
+	CHECK(made.slices.list.n < 4000);
+	CHECK(made.slices.merged_below_ns >= 64);
+	for (size_t i = 0; i < 3; i++)
+		check_order(&made.slices, i);
+	for (size_t i = 0; i < made.slices.list.n; i++) {
+		const struct dnp_slice *slice = &made.slices.list.p[i];
+		bool one = slice->calls == 1 && !slice->mixed;
+
+		longer += one && slice->end_ns - slice->start_ns >= made.at_least;
+		outer += slice->depth == 0 ? slice->calls : 0;
+		/* A node's number tells how deep it is: that of a mixed one is its caller's. */
+		CHECK_EQ(31 - (unsigned)__builtin_clz(slice->node) + slice->mixed, slice->depth);
+	}
+	CHECK_EQ(longer, made.longer);
+	CHECK_EQ(outer, made.outer);
+	dnp_slices_done(&all.slices);
+	dnp_slices_done(&made.slices);
+}
+
+TEST(durations_fall_into_buckets)
+{
+	static const uint64_t starts[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48};
+
+	for (unsigned i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+		CHECK_EQ(dnp_duration_bucket(starts[i]), i);
+		if (i > 1)
+			CHECK_EQ(dnp_duration_bucket(starts[i] - 1), i - 1);
+	}
+	CHECK(dnp_duration_bucket(UINT64_MAX) < DNP_DURATION_BUCKETS);
+}
+
+static void load_log(struct fixture *f, const struct dnp_filter *filter)
+{
+	f->rec = recording_new(1);
+	recording_call_log(&f->rec);
+	load(f, filter, DNP_BY_TIME);
+}
+
+static const char *frame_of(const struct fixture *f, uint32_t node)
+{
+	return name_of(f, f->profile.nodes.p[node].frame);
+}
+
+static uint64_t sum_of(const struct dnp_rows *rows)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < rows->n; i++)
+		sum += rows->slots[i].weight;
+	return sum;
+}
+
+struct expected {
+	unsigned depth, start_ms, end_ms;
+	const char *name;
+};
+
+static void check_slices(const struct fixture *f, const struct dnp_lanes *lanes,
+	const struct expected *expected, size_t n)
+{
+	CHECK_EQ(lanes->slices.list.n, n);
+	for (size_t i = 0; i < n && i < lanes->slices.list.n; i++) {
+		const struct dnp_slice *slice = &lanes->slices.list.p[i];
+
+		CHECK_EQ(slice->depth, expected[i].depth);
+		CHECK_EQ(slice->start_ns / MS, expected[i].start_ms);
+		CHECK_EQ(slice->end_ns / MS, expected[i].end_ms);
+		CHECK(strstr(frame_of(f, slice->node), expected[i].name) != NULL);
+	}
+}
+
+TEST(lanes_are_the_calls_of_a_recording)
+{
+	static const struct expected expected[] = {
+		{3, 27, 31, "Fib"},
+		{2, 25, 32, "Fib"},
+		{1, 20, 32, "Work(int)"},
+		{2, 41, 42, "Fib"},
+		{1, 35, 42, "Work(string)"},
+		{0, 10, 42, "Main"},
+		{0, 15, 23, "Work(int)"},
+		{0, 30, 32, "Fib"},
+	};
+	struct dnp_lanes lanes;
+	struct fixture f;
+
+	load_log(&f, NULL);
+	CHECK_EQ(dnp_lanes_init(&lanes, &f.profile, 0, &f.input, 1000, 1000), 0);
+	check_slices(&f, &lanes, expected, sizeof(expected) / sizeof(*expected));
+	CHECK_EQ(lanes.slices.threads.n, 2);
+	/* Main's 32 ms hold all of its thread's. */
+	CHECK_EQ(sum_of(&lanes.time) / MS, 32 + 8 + 2);
+	CHECK_EQ(sum_of(&lanes.time), sum_of(&f.profile.events.p[0].rows));
+	CHECK_EQ(sum_of(&lanes.counts), 8);
+	CHECK_EQ(sum_of(&lanes.counts), f.profile.events.p[0].calls->calls);
+	/* Main did not end. */
+	CHECK_EQ(sum_of(&lanes.durations), 7);
+	dnp_lanes_done(&lanes);
+	done(&f);
+}
+
+TEST(lanes_keep_to_the_time_that_is_asked_for)
+{
+	static const struct expected expected[] = {
+		{3, 30, 31, "Fib"},
+		{2, 30, 32, "Fib"},
+		{1, 30, 32, "Work(int)"},
+		{1, 35, 40, "Work(string)"},
+		{0, 30, 40, "Main"},
+		{0, 30, 32, "Fib"},
+	};
+	struct dnp_filter filter = {.from_ns = 30 * MS, .to_ns = 40 * MS};
+	struct dnp_lanes lanes;
+	struct fixture f;
+
+	load_log(&f, &filter);
+	CHECK_EQ(dnp_lanes_init(&lanes, &f.profile, 0, &f.input, 1000, 1000), 0);
+	check_slices(&f, &lanes, expected, sizeof(expected) / sizeof(*expected));
+	CHECK_EQ(sum_of(&lanes.time) / MS, 10 + 2);
+	dnp_lanes_done(&lanes);
+	done(&f);
+}
+
+TEST(what_a_page_holds_of_slices_can_be_read_back)
+{
+	struct dnp_page_calls calls;
+	struct fixture f;
+	const uint8_t *at;
+	uint64_t value = 0, sum = 0;
+
+	load_log(&f, NULL);
+	CHECK_EQ(dnp_page_calls_init(&calls, &f.profile, 0, &f.input), 0);
+	CHECK(calls.single);
+	CHECK_EQ(calls.threads.n, 4);
+	CHECK_EQ(calls.threads.p[1] + calls.threads.p[3], 8);
+	at = calls.length.p;
+	while (at && at < calls.length.p + calls.length.n) {
+		at = dnp_varint_get(at, calls.length.p + calls.length.n, &value);
+		sum += value;
+	}
+	CHECK_EQ(sum / MS, 4 + 7 + 12 + 1 + 7 + 32 + 8 + 2);
+	CHECK_EQ(dnp_page_calls_bin_ns(&calls) % 1000, 0);
+	dnp_page_calls_done(&calls);
+	CHECK_EQ(dnp_page_calls_init(&calls, &f.profile, 0, NULL), 0);
+	CHECK(!calls.single);
+	CHECK_EQ(sum_of(&calls.lanes.counts), 8);
+	dnp_page_calls_done(&calls);
+	done(&f);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that are written: for their user alone, and where no link leads. */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/clean.h"
+#include "os/file_sink.h"
+
+#include "test.h"
+
+static char folder[] = "/tmp/dnprof-test-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+	static char path[64];
+
+	if (strstr(folder, "XXXXXX"))
+		CHECK(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static void write_file(const char *path, const char *text)
+{
+	struct dnp_sink_file file;
+
+	CHECK_EQ(dnp_sink_file_open(&file, path, NULL), 0);
+	dnp_sink_puts(&file.out.sink, text);
+	CHECK_EQ(dnp_sink_file_commit(&file, NULL), 0);
+}
+
+TEST(file_is_private_and_follows_no_link)
+{
+	const char *path = in_folder("out");
+	struct dnp_sink_file file;
+	struct stat st;
+	char target[80];
+
+	CHECK_EQ(dnp_sink_file_open(&file, path, NULL), 0);
+	dnp_sink_puts(&file.out.sink, "half");
+	CHECK(stat(path, &st));
+	dnp_sink_file_abort(&file);
+	CHECK(stat(path, &st));
+	snprintf(target, sizeof(target), "%s/victim", folder);
+	CHECK_EQ(symlink(target, path), 0);
+	write_file(path, "whole");
+	CHECK_EQ(lstat(path, &st), 0);
+	CHECK(S_ISREG(st.st_mode) && (st.st_mode & 07777) == 0600 && st.st_size == 5);
+	CHECK(stat(target, &st));
+	CHECK_EQ(unlink(path), 0);
+	CHECK_EQ(rmdir(folder), 0);
+}
+
+TEST(device_is_not_replaced)
+{
+	struct dnp_err err = {0};
+	struct dnp_sink_file file;
+
+	CHECK_EQ(dnp_sink_file_open(&file, "/dev/null", &err), -EINVAL);
+	CHECK(strstr(err.text, "not a regular file"));
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/mem.h"
+#include "os/sampler.h"
+#include "os/thread.h"
+#include "test.h"
+
+#define INTERVAL_NS UINT64_C(100000)
+#define SLOW_MAX    2000 /* handlers that are slow: then they let the thread go on */
+
+static struct dnp_sampler sampler;
+static _Atomic uint64_t signals, weights;
+static uint64_t handler_ns; /* CPU time that a handler takes */
+
+static void burn(uint64_t ns)
+{
+	uint64_t end_ns = dnp_thread_cpu_ns(0) + ns;
+
+	while (dnp_thread_cpu_ns(0) < end_ns)
+		;
+}
+
+static void on_signal(int signo, siginfo_t *info, void *context)
+{
+	uint64_t begin_ns = dnp_now_ns();
+
+	(void)signo;
+	(void)context;
+	if (dnp_sampler_owner(info) != &sampler)
+		return;
+	signals++;
+	weights += dnp_sampler_weight(&sampler, info);
+	if (signals < SLOW_MAX)
+		burn(handler_ns);
+	dnp_sampler_rearm(&sampler, dnp_now_ns() - begin_ns);
+}
+
+static void begin(enum dnp_sampler_source wanted)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct dnp_err err = {0};
+	int kernel;
+
+#ifdef __SANITIZE_THREAD__
+	SKIP("the thread sanitizer runs handlers only where a thread calls into a library");
+#endif
+	if (dnp_sampler_probe(wanted, &kernel, &err) != wanted)
+		SKIP("this source of samples is not allowed here");
+	sigaction(SIGRTMIN, &action, NULL);
+	CHECK_EQ(dnp_sampler_start(&sampler, wanted, kernel, dnp_thread_id(), SIGRTMIN, INTERVAL_NS,
+			 INTERVAL_NS, &sampler),
+		0);
+}
+
+static void check_weights_are_the_time(enum dnp_sampler_source source)
+{
+	uint64_t before_ns = dnp_thread_cpu_ns(0), spent_ns;
+
+	begin(source);
+	burn(UINT64_C(300000000));
+	dnp_sampler_pause(&sampler);
+	spent_ns = dnp_thread_cpu_ns(0) - before_ns;
+	dnp_sampler_stop(&sampler);
+	/* The time of signals is in spent_ns and not in the weights: half is a wide bound. */
+	CHECK(weights * INTERVAL_NS > spent_ns / 4);
+	CHECK(weights * INTERVAL_NS < spent_ns + spent_ns / 8);
+}
+
+TEST(weights_of_perf_are_the_cpu_time)
+{
+	check_weights_are_the_time(DNP_SAMPLER_PERF);
+}
+
+TEST(weights_of_the_timer_are_the_cpu_time)
+{
+	check_weights_are_the_time(DNP_SAMPLER_TIMER);
+}
+
+/* What the thread does between its samples, in ns of CPU time, for each of them. */
+static uint64_t progress_beside_a_slow_handler(void)
+{
+	uint64_t all_ns = UINT64_C(600000000), before_ns = dnp_thread_cpu_ns(0), spent_ns;
+
+	handler_ns = 10 * INTERVAL_NS;
+	while ((spent_ns = dnp_thread_cpu_ns(0) - before_ns) < all_ns)
+		;
+	dnp_sampler_pause(&sampler);
+	dnp_sampler_stop(&sampler);
+	CHECK(signals > 20 && signals < SLOW_MAX);
+	return (spent_ns - signals * handler_ns) / signals;
+}
+
+TEST(signals_do_not_pile_up_behind_a_slow_handler)
+{
+	begin(DNP_SAMPLER_PERF);
+	CHECK(progress_beside_a_slow_handler() > INTERVAL_NS / 4);
+}
+
+TEST(memory_that_is_gone_is_not_readable)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 100 * page;
+	uintptr_t low = (uintptr_t)dnp_mem_map(n);
+
+	CHECK(low);
+	CHECK_EQ(dnp_mem_is_readable(low, low + n), 1);
+	CHECK_EQ(dnp_mem_is_readable(low + 5, low + n - 5), 1);
+	CHECK_EQ(dnp_mem_is_readable(low, low), 1);
+	dnp_mem_unmap((void *)(low + 70 * page), page);
+	CHECK_EQ(dnp_mem_is_readable(low, low + n), 0);
+	CHECK_EQ(dnp_mem_is_readable(low, low + 70 * page), 1);
+	CHECK_EQ(dnp_mem_is_readable(low + 69 * page + 8, low + 70 * page + 1), 0);
+	CHECK_EQ(dnp_mem_is_readable(low + 71 * page, low + n), 1);
+	dnp_mem_unmap((void *)low, 70 * page);
+	dnp_mem_unmap((void *)(low + 71 * page), 29 * page);
+}

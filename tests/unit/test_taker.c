@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* A time line's threads into a recording. */
+#include "taken.h"
+#include "test.h"
+
+static struct taken taken;
+
+static void write_up_to(uint64_t ns, bool last)
+{
+	taken.timeline.told_ns = TAKEN_FROM + ns;
+	dnp_taker_write(&taken.taker, &taken.writer, last);
+	taken_read(&taken);
+}
+
+static void look_at(int tid, uint64_t ns, uint64_t cpu_ns)
+{
+	struct dnp_tl_store *store = &taken.timeline.store;
+	struct dnp_tl_thread *thread = dnp_tl_store_add(store, TAKEN_PID, tid, TAKEN_FROM + ns);
+	struct dnp_task_clock clock = {.time_ns = TAKEN_FROM + ns, .cpu_ns = cpu_ns};
+
+	dnp_tl_store_checkpoint(store, thread, &clock);
+	thread->seen_ns = TAKEN_FROM + ns;
+}
+
+/* It began while it was recorded, though its clock was read before that was told. */
+TEST(a_thread_is_written_when_its_beginning_can_be_known)
+{
+	taken_open(&taken, TAKEN_PID);
+	look_at(1, 50 * MS, 9 * MS);
+	look_at(2, 50 * MS, 9 * MS);
+	write_up_to(49 * MS, false);
+	CHECK_EQ(taken.n_threads, 0);
+	taken_tell_own(&taken, 1, DNP_SWITCH_BEGIN, 40 * MS);
+	write_up_to(60 * MS, false);
+	CHECK_EQ(taken.n_threads, 2);
+	CHECK_EQ(taken.threads[0].start_ns, TAKEN_FROM + 40 * MS);
+	CHECK_EQ(taken.threads[0].cpu_ns, 0);
+	CHECK_EQ(taken.threads[0].flags, 0);
+	CHECK_EQ(taken.threads[1].start_ns, TAKEN_FROM);
+	CHECK_EQ(taken.threads[1].cpu_ns, 9 * MS);
+	CHECK_EQ(taken.threads[1].flags, DNP_THREAD_LATE);
+	/* The end waits for nobody. */
+	look_at(3, 90 * MS, 9 * MS);
+	write_up_to(80 * MS, true);
+	CHECK_EQ(taken.n_threads, 1);
+	taken_close(&taken);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples in code that nobody has told of yet: who drains walks their stacks, when it is known. */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "capture/self.h"
+#include "clr/codemap.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "store/drain.h"
+#include "test.h"
+#include "unwind/native.h"
+#include "unwind/target.h"
+
+#define DEPTH   2048
+#define SAMPLES 400
+#define FRAMES  64
+
+static struct dnp_thread *thread;
+static struct dnp_codemap *map;
+static uintptr_t code;
+
+/* push %rbp; mov %rsp,%rbp; sub $0x40,%rsp; call *%rdi; add $0x40,%rsp; pop %rbp; ret */
+static const uint8_t bytes[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x40, 0xff, 0xd7, 0x48,
+	0x83, 0xc4, 0x40, 0x5d, 0xc3};
+
+/* Of each sample, by its time: its frames, root first. */
+static dnp_frame_word frames[SAMPLES][FRAMES];
+static uint32_t n_frames[SAMPLES];
+static uint64_t n_samples;
+
+static void on_signal(int signo, siginfo_t *info, void *context)
+{
+	struct dnp_sample sample = {.time_ns = n_samples++, .weight = 1};
+
+	(void)signo;
+	(void)info;
+	CHECK(dnp_self_enter(thread));
+	dnp_self_sample(thread, &sample, 0, context);
+	dnp_self_leave(thread);
+}
+
+__attribute__((noinline)) static void take_sample(void)
+{
+	raise(SIGUSR1);
+	asm volatile("");
+}
+
+static void call_the_code(void)
+{
+	void (*function)(void (*)(void));
+
+	memcpy(&function, &code, sizeof(function));
+	function(take_sample);
+	asm volatile("");
+}
+
+static uint32_t note_frame(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
+	int collecting, unsigned *nature)
+{
+	(void)drain;
+	(void)collecting;
+	(void)nature;
+	CHECK(n_frames[time_ns] < FRAMES);
+	frames[time_ns][n_frames[time_ns]++] = word;
+	return (uint32_t)word | 1;
+}
+
+static void tell_of_the_code(void)
+{
+	struct dnp_code told = {.begin = code,
+		.bytes = sizeof(bytes),
+		.method = 1,
+		.born_ns = 1,
+		.prolog_bytes = 8,
+		.rule = {.cfa = DNP_CFA_BP, .off = 16, .bp_slot = -2}};
+
+	if (!dnp_codemap_find(map, code))
+		CHECK_EQ(dnp_codemap_add(map, &told, 1), 0);
+}
+
+static uint32_t walk_when_told(const struct dnp_unwalked *left, const void *stack, size_t n_bytes,
+	dnp_frame_word *to, uint32_t max, enum dnp_walk_stop *stop)
+{
+	tell_of_the_code();
+	return (uint32_t)dnp_target_walk_copy(
+		&left->regs, left->exact, left->low, stack, n_bytes, to, max, stop);
+}
+
+static void begin(struct dnp_drain *drain)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	uintptr_t low, high;
+	void *page;
+	int is_new;
+
+#ifdef __SANITIZE_THREAD__
+	SKIP("the thread sanitizer calls handlers later, from a frame of its own");
+#endif
+	page = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		SKIP("memory that is written and executed is not allowed here");
+	code = (uintptr_t)memcpy(page, bytes, sizeof(bytes));
+	map = dnp_codemap_new();
+	CHECK(map && dnp_native_refresh(1) >= 0);
+	dnp_walk_use(map);
+	dnp_threads_init(DEPTH);
+	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(thread && !dnp_thread_stack(&low, &high));
+	dnp_thread_set_stack(thread, low, high);
+	CHECK_EQ(dnp_drain_open(drain, open("/dev/null", O_WRONLY | O_CLOEXEC), 1, 1), 0);
+	drain->frame_of = note_frame;
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+}
+
+static void end(struct dnp_drain *drain)
+{
+	dnp_drain_stats(drain, 0);
+	CHECK_EQ(dnp_drain_close(drain, DNP_END_EXIT), 0);
+}
+
+TEST(stacks_through_code_that_is_told_of_later_are_whole)
+{
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+
+	begin(&drain);
+	drain.walk = walk_when_told;
+	for (unsigned i = 0; i < 3; i++) {
+		call_the_code();
+		CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	}
+	end(&drain);
+	CHECK_EQ(drain.sums[0].samples, 3);
+	CHECK_EQ(drain.sums[0].stops[DNP_STOP_END], 3);
+	/* The second is the first that its thread has walked to the end, and shares nothing with
+	 * it. */
+	CHECK(n_frames[0] > 3);
+	CHECK_EQ(n_frames[0], n_frames[1]);
+	CHECK(!memcmp(frames[0], frames[1], n_frames[0] * sizeof(*frames[0])));
+	CHECK_EQ(drain.sums[0].frames, 3 * n_frames[0]);
+	/* The third shares all. */
+	CHECK_EQ(n_frames[2], 0);
+}
+
+TEST(stacks_through_code_that_nobody_tells_of_end_there)
+{
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+	uint64_t unknown;
+
+	begin(&drain);
+	for (unsigned i = 0; i < SAMPLES; i++)
+		call_the_code();
+	unknown = thread->own.counts[0].stops[DNP_STOP_UNKNOWN];
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	end(&drain);
+	/* So many stacks have no room in the ring: most were stored as far as they were known. */
+	CHECK(unknown > 0 && unknown < SAMPLES);
+	CHECK_EQ(drain.sums[0].samples, SAMPLES);
+	CHECK_EQ(drain.sums[0].lost, 0);
+	CHECK_EQ(drain.sums[0].stops[DNP_STOP_UNKNOWN], SAMPLES);
+	for (unsigned i = 0; i + 1 < SAMPLES; i++)
+		CHECK(n_frames[i] <= 4);
+}
+
+TEST(what_is_not_walked_cannot_be_repeated)
+{
+	struct dnp_sample again = {.weight = 5};
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+
+	begin(&drain);
+	call_the_code();
+	CHECK(!dnp_feed_has_last(&thread->own));
+	CHECK(!dnp_feed_repeat(&thread->own, &again));
+	CHECK_EQ(thread->own.counts[0].lost[DNP_LOSS_STACK], 5);
+	end(&drain);
+}

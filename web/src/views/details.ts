@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// What the report has besides stacks, in tables: types, messages and catchers of exceptions, requests, collections. Of
+// the whole recording, whatever is chosen.
+
+import { isText, type ColumnKind, type TableInfo } from '../data/meta.ts';
+import { printable } from '../data/strings.ts';
+import { bytes, count, duration } from '../model/format.ts';
+import type { State } from '../model/selection.ts';
+import { el, setPressed, setText, toggle } from '../ui/dom.ts';
+import { Table, type Column } from '../ui/table.ts';
+import type { Key, Page, View } from './view.ts';
+
+const FORMATS: Record<ColumnKind, (value: string | number) => string> = {
+  name: (v) => printable(String(v)),
+  text: (v) => printable(String(v)),
+  count: (v) => count(Number(v)),
+  ns: (v) => duration(Number(v)),
+  bytes: (v) => bytes(Number(v)),
+};
+
+function compare(a: string | number, b: string | number): number {
+  return typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true });
+}
+
+/** The report's own order. */
+const RANK: Column = { name: 'rank', title: '#', width: '40px', compare: (a, b) => a - b, text: (row) => count(row + 1) };
+
+/** One table, and the row that was chosen in it. */
+class Shown {
+  readonly table: Table;
+  private chosen = -1;
+
+  constructor(private readonly info: TableInfo, copy: (text: string) => void) {
+    this.table = new Table({
+      label: info.title, columns: [RANK, ...info.columns.map((c, i) => this.column(c.title, c.kind, i))], sort: RANK.name,
+      rowHeight: 24, compactBelow: 0, empty: 'There are none.',
+      choose: (row) => {
+        this.chosen = row;
+        this.render();
+      },
+      chosen: (row) => row === this.chosen,
+      open: (row) => copy(FORMATS.text(info.rows[row]![0]!)),
+    });
+  }
+
+  private column(title: string, kind: ColumnKind, i: number): Column {
+    const of = (row: number) => this.info.rows[row]![i]!;
+    const text = (row: number) => FORMATS[kind](of(row));
+    return {
+      name: `${i}`, title, width: kind === 'name' ? 'minmax(110px, 2fr)' : kind === 'text' ? 'minmax(80px, 1fr)' : 'minmax(70px, 104px)', numeric: !isText(kind),
+      compare: (a, b) => compare(of(a), of(b)), text,
+      ...(isText(kind) && { hint: text }),
+    };
+  }
+
+  render(): void {
+    this.table.show(this.info.rows.map((_, i) => i));
+  }
+}
+
+export class DetailsView implements View {
+  readonly name = 'details';
+  readonly title = 'Details';
+  readonly element: HTMLElement;
+  readonly keys: readonly Key[] = [
+    { keys: [], label: '↑ ↓', what: 'the row before, the next' },
+    { keys: [], label: 'Shift Enter', what: 'copy what the row is about' },
+  ];
+  private readonly choices = el('div', { class: 'toggles', role: 'group', 'aria-label': 'Tables' });
+  private readonly facts = el('span', { class: 'facts' });
+  private readonly place = el('div', { class: 'details-table' });
+  private readonly shown = new Map<TableInfo, Shown>();
+  /** Of each event, which of its tables. */
+  private readonly chosen = new Map<number, number>();
+  private current: Shown | null = null;
+
+  constructor(private readonly page: Page) {
+    this.element = el('div', { class: 'view details' }, el('div', { class: 'toolbar' }, this.facts, this.choices), this.place);
+  }
+
+  render(state: State): void {
+    const { tables } = this.page.recording.events[state.event]!.info;
+    const at = this.chosen.get(state.event) ?? 0;
+    const buttons = tables.map((table, i) => {
+      const choose = toggle(table.title, `The table “${table.title}”`, () => {
+        this.chosen.set(state.event, i);
+        this.render(state);
+      });
+      setPressed(choose, i === at);
+      return choose;
+    });
+    this.choices.replaceChildren(...buttons);
+    this.show(tables[at] ?? null);
+  }
+
+  private show(info: TableInfo | null): void {
+    this.current = info && this.of(info);
+    setText(this.facts, info ? this.factsOf(info) : 'This event has nothing besides its stacks.');
+    this.place.replaceChildren(...(this.current ? [this.current.table.element] : []));
+    this.current?.render();
+  }
+
+  private of(info: TableInfo): Shown {
+    let found = this.shown.get(info);
+    if (!found) this.shown.set(info, (found = new Shown(info, (text) => this.page.copy(text))));
+    return found;
+  }
+
+  private factsOf(info: TableInfo): string {
+    const n = info.rows.length;
+    const rows = n < info.rows_in_all ? `the first ${count(n)} of ${count(info.rows_in_all)}` : `${count(n)} ${n === 1 ? 'row' : 'rows'}`;
+    return `${rows}, of the whole recording`;
+  }
+
+  focus(): void {
+    this.current?.table.focus();
+  }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BUCKETS, bucketStart } from '../src/data/calls.ts';
+import { DataError } from '../src/data/meta.ts';
+import { Varints } from '../src/data/varint.ts';
+import { Answers } from '../src/model/answers.ts';
+import { isMarked, layOutLane, mark, markedBeside, rowOf, sliceAt } from '../src/model/chart.ts';
+import { quantile } from '../src/model/durations.ts';
+import { fromHash, toHash } from '../src/model/hash.ts';
+import { needsSlices } from '../src/model/slicing.ts';
+import { varints, zigzag } from '../tools/encode.mjs';
+import { Builder, random } from '../tools/sample.mjs';
+import { bucketOf, manyCalls, trace, traceOf, type SampleCall } from '../tools/sample-trace.mjs';
+import { frameOf, load, state } from './helpers.ts';
+
+const DURATION_NS = 1_000_000;
+
+interface Made {
+  readonly builder: Builder & { parents: number[]; nodeFrames: number[] };
+  readonly calls: SampleCall[];
+}
+
+/** Calls that nest, on two threads; at times a method calls itself. */
+function make(seed: number): Made {
+  const next = random(seed);
+  const builder = new Builder() as Made['builder'];
+  const calls: SampleCall[] = [];
+  const fill = (thread: number, caller: number, from: number, to: number, depth: number) => {
+    let now = from;
+    while (depth < 6 && now + 20 < to) {
+      const start = now + Math.floor(next() * 2000);
+      const end = Math.min(to, start + 10 + Math.floor(next() * (to - from)));
+      if (start >= end) break;
+      const node = builder.child(caller, builder.frame(`A.m${Math.floor(next() * 5)}()`, 'A.dll', 0));
+      fill(thread, node, start, end, depth + 1);
+      calls.push({ thread, node, start, end });
+      now = end;
+    }
+  };
+  for (const thread of [0, 1]) fill(thread, 0, 0, DURATION_NS, 0);
+  return { builder, calls };
+}
+
+const threads = [0, 1].map((t) => ({ process: 0, tid: 10 + t, name: `t${t}` }));
+const recordingOf = ({ builder, calls }: Made, options = {}) => load(traceOf(builder, calls, { duration_ns: DURATION_NS, threads }, options));
+
+test('LEB128 is read back, to the largest number a page can have', () => {
+  const numbers = [0, 1, 127, 128, 300, 2 ** 31, 2 ** 40 + 7, 2 ** 50 + 3];
+  const column = new Varints(varints(numbers));
+  assert.deepEqual(numbers.map(() => column.next()), numbers);
+  assert.ok(column.done);
+  const signed = [0, -1, 1, -64, 64, -(2 ** 31), 2 ** 31];
+  const other = new Varints(varints(signed.map(zigzag)));
+  assert.deepEqual(signed.map(() => other.signed()), signed);
+  assert.throws(() => other.next(), DataError);
+});
+
+test('buckets of durations begin where the exporter puts them', () => {
+  for (let b = 0; b < 60; b++) assert.equal(bucketOf(bucketStart(b)), b);
+  for (const ns of [5, 7, 11, 1000, 1499, 1500, 999_999]) {
+    const bucket = bucketOf(ns);
+    assert.ok(bucketStart(bucket) <= ns && ns < bucketStart(bucket + 1), String(ns));
+  }
+});
+
+test('slices are read back, by thread and depth', () => {
+  const made = make(5);
+  const recording = recordingOf(made);
+  const lanes = recording.events[0]!.calls!.lanes!;
+  assert.equal(lanes.count, made.calls.length);
+  const read: string[] = [];
+  for (const { thread, rowStart } of lanes.lanes)
+    for (let d = 0; d + 1 < rowStart.length; d++)
+      for (let i = rowStart[d]!; i < rowStart[d + 1]!; i++) {
+        assert.equal(recording.trie.stack(lanes.node[i]!).length, d + 1);
+        assert.equal(rowOf(lanes.lanes.find((l) => l.thread === thread)!, i), d);
+        read.push([thread, lanes.node[i], lanes.start[i], lanes.end[i]].join());
+      }
+  assert.deepEqual(read.sort(), made.calls.map((c) => [c.thread, c.node, c.start, c.end].join()).sort());
+});
+
+test('damaged slices are found', () => {
+  const sample = () => traceOf(make(5).builder, [], { duration_ns: DURATION_NS, threads });
+  assert.ok(load(sample()).events[0]!.calls!.lanes);
+  const { builder, calls } = make(5);
+  const broken = (column: string, at: number, value: number) => () =>
+    load(traceOf(builder, calls, { duration_ns: DURATION_NS, threads }), (name, data) => name === column && (data[at] = value));
+  assert.throws(broken('trace.slices.threads', 0, 7), /a thread is out of range/);
+  assert.throws(broken('trace.slices.threads', 1, 9_999_999), /calls are missing/);
+  assert.throws(broken('trace.slices.threads', 1, 1), /more calls than it says|overlap|out of range/);
+  assert.throws(broken('trace.calls.node', 0, 4_000_000), /a call is out of range/);
+  assert.throws(broken('trace.spans.node', 0, 4_000_000), /a call is out of range/);
+});
+
+test('a range of time weighs what its calls took, exactly', () => {
+  const made = make(11);
+  const recording = recordingOf(made);
+  const answers = new Answers(recording);
+  const next = random(3);
+  for (let round = 0; round < 20; round++) {
+    const from = Math.floor(next() * 900);
+    const to = from + 1 + Math.floor(next() * 100);
+    const chosen = next() < 0.5 ? [0] : null;
+    const { self, total, calls } = answers.weights(state({ time: { from, to }, threads: chosen }));
+    const own = new Float64Array(recording.trie.nodes);
+    const began = new Float64Array(recording.trie.nodes);
+    for (const { thread, node, start, end } of made.calls) {
+      if (chosen && thread !== 0) continue;
+      const time = Math.max(0, Math.min(end, to * 1000) - Math.max(start, from * 1000));
+      own[node]! += time;
+      const above = recording.trie.parent[node]!;
+      if (above !== 0) own[above]! -= time;
+      if (start >= from * 1000 && start < to * 1000) began[node]!++;
+    }
+    assert.deepEqual(self, own);
+    assert.deepEqual(calls!.self, began);
+    assert.equal(total[0], own.reduce((a, b) => a + b, 0));
+  }
+});
+
+test('all of the time weighs the same by rows as by calls', () => {
+  const made = make(12);
+  const answers = new Answers(recordingOf(made));
+  const rows = answers.weights(state());
+  const slices = answers.weights(state({ time: { from: 0, to: DURATION_NS / 1000 } }));
+  assert.deepEqual(rows.self, slices.self);
+  assert.deepEqual(rows.calls!.self, slices.calls!.self);
+  assert.deepEqual(rows.byThread, slices.byThread);
+  assert.equal(rows.calls!.total[0], made.calls.length);
+});
+
+test('short ranges are counted by calls, long ones by rows where calls were merged', () => {
+  assert.ok(needsSlices(1e9, 1e6, 0));
+  assert.ok(needsSlices(1e6, 1e6, 256));
+  assert.ok(!needsSlices(1e9, 1e6, 256));
+});
+
+test('methods know their calls, the mean, the shortest and the longest', () => {
+  const made = make(13);
+  const recording = recordingOf(made);
+  const { calls } = new Answers(recording).methods(state());
+  for (let m = 0; m < 5; m++) {
+    const frame = frameOf(recording, `A.m${m}()`);
+    const own = made.calls.filter((c) => recording.trie.frame[c.node] === frame).map((c) => c.end - c.start);
+    assert.equal(calls!.calls[frame], own.length);
+    assert.equal(calls!.sum[frame], own.reduce((a, b) => a + b, 0));
+    assert.equal(calls!.shortest[frame], Math.fround(Math.min(...own)));
+    assert.equal(calls!.longest[frame], Math.fround(Math.max(...own)));
+  }
+});
+
+test('trees carry calls, also where calls took no time', () => {
+  const { builder, calls } = make(14);
+  const node = builder.child(0, builder.frame('A.Empty()', 'A.dll', 0));
+  calls.push({ thread: 1, node, start: 0, end: 0 });
+  const recording = load(traceOf(builder, calls, { duration_ns: DURATION_NS, threads }));
+  const answers = new Answers(recording);
+  const empty = frameOf(recording, 'A.Empty()');
+  for (const reverse of [false, true]) {
+    const tree = answers.tree(state({ reverse }), 'weight');
+    const found = tree.child(0, empty)!;
+    assert.equal(tree.total(found), 0);
+    assert.equal(tree.beside(found), 1);
+  }
+  const callers = answers.callersOf(state(), frameOf(recording, 'A.m1()'), 'weight');
+  const outer = new Set<number>();
+  calls.forEach((c) => {
+    const stack = recording.trie.stack(c.node);
+    if (recording.name(stack[stack.length - 1]!) === 'A.m1()' && !stack.slice(0, -1).some((f) => recording.name(f) === 'A.m1()')) outer.add(c.node);
+  });
+  assert.equal(callers.beside(0), calls.filter((c) => outer.has(c.node)).length);
+});
+
+test('durations are those of the chosen time and threads', () => {
+  const made = make(15);
+  const recording = recordingOf(made);
+  const answers = new Answers(recording);
+  const frame = frameOf(recording, 'A.m2()');
+  const own = made.calls.filter((c) => recording.trie.frame[c.node] === frame);
+  const all = answers.durations(state(), frame)!;
+  assert.equal(all.calls, own.length);
+  for (let b = all.first; b < all.end; b++)
+    assert.equal(all.counts[b], own.filter((c) => bucketOf(c.end - c.start) === b).length);
+  assert.equal(answers.durations(state({ threads: [1] }), frame)!.calls, own.filter((c) => c.thread === 1).length);
+  const times = own.map((c) => c.end - c.start).sort((a, b) => a - b);
+  const half = bucketOf(times[Math.ceil(times.length / 2) - 1]!);
+  assert.ok(quantile(all, 0.5) >= bucketStart(half) && quantile(all, 0.5) <= bucketStart(half + 1));
+  assert.ok(all.end <= BUCKETS);
+});
+
+test('a chart shows each call in sight, or a cell that stands for it', () => {
+  const made = make(16);
+  const lanes = recordingOf(made).events[0]!.calls!.lanes!;
+  const next = random(8);
+  for (let round = 0; round < 30; round++) {
+    const lane = lanes.lanes[round % 2]!;
+    const from = next() * DURATION_NS * 0.9;
+    const window = { from, to: from + 100 + next() * (round < 15 ? 5000 : DURATION_NS / 2) };
+    const marked = round % 3 === 0 ? mark(lanes, (i) => i % 7 === 0) : null;
+    const layout = layOutLane(lanes, lane, window, 500, marked);
+    const scale = 500 / (window.to - window.from);
+    for (let d = 0; d + 1 < lane.rowStart.length; d++) {
+      let counted = 0;
+      for (let k = layout.rowStart[d]!; k < layout.rowStart[d + 1]!; k++) counted += layout.shared.get(k) ?? 1;
+      const seen: number[] = [];
+      for (let i = lane.rowStart[d]!; i < lane.rowStart[d + 1]!; i++)
+        if (lanes.end[i]! > window.from && lanes.start[i]! < window.to) seen.push(i);
+      // The last cell may reach over the end of the window.
+      assert.ok(counted >= seen.length && counted <= seen.length + 1000, `${counted} of ${seen.length}`);
+      for (const i of seen) {
+        const x = Math.max(0, (lanes.start[i]! - window.from) * scale);
+        if (x > 499) continue;
+        const wide = (lanes.end[i]! - lanes.start[i]!) * scale >= 1;
+        const hit = (at: number) => layout.hit(d, Math.min(499.9, at));
+        assert.ok(hit(x) >= 0 || hit(x + 0.01) >= 0, `row ${d}, slice ${i}`);
+        if (wide) assert.ok([...layout.node.subarray(layout.rowStart[d]!, layout.rowStart[d + 1]!)].includes(i));
+      }
+    }
+  }
+});
+
+test('a cell that is shared shows what is searched for', () => {
+  const lanes = load(manyCalls({ slices: 20_000, threads: 1 })).events[0]!.calls!.lanes!;
+  const lane = lanes.lanes[0]!;
+  const wanted = mark(lanes, (i) => i % 101 === 0);
+  const window = { from: 0, to: lanes.end.reduce((a, b) => Math.max(a, b), 0) };
+  const layout = layOutLane(lanes, lane, window, 300, wanted);
+  let shown = 0;
+  for (let k = 0; k < layout.count; k++) if (layout.shared.has(k) && isMarked(wanted, layout.node[k]!)) shown++;
+  assert.ok(shown > 20);
+});
+
+test('the next and the last call that is searched for', () => {
+  const made = make(17);
+  const lanes = recordingOf(made).events[0]!.calls!.lanes!;
+  const lane = lanes.lanes[0]!;
+  const marked = mark(lanes, (i) => i % 5 === 0);
+  const starts: number[] = [];
+  for (let i = lane.rowStart[0]!; i < lane.rowStart[lane.rowStart.length - 1]!; i++) if (isMarked(marked, i)) starts.push(lanes.start[i]!);
+  starts.sort((a, b) => a - b);
+  let at = -1;
+  for (const start of new Set(starts)) {
+    const found = markedBeside(lanes, lane, marked, at, 1);
+    assert.equal(lanes.start[found], start);
+    at = start;
+  }
+  assert.equal(markedBeside(lanes, lane, marked, at, 1), -1);
+  assert.equal(lanes.start[markedBeside(lanes, lane, marked, Infinity, -1)], starts[starts.length - 1]);
+  const slice = lane.rowStart[0]!;
+  assert.equal(sliceAt(lanes, lane, 0, lanes.start[slice]!), slice);
+});
+
+test('the address keeps what a chart shows', () => {
+  const recording = load(trace({ requests: 6 }));
+  const shown = state({ view: 'chart', lane: 2, window: { from: 12.5, to: 4000 }, lengths: { from: 96, to: 3072 }, time: { from: 0.125, to: 9 } });
+  assert.deepEqual(fromHash(toHash(shown, recording), recording), shown);
+  const wrong = fromHash('lane=9&window=5-1&lengths=x', recording);
+  assert.deepEqual([wrong.lane, wrong.window, wrong.lengths], [null, null, null]);
+});
