@@ -98,23 +98,26 @@ static struct of_thread *own(void)
 
 /* ---- What they say */
 
-/* The runtime is asked once. It takes no lock of its own that could wait for this one. */
-static bool find_place(uintptr_t class_id)
+/*
+ * The runtime is asked without the lock, so threads that throw at the same time may all ask. Each
+ * gets a copy that was made under the lock, for another of them may just then store its own answer.
+ */
+static bool find_place(uintptr_t class_id, struct dnp_message_place *at)
 {
-	struct dnp_message_place found;
-	bool told;
+	bool told, known;
 
 	pthread_mutex_lock(&lock);
+	known = asked != NOT_ASKED;
 	told = asked == TOLD;
-	if (asked != NOT_ASKED) {
-		pthread_mutex_unlock(&lock);
-		return told;
-	}
+	if (told)
+		*at = place;
 	pthread_mutex_unlock(&lock);
-	told = dnp_message_find(catches.setting->info, class_id, &found);
+	if (known)
+		return told;
+	told = dnp_message_find(catches.setting->info, class_id, at);
 	pthread_mutex_lock(&lock);
 	if (told)
-		place = found;
+		place = *at;
 	asked = told ? TOLD : NOT_TOLD;
 	pthread_mutex_unlock(&lock);
 	return told;
@@ -151,11 +154,12 @@ static uint32_t label_of(struct dnp_str text)
 static uint32_t message_of(uintptr_t object, uintptr_t class_id)
 {
 	char buffer[MESSAGE_BYTES];
+	struct dnp_message_place at;
 	struct dnp_text text;
 
 	dnp_text_init(&text, buffer, sizeof(buffer));
-	if (catches.setting->options->no_messages || !class_id || !find_place(class_id) ||
-		!dnp_message_read(&place, object, MESSAGE_UNITS, &text) || !text.n)
+	if (catches.setting->options->no_messages || !class_id || !find_place(class_id, &at) ||
+		!dnp_message_read(&at, object, MESSAGE_UNITS, &text) || !text.n)
 		return NO_MESSAGE;
 	return label_of(dnp_text_since(&text, 0));
 }
