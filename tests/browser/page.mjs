@@ -22,6 +22,13 @@ export const { encodeMeta } = await import(pathToFileURL(join(web, 'tools/encode
 export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 export const skip = existsSync(CHROMIUM) ? false : `no browser at ${CHROMIUM} (CHROMIUM names another)`;
 
+/** Nothing on a page takes so long on any machine: a limit for hangs. */
+export const HANG_MS = 300_000;
+
+/** The speed tests at full size against what is promised; else smaller ones that look for what is broken. */
+export const SOAK = Boolean(process.env.DNPROF_TEST_SOAK);
+export const LOOSE = SOAK ? 1 : 3;
+
 const ARGS = [
   '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync',
@@ -53,8 +60,9 @@ export function save(html) {
 
 /** Opens a page and returns it with `wrong`, what it did that it must not. */
 export async function open(file, { width = 1440, height = 900, scheme = 'light', hash = '', motion = 'reduce' } = {}) {
-  browser ??= await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
+  browser ??= await chromium.launch({ executablePath: CHROMIUM, args: ARGS, timeout: HANG_MS });
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: motion });
+  context.setDefaultTimeout(HANG_MS);
   const page = await context.newPage();
   const wrong = [];
   page.on('console', (m) => ['error', 'warning'].includes(m.type()) && wrong.push(`console: ${m.text()}`));
@@ -66,8 +74,8 @@ export async function open(file, { width = 1440, height = 900, scheme = 'light',
     window.violations = [];
     document.addEventListener('securitypolicyviolation', (e) => window.violations.push(e.violatedDirective));
   });
-  await page.goto(url + (hash && `#${hash}`), { timeout: 180_000 });
-  await page.waitForSelector('.header, .failure', { timeout: 180_000 });
+  await page.goto(url + (hash && `#${hash}`));
+  await page.waitForSelector('.header, .failure');
   await settle(page);
   return {
     page,

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT
-// How long a page of two million slices takes to open, and its flame chart to be looked at. The figures
-// are printed; the bounds are wide, since nobody knows what else the machine is doing.
+// How long a page of two million slices takes to open, and its flame chart to be looked at; without
+// DNPROF_TEST_SOAK one of half a million, in three times what is promised. The figures are printed.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { calls, close, cost, open, pageText, save, settle, skip } from './page.mjs';
+import { HANG_MS, LOOSE, SOAK, calls, close, cost, open, pageText, save, settle, skip } from './page.mjs';
 
 after(close);
 
 const OPEN_MS = 3000;
 const REDRAW_MS = 50;
-/** How far over a target is a fault and not noise. */
-const SLACK = 8;
+const SLICES = SOAK ? 2_000_000 : 500_000;
 
-test('two million slices', { skip, timeout: 900_000 }, async (t) => {
-  const recording = calls.manyCalls();
+test(`${SLICES.toLocaleString('en')} slices`, { skip, timeout: 3 * HANG_MS }, async (t) => {
+  const recording = calls.manyCalls({ slices: SLICES });
   const text = await pageText(recording);
   const file = save(text);
   const { page, done } = await open(file, { hash: 'view=chart' });
   const opened = await page.evaluate(() => performance.getEntriesByName('dnprof-open')[0].duration);
   t.diagnostic(`${(text.length / 1e6).toFixed(1)} MB; open: ${opened.toFixed(0)} ms (target ${OPEN_MS})`);
-  assert.ok(opened < OPEN_MS * SLACK);
+  assert.ok(opened < OPEN_MS * LOOSE);
   const box = await page.locator('.chart-scroll').boundingBox();
   const middle = [box.x + box.width / 2, box.y + 90];
   const letters = ['m', 'e', 't', 'h', '7'];
@@ -45,7 +44,7 @@ test('two million slices', { skip, timeout: 900_000 }, async (t) => {
     const target = redraws.has(name) ? ` (target ${REDRAW_MS})` : '';
     t.diagnostic(`${name}: best ${Math.min(...costs).toFixed(0)} ms, worst ${Math.max(...costs).toFixed(0)} ms${target}`);
     // The best of them is the least disturbed by what else the machine does.
-    if (redraws.has(name)) assert.ok(Math.min(...costs) < REDRAW_MS * SLACK, name);
+    if (redraws.has(name)) assert.ok(Math.min(...costs) < REDRAW_MS * LOOSE, name);
   }
   assert.deepEqual(await done(), []);
 });

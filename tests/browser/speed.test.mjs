@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: MIT
-// How long a page of 200,000 distinct stacks takes to open and to redraw. The figures are printed; the
-// bounds are wide, since nobody knows what else the machine is doing.
+// How long a page of 200,000 distinct stacks takes to open and to redraw; without DNPROF_TEST_SOAK one of
+// 50,000, in three times what is promised: what is broken is slower still. The figures are printed.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { close, cost, open, pageText, samples, save, settle, skip } from './page.mjs';
+import { HANG_MS, LOOSE, SOAK, close, cost, open, pageText, samples, save, settle, skip } from './page.mjs';
 
 after(close);
 
 const OPEN_MS = 3000;
 const REDRAW_MS = 50;
-/** How far over a target is a fault and not noise. */
-const SLACK = 8;
+const STACKS = SOAK ? 200_000 : 50_000;
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-test('200,000 distinct stacks', { skip, timeout: 600_000 }, async (t) => {
+test(`${STACKS.toLocaleString('en')} distinct stacks`, { skip, timeout: 3 * HANG_MS }, async (t) => {
   // Some wait: what is drawn is hatched, too.
-  const recording = samples.large({ waits: 0.4 });
+  const recording = samples.large({ stacks: STACKS, rows: 5 * STACKS, waits: 0.4 });
   const stacks = new Set(recording.events[0].node).size;
   const file = save(await pageText(recording));
   const { page, done } = await open(file, { motion: 'no-preference' });
   const opened = await page.evaluate(() => performance.getEntriesByName('dnprof-open')[0].duration);
   t.diagnostic(`${stacks} distinct stacks, ${recording.nodeParent.length} calls, ${recording.events[0].time.length} samples`);
   t.diagnostic(`open: ${opened.toFixed(0)} ms (target ${OPEN_MS})`);
-  assert.ok(stacks >= 150_000);
-  assert.ok(opened < OPEN_MS * SLACK);
+  assert.ok(stacks >= 0.75 * STACKS);
+  assert.ok(opened < OPEN_MS * LOOSE);
 
   const box = await page.locator('.flame-canvas').first().boundingBox();
   const sizes = [[1300, 800], [1600, 1000], [1440, 900]];
@@ -54,7 +53,7 @@ test('200,000 distinct stacks', { skip, timeout: 600_000 }, async (t) => {
     const target = redraws.has(name) ? ` (target ${REDRAW_MS})` : '';
     t.diagnostic(`${name}: best ${Math.min(...costs).toFixed(0)} ms, median ${median(costs).toFixed(0)} ms, worst ${Math.max(...costs).toFixed(0)} ms${target}`);
     // The best of them is the least disturbed by what else the machine does.
-    if (redraws.has(name)) assert.ok(Math.min(...costs) < REDRAW_MS * SLACK, name);
+    if (redraws.has(name)) assert.ok(Math.min(...costs) < REDRAW_MS * LOOSE, name);
   }
   assert.deepEqual(await done(), []);
 });

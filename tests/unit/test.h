@@ -16,7 +16,15 @@
 #ifndef DNP_TEST_H
 #define DNP_TEST_H
 
+#include <stdint.h>
 #include <string.h>
+
+/*
+ * What comes for certain, on whatever machine, has come by then: a limit for hangs, never for how
+ * fast something is. A test that is not over somewhat later is ended.
+ */
+#define TEST_HANG_S  300
+#define TEST_HANG_NS (TEST_HANG_S * UINT64_C(1000000000))
 
 struct test {
 	const char *name;

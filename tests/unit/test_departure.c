@@ -16,7 +16,6 @@
 #include "os/thread.h"
 
 #define MS      UINT64_C(1000000)
-#define WAIT_NS (120000 * MS) /* for what must come on any machine */
 #define THREADS 8
 
 static _Atomic bool hold; /* the runtime's handler sleeps that long */
@@ -148,7 +147,7 @@ TEST(signal_is_given_back_by_the_last_who_shares_it)
 	CHECK(!dnp_signal_left(0));
 	CHECK_EQ(dnp_signal_unshare(on_other), 0);
 	CHECK(is_back());
-	CHECK(dnp_signal_left(WAIT_NS));
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 }
 
 TEST(signal_is_shared_and_given_back_many_times)
@@ -160,7 +159,7 @@ TEST(signal_is_shared_and_given_back_many_times)
 		CHECK_EQ(samples, i);
 		CHECK_EQ(dnp_signal_unshare(on_sample), 0);
 		CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_WALL, NULL), -ENOTSUP);
-		CHECK(dnp_signal_left(WAIT_NS));
+		CHECK(dnp_signal_left(TEST_HANG_NS));
 	}
 	CHECK_EQ(activations, 0);
 }
@@ -175,7 +174,7 @@ TEST(threads_that_run_sleep_or_block_the_signal_are_seen_to_be_outside)
 	for (int i = 0; i < 5; i++) {
 		share(on_sample);
 		CHECK_EQ(dnp_signal_unshare(on_sample), 0);
-		CHECK(dnp_signal_left(WAIT_NS));
+		CHECK(dnp_signal_left(TEST_HANG_NS));
 	}
 	end_threads(THREADS);
 }
@@ -194,7 +193,7 @@ TEST(thread_in_the_runtimes_handler_is_waited_for)
 	CHECK_EQ(dnp_signal_unshare(on_sample), 0);
 	CHECK(!dnp_signal_left(200 * MS)); /* it will return into our handler */
 	atomic_store(&hold, false);
-	CHECK(dnp_signal_left(WAIT_NS));
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 	CHECK_EQ(activations, 1);
 	end_threads(1);
 }
@@ -212,7 +211,7 @@ TEST(thread_in_the_runtimes_handler_alone_is_not_waited_for)
 	CHECK(syscall(SYS_tgkill, getpid(), atomic_load(&tids[0]), dnp_signal_number()) == 0);
 	while (!atomic_load(&held))
 		dnp_sleep_until_ns(dnp_now_ns() + MS);
-	CHECK(dnp_signal_left(WAIT_NS));
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 	CHECK(atomic_load(&held));
 	atomic_store(&hold, false);
 	end_threads(1);
@@ -241,7 +240,7 @@ TEST(handler_that_somebody_put_over_ours_keeps_it)
 	share(on_other);
 	CHECK_EQ(dnp_signal_unshare(on_other), -EBUSY);
 	CHECK(sigaction(dnp_signal_number(), &over, NULL) == 0);
-	CHECK(dnp_signal_left(WAIT_NS));
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 	CHECK(is_back());
 }
 
@@ -256,5 +255,5 @@ TEST(handler_that_was_taken_away_is_not_put_back)
 	CHECK_EQ(dnp_signal_unshare(on_sample), 0);
 	CHECK(sigaction(dnp_signal_number(), NULL, &now) == 0);
 	CHECK(now.sa_handler == SIG_DFL);
-	CHECK(dnp_signal_left(WAIT_NS));
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 }

@@ -15,7 +15,6 @@
 #include "os/sampling_signal.h"
 #include "os/thread.h"
 
-#define WAIT_NS     UINT64_C(120000000000)
 #define STACK_BYTES (2048 * 1024) /* a sanitizer wants much */
 #define ALT_BYTES   (64 * 1024)
 #define LEFT        900 /* bytes, fewer than any frame of a signal takes */
@@ -174,7 +173,7 @@ TEST(thread_goes_on_without_a_signal_that_has_no_room)
 	run(at_the_end);
 	CHECK_EQ(dnp_signal_unshare(on_sample), 0);
 	CHECK(is_back());
-	CHECK(dnp_signal_left(WAIT_NS));
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 }
 
 static void with_room(void)
@@ -191,7 +190,7 @@ TEST(signal_that_has_room_comes)
 	share();
 	run(with_room);
 	CHECK_EQ(dnp_signal_unshare(on_sample), 0);
-	CHECK(dnp_signal_left(WAIT_NS));
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 }
 
 static void read_at(uintptr_t address)
@@ -219,7 +218,7 @@ TEST(faults_of_the_program_are_the_runtimes)
 	share();
 	run(faults);
 	CHECK_EQ(dnp_signal_unshare(on_sample), 0);
-	CHECK(dnp_signal_left(WAIT_NS));
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 }
 
 TEST(without_an_alternative_stack_nothing_is_put_before_faults)
@@ -231,5 +230,5 @@ TEST(without_an_alternative_stack_nothing_is_put_before_faults)
 	share();
 	CHECK(is_back());
 	CHECK_EQ(dnp_signal_unshare(on_sample), 0);
-	CHECK(dnp_signal_left(WAIT_NS));
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 }

@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -19,15 +20,19 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 
-#define WAIT_MS 300
+#define WAIT_MS 200 /* of a call that is to come to its end, at first */
 
-static _Atomic int activations;
+static int wait_ms; /* how long calls wait */
+static _Atomic bool over;
+static _Atomic int activations, amid; /* of these, those that came while the call was not over */
 
 static void on_activation(int signo, siginfo_t *info, void *context)
 {
 	(void)signo;
 	(void)info;
 	(void)context;
+	if (!atomic_load(&over))
+		atomic_fetch_add(&amid, 1);
 	atomic_fetch_add(&activations, 1);
 }
 
@@ -42,12 +47,12 @@ static int on_none(const siginfo_t *info, void *context)
 
 static int call_nanosleep(void)
 {
-	return nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000}, NULL);
+	return nanosleep(&(struct timespec){wait_ms / 1000, wait_ms % 1000 * 1000000}, NULL);
 }
 
 static int call_poll(void)
 {
-	return poll(NULL, 0, WAIT_MS);
+	return poll(NULL, 0, wait_ms);
 }
 
 static int call_epoll(void)
@@ -55,7 +60,7 @@ static int call_epoll(void)
 	int fd = epoll_create1(EPOLL_CLOEXEC), result, error;
 	struct epoll_event event;
 
-	result = epoll_wait(fd, &event, 1, WAIT_MS);
+	result = epoll_wait(fd, &event, 1, wait_ms);
 	error = errno;
 	close(fd);
 	errno = error;
@@ -64,7 +69,8 @@ static int call_epoll(void)
 
 __attribute__((unused)) static int call_select(void)
 {
-	return select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = WAIT_MS * 1000});
+	return select(
+		0, NULL, NULL, NULL, &(struct timeval){wait_ms / 1000, wait_ms % 1000 * 1000});
 }
 
 static int call_sem(void)
@@ -73,8 +79,8 @@ static int call_sem(void)
 	sem_t sem;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += WAIT_MS * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec += wait_ms % 1000 * 1000000;
+	until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	sem_init(&sem, 0, 0);
 	return sem_timedwait(&sem, &until) && errno == ETIMEDOUT ? 0 : -1;
@@ -100,11 +106,17 @@ static struct {
 	_Atomic int tid, result;
 } caller;
 
+/* It is there until it has got the signal. */
 static void *run(void *context)
 {
+	int before = atomic_load(&activations);
+
 	(void)context;
 	atomic_store(&caller.tid, dnp_thread_id());
 	atomic_store(&caller.result, caller.call() ? -errno : 0);
+	atomic_store(&over, true);
+	while (atomic_load(&activations) == before)
+		usleep(100);
 	return NULL;
 }
 
@@ -129,21 +141,41 @@ static int send_otherwise(int tid)
 	return (int)syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, dnp_signal_number(), &info);
 }
 
-/* The result of a call during which the signal came once. */
-static int interrupted(int (*call)(void), int (*send)(int tid))
+/* The result of a call that waits so long, during which the signal came once, if it was in time. */
+static int try_to_interrupt(int (*call)(void), int (*send)(int tid), int ms)
 {
 	int before = atomic_load(&activations);
 	pthread_t thread;
 
 	atomic_store(&caller.tid, 0);
+	atomic_store(&over, false);
+	atomic_store(&amid, 0);
 	caller.call = call;
+	wait_ms = ms;
 	CHECK(pthread_create(&thread, NULL, run, NULL) == 0);
-	while (!atomic_load(&caller.tid) || !sleeps(atomic_load(&caller.tid)))
+	while (!atomic_load(&over) &&
+		(!atomic_load(&caller.tid) || !sleeps(atomic_load(&caller.tid))))
 		sched_yield();
 	CHECK(send(atomic_load(&caller.tid)) == 0);
 	pthread_join(thread, NULL);
 	CHECK_EQ(atomic_load(&activations), before + 1);
 	return atomic_load(&caller.result);
+}
+
+/* Of one that ends for it. */
+static int interrupted(int (*call)(void), int (*send)(int tid))
+{
+	return try_to_interrupt(call, send, TEST_HANG_S * 1000);
+}
+
+/* Of one that waits on, to its end. */
+static int interrupted_for_nothing(int (*call)(void), int (*send)(int tid))
+{
+	int result = 0;
+
+	for (int ms = WAIT_MS; !atomic_load(&amid) || ms == WAIT_MS; ms *= 2)
+		result = try_to_interrupt(call, send, ms);
+	return result;
 }
 
 static void act_as_the_runtime(void)
@@ -171,7 +203,7 @@ TEST(calls_that_the_runtime_interrupts_start_again)
 			CHECK_EQ(interrupted(calls[i].call, send_from_within), -EINTR);
 	share();
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(calls); i++) {
-		int result = interrupted(calls[i].call, send_from_within);
+		int result = interrupted_for_nothing(calls[i].call, send_from_within);
 
 		if (result)
 			FAIL("%s: %s", calls[i].name, strerror(-result));

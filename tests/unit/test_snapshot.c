@@ -16,8 +16,6 @@
 #include "test.h"
 #include "unwind/dss.h"
 
-#define PATIENCE_NS UINT64_C(100000000000)
-
 /* ---- The runtime */
 
 static struct {
@@ -145,7 +143,7 @@ static void start(void)
 /* Until it is so, or nothing comes of it. */
 #define WAIT(condition)                                                                            \
 	do {                                                                                       \
-		uint64_t end_ns = dnp_now_ns() + PATIENCE_NS;                                      \
+		uint64_t end_ns = dnp_now_ns() + TEST_HANG_NS;                                     \
                                                                                                    \
 		while (!(condition)) {                                                             \
 			CHECK(dnp_now_ns() < end_ns);                                              \
@@ -205,7 +203,7 @@ TEST(snapshot_is_asked_for_again_when_it_was_refused)
 TEST(snapshot_is_asked_for_again_in_the_same_round)
 {
 	prepare("cpu");
-	options.interval_ns = PATIENCE_NS / 200;
+	options.interval_ns = TEST_HANG_NS / 200;
 	runtime.refuse = 210;
 	start();
 	WAIT(runtime.walks);
@@ -311,6 +309,7 @@ static void *let_walk_end(void *context)
 TEST(a_child_is_not_forked_while_the_runtime_is_suspended)
 {
 	pthread_t thread;
+	uint64_t begin_ns;
 	pid_t child;
 	int status;
 
@@ -321,11 +320,14 @@ TEST(a_child_is_not_forked_while_the_runtime_is_suspended)
 	WAIT(runtime.held);
 	CHECK_EQ(runtime.suspended, 1);
 	CHECK(!pthread_create(&thread, NULL, let_walk_end, NULL));
+	begin_ns = dnp_now_ns();
 	child = fork();
 	if (!child)
 		test_end_child(runtime.suspended);
+	/* On a machine so busy that the walk goes on for longer than a fork waits nothing is shown.
+	 */
 	CHECK_EQ(waitpid(child, &status, 0), child);
-	CHECK_EQ(status, 0);
+	CHECK(!status || dnp_now_ns() - begin_ns >= UINT64_C(1000000000));
 	CHECK(!pthread_join(thread, NULL));
 	engine->stop();
 	CHECK_EQ(runtime.suspensions, runtime.resumptions);

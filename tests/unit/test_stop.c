@@ -3,11 +3,13 @@
 #include "test.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -18,8 +20,7 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 
-#define MS      UINT64_C(1000000)
-#define WAIT_NS (120000 * MS) /* for what must come on any machine */
+#define MS UINT64_C(1000000)
 
 enum doing { RUNS, SLEEPS, CALLS };
 
@@ -95,6 +96,12 @@ static bool handlers_come_late(void)
 #endif
 }
 
+/* Where somebody else has the processor for long between a thread's stop and its end. */
+static bool went_on_by_itself(int result)
+{
+	return result == -EAGAIN && dnp_stop_last_ns() >= DNP_STOP_CAP_NS;
+}
+
 TEST(a_stopped_thread_stands_still)
 {
 	static struct target targets[6];
@@ -109,9 +116,9 @@ TEST(a_stopped_thread_stands_still)
 
 			if (handlers_come_late() && targets[i].doing != SLEEPS)
 				continue;
-			result = dnp_stop_while(targets[i].tid, WAIT_NS, look_at, &look);
+			result = dnp_stop_while(targets[i].tid, TEST_HANG_NS, look_at, &look);
 			CHECK_EQ(look.looks, 1);
-			CHECK(result == 0 || result == -EAGAIN);
+			CHECK(result == 0 || went_on_by_itself(result));
 			CHECK(result || !look.moved);
 			CHECK(look.pc && look.sp && dnp_stop_last_ns());
 		}
@@ -124,11 +131,14 @@ TEST(a_stopped_thread_stands_still)
 	}
 }
 
-static void look_too_long(const void *context, void *arg)
+static void look_until_it_goes_on(const void *context, void *arg)
 {
+	struct target *target = arg;
+	uint64_t before = atomic_load(&target->rounds);
+
 	(void)context;
-	(void)arg;
-	dnp_sleep_until_ns(dnp_now_ns() + DNP_STOP_CAP_NS + 200 * MS);
+	while (atomic_load(&target->rounds) == before)
+		dnp_sleep_until_ns(dnp_now_ns() + MS);
 }
 
 static void look_shortly(const void *context, void *arg)
@@ -140,13 +150,18 @@ static void look_shortly(const void *context, void *arg)
 TEST(a_thread_does_not_hang_for_us)
 {
 	static struct target target;
-	int looks = 0;
+	int looks, result;
 
 	act_as_the_runtime();
 	begin(&target, SLEEPS);
-	CHECK_EQ(dnp_stop_while(target.tid, WAIT_NS, look_too_long, NULL), -EAGAIN);
-	CHECK_EQ(dnp_stop_while(target.tid, WAIT_NS, look_shortly, &looks), 0);
-	CHECK_EQ(looks, 1);
+	result = dnp_stop_while(target.tid, TEST_HANG_NS, look_until_it_goes_on, &target);
+	CHECK(went_on_by_itself(result));
+	do {
+		looks = 0;
+		result = dnp_stop_while(target.tid, TEST_HANG_NS, look_shortly, &looks);
+		CHECK_EQ(looks, 1);
+	} while (went_on_by_itself(result));
+	CHECK_EQ(result, 0);
 	end(&target);
 }
 
@@ -155,6 +170,7 @@ TEST(a_thread_does_not_hang_for_us)
 static struct {
 	_Atomic int tid;
 	_Atomic int unblock, unblocked; /* rounds */
+	_Atomic long waits;             /* of the thread, while it took the signals of a round */
 	_Atomic bool end;
 } blocking;
 
@@ -166,15 +182,27 @@ static void block(bool yes)
 	syscall(SYS_rt_sigprocmask, yes ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL, sizeof(set));
 }
 
+static long count_waits(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
 static void *run_blocking(void *arg)
 {
+	long before;
+
 	(void)arg;
 	block(true);
 	atomic_store(&blocking.tid, dnp_thread_id());
 	while (!atomic_load(&blocking.end)) {
 		if (atomic_load(&blocking.unblock) > atomic_load(&blocking.unblocked)) {
+			before = count_waits();
 			block(false);
 			block(true);
+			atomic_store(&blocking.waits, count_waits() - before);
 			atomic_fetch_add(&blocking.unblocked, 1);
 		}
 		usleep(100);
@@ -184,7 +212,7 @@ static void *run_blocking(void *arg)
 
 TEST(a_thread_that_comes_too_late_is_not_stopped)
 {
-	uint64_t shortest = UINT64_MAX;
+	long fewest = LONG_MAX;
 	pthread_t thread;
 	int looks = 0;
 
@@ -193,21 +221,19 @@ TEST(a_thread_that_comes_too_late_is_not_stopped)
 	while (!atomic_load(&blocking.tid))
 		usleep(100);
 	for (int i = 1; i <= 5; i++) {
-		uint64_t before;
-
 		for (int k = 0; k < 3; k++)
 			CHECK_EQ(dnp_stop_while(blocking.tid, 5 * MS, look_shortly, &looks),
 				-ETIMEDOUT);
-		before = dnp_now_ns();
 		atomic_store(&blocking.unblock, i);
 		while (atomic_load(&blocking.unblocked) < i)
 			usleep(100);
-		if (dnp_now_ns() - before < shortest)
-			shortest = dnp_now_ns() - before;
+		if (atomic_load(&blocking.waits) < fewest)
+			fewest = atomic_load(&blocking.waits);
 	}
 	CHECK_EQ(looks, 0);
-	/* The best of five, against what it would have stood still: that long each time. */
-	CHECK(shortest < DNP_STOP_CAP_NS / 2);
+	/* It would have slept for each; the best of five, for the system may want it to for a page.
+	 */
+	CHECK_EQ(fewest, 0);
 	atomic_store(&blocking.end, true);
 	pthread_join(thread, NULL);
 }
@@ -307,7 +333,7 @@ TEST(threads_may_end_at_any_moment)
 TEST(the_system_tells_who_sleeps_and_where)
 {
 	static struct target sleeping, running;
-	uint64_t deadline = dnp_now_ns() + WAIT_NS;
+	uint64_t deadline = dnp_now_ns() + TEST_HANG_NS;
 	struct dnp_thread_state state;
 	bool slept = false, ran = false;
 

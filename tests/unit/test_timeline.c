@@ -162,6 +162,14 @@ static uint64_t count_switches(struct rusage *usage)
 	return now_ns;
 }
 
+/* Until the system is through with a thread, and has told of its end; who joins it comes earlier.
+ */
+static void wait_until_gone(int tid)
+{
+	while (dnp_thread_exists(tid))
+		sleep_ns(100000);
+}
+
 /* All of them, and the test: they begin together, have all worked, and may leave. */
 static pthread_barrier_t ready, done, leave;
 static _Atomic bool halt;
@@ -404,8 +412,8 @@ TEST(cpu_time_of_threads_that_have_ended)
 
 		CHECK_EQ(pthread_create(&thread, NULL, run_shortly, &words[i]), 0);
 		pthread_join(thread, NULL);
+		wait_until_gone(words[i].tid);
 	}
-	sleep_ns(5 * MS);
 	stop(the_timeline);
 	for (int i = 0; i < 20; i++) {
 		struct dnprof_thread thread = get(the_timeline, words[i].tid);
@@ -480,7 +488,8 @@ static void check_last_words(struct dnprof_timeline_options options)
 		CHECK_EQ(pthread_create(&thread, NULL, run_at_once, &words), 0);
 		pthread_join(thread, NULL);
 		snapshot(the_timeline);
-		sleep_ns(2 * MS); /* until it is told */
+		wait_until_gone(words.tid);
+		sleep_ns(2 * MS); /* what is newer than 1 ms is not told yet (LATE_NS) */
 		snapshot(the_timeline);
 		found = get(the_timeline, words.tid);
 		CHECK(found.begin_ns && found.cpu_ns);
@@ -867,7 +876,7 @@ static void live_one_life(struct life *life)
 
 	CHECK_EQ(pthread_create(&thread, NULL, live_shortly, life), 0);
 	pthread_join(thread, NULL);
-	sleep_ns(500000); /* until the system, too, is through with it */
+	wait_until_gone(life->tid);
 }
 
 TEST(ids_that_come_again_are_threads_of_their_own)

@@ -10,8 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SECONDS    10
+#define SECONDS    4
 #define HEAP_SLACK 8192
+#define PF_EXITING 4 /* the kernel's */
 
 #define WAITING_MAX 1000 /* signals */
 
@@ -182,6 +183,44 @@ static int count_entries(const char *folder)
 	return n;
 }
 
+/*
+ * Whether the system is about to take a thread away. It is for a while after somebody has joined
+ * it, and longer where others have the processors.
+ */
+static bool is_ending(const char *tid)
+{
+	char path[300], text[512], *at;
+	unsigned flags = 0;
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/stat", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return true;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	/* State, parent, group, session, terminal, its group, flags. */
+	if (at)
+		sscanf(at, ") %*c %*d %*d %*d %*d %*d %u", &flags);
+	return !n || (flags & PF_EXITING);
+}
+
+static int count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+	int n = 0;
+
+	CHECK(dir);
+	while ((entry = readdir(dir)))
+		n += entry->d_name[0] != '.' && !is_ending(entry->d_name);
+	closedir(dir);
+	return n;
+}
+
 static void read_maps(struct trace *trace, const char *library)
 {
 	FILE *file = fopen("/proc/self/maps", "r");
@@ -203,8 +242,7 @@ static void read_maps(struct trace *trace, const char *library)
 
 struct trace look(const char *library)
 {
-	struct trace trace = {
-		.fds = count_entries("/proc/self/fd"), .tasks = count_entries("/proc/self/task")};
+	struct trace trace = {.fds = count_entries("/proc/self/fd"), .tasks = count_threads()};
 	FILE *file = fopen("/proc/self/status", "r");
 	char line[4096];
 

@@ -12,7 +12,6 @@
 #include "test.h"
 
 #define MS_NS       UINT64_C(1000000)
-#define WAIT_NS     (30000 * MS_NS) /* for what must come on any machine */
 #define SIGNAL      SIGRTMIN
 #define THREADS_MAX 50
 
@@ -40,7 +39,7 @@ struct trace {
 struct trace look(const char *library);
 void check_same(const struct trace *before, const struct trace *after);
 
-/* LEAVE_SECONDS=N in the environment: for so long; else ten seconds. */
+/* LEAVE_SECONDS=N in the environment: for so long; else four seconds. */
 time_t seconds_wanted(void);
 time_t seconds(void);
 

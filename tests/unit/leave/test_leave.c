@@ -49,7 +49,7 @@ static void come_and_go(const char *events)
 	struct library library = load();
 
 	record(library, events, 20 * MS_NS);
-	CHECK(library.sampler->forget(WAIT_NS));
+	CHECK(library.sampler->forget(TEST_HANG_NS));
 	CHECK(dlclose(library.handle) == 0);
 }
 
@@ -78,7 +78,7 @@ TEST(recordings_one_after_another_leave_nothing)
 			check_same(&first, &now);
 	}
 	CHECK(samples > 200);
-	CHECK(library.sampler->forget(WAIT_NS));
+	CHECK(library.sampler->forget(TEST_HANG_NS));
 	CHECK(dlclose(library.handle) == 0);
 	after = look("/libleave-sampler");
 	CHECK_EQ(after.of_library, 0);
@@ -99,7 +99,7 @@ TEST(library_comes_and_goes_while_threads_are_busy)
 		struct library library = load();
 
 		samples += record(library, "cpu,wall", 10 * MS_NS);
-		CHECK(library.sampler->forget(WAIT_NS));
+		CHECK(library.sampler->forget(TEST_HANG_NS));
 		CHECK(dlclose(library.handle) == 0);
 		CHECK_EQ(look("/libleave-sampler").of_library, 0);
 	}
@@ -128,7 +128,7 @@ static void leave_with_a_thread_inside(bool wait)
 	CHECK(!library.sampler->forget(100 * MS_NS));
 	if (wait) {
 		atomic_store(&hold, false);
-		CHECK(library.sampler->forget(WAIT_NS));
+		CHECK(library.sampler->forget(TEST_HANG_NS));
 	}
 	CHECK(dlclose(library.handle) == 0);
 	CHECK_EQ(look("/libleave-sampler").of_library, 0);
