@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: MIT
 import os
-import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from net.plugin import *
+
 import harness
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes more than half a minute")
-    config.addinivalue_line("markers", "alone: measures shares, times or pauses, so nothing else should run meanwhile")
-    # Whoever started the tests may ignore signals (nohup, a shell's &), which programs would inherit.
-    for number in (signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -25,9 +21,9 @@ def built():
         pytest.exit(f"{harness.DNPROF} is missing: build it first (script/build), or set DNPROF", 2)
 
 
-@pytest.fixture(params=harness.TFMS)
+@pytest.fixture(params=harness.TESTED)
 def tfm(request):
-    """A test that asks for this runs under each runtime."""
+    """A test that asks for this runs under the newest runtime, and under each in script/soak."""
     return request.param
 
 

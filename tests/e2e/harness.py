@@ -18,6 +18,13 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from net import surroundings
+from net.plugin import LOOSE, PATIENCE_S, SCALE, SOAK, Hung, all_stacks, descendants
+
 ROOT = Path(__file__).resolve().parents[2]
 DNPROF = Path(os.environ.get("DNPROF", ROOT / "build/bin/dnprof")).resolve()
 APPS = Path(os.environ.get("DNPROF_APPS", ROOT / "build/apps")).resolve()
@@ -25,6 +32,8 @@ AGENT = DNPROF.parent / "libdnprof.so"
 
 TFMS = ("net8.0", "net9.0", "net10.0")
 NEWEST = TFMS[-1]
+#: Each runtime has its smoke test (test_smoke.py); the matrix is for script/soak.
+TESTED = TFMS if SOAK else (NEWEST,)
 
 #: Programs that end with a line of truth, and options that keep a run of them short.
 PROGRAMS = ("alloc", "async", "cpu", "deep", "exceptions", "fork", "idle", "mix", "native", "osr",
@@ -37,9 +46,6 @@ THREADS = ("atexit", "crowd", "deadlock", "endless", "sleepers")
 
 #: Programs that count their own calls, and that compute in all registers.
 TRACED = ("calls", "registers")
-
-#: For what has to come on any machine: two processors may have ten times as much to do as they can.
-PATIENCE_S = 300
 
 #: What depends on time, or on how busy the machine is.
 VARIES = {"work", "may_inline", "native", "unwound", "by_thread", "methods", "threads", "process_cpu_ns", "collections", "pause_ms", "threads_started",
@@ -62,6 +68,12 @@ LONG = bool(os.environ.get("DNPROF_TEST_LONG"))
 sys.setrecursionlimit(20_000)
 
 
+def cases(everything, gate):
+    """Parameters of a test that script/test needs some of only: those in GATE; the others are for script/soak."""
+    return [case if case in gate else
+            pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.soak) for case in everything]
+
+
 def steady(truth):
     """The part of a program's truth that is the same in every run."""
     return {k: v for k, v in truth.items() if k not in VARIES}
@@ -73,8 +85,8 @@ def shares(counts):
 
 
 def clean_environment():
-    """The environment without anything that concerns profilers, so that tests decide alone."""
-    return {k: v for k, v in os.environ.items() if not k.startswith(("DNPROF", "CORECLR_"))}
+    """The environment without anything that concerns profilers or runtimes, so that tests decide alone."""
+    return surroundings.of_programs()
 
 
 @dataclasses.dataclass
@@ -115,10 +127,6 @@ class Result:
                 f"--- stdout\n{tail(self.out)}\n--- stderr\n{tail(self.err)}")
 
 
-class Hung(AssertionError):
-    """A command that did not end; all that it had started has been killed."""
-
-
 def run(argv, timeout=PATIENCE_S, stdin=None, env=None, cwd=None, preexec_fn=None):
     """Runs a command in a process group of its own; nothing of it outlives a time-out."""
     argv = [str(a) for a in argv]
@@ -129,10 +137,10 @@ def run(argv, timeout=PATIENCE_S, stdin=None, env=None, cwd=None, preexec_fn=Non
         try:
             out, err = p.communicate(stdin, timeout)
         except subprocess.TimeoutExpired:
+            seen = all_stacks()
             os.killpg(p.pid, signal.SIGKILL)
             out, err = p.communicate()
-            raise Hung(f"no end after {timeout} s: "
-                       + str(Result(argv, p.returncode, out, err))) from None
+            raise Hung(f"Hung: no end after {timeout} s: {Result(argv, p.returncode, out, err)}\n{seen}") from None
         return Result(argv, p.returncode, out, err)
 
 
@@ -181,7 +189,13 @@ class Started:
         self.process.communicate()
 
     def end(self, timeout=PATIENCE_S):
-        out, err = self.process.communicate(timeout=timeout)
+        try:
+            out, err = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            seen = all_stacks()
+            os.killpg(self.process.pid, signal.SIGKILL)
+            out, err = self.process.communicate()
+            raise Hung(f"Hung: no end after {timeout} s: {Result(self.argv, self.process.returncode, out, err)}\n{seen}") from None
         return Result(self.argv, self.process.returncode, out, err)
 
     def child(self, name, timeout=PATIENCE_S):
@@ -198,7 +212,7 @@ def wait_for(condition, what, timeout=PATIENCE_S):
         if found:
             return found
         time.sleep(0.02)
-    raise AssertionError(f"waited {timeout} s in vain for {what}")
+    raise Hung(f"waited {timeout} s in vain for {what}\n{all_stacks()}")
 
 
 def stop_all(pid):
@@ -261,16 +275,6 @@ def tasks(pid):
 def tasks_named(pid, name):
     """Folders of the threads of that name."""
     return [task for task, its_name in named_tasks(pid) if its_name == name]
-
-
-def descendants(pid):
-    """Pids of all children of PID and theirs, PID itself first."""
-    found = [pid]
-    for parent in found:
-        for task in tasks(parent):
-            with contextlib.suppress(OSError):
-                found += [int(c) for c in (task / "children").read_text().split()]
-    return found
 
 
 def program(tfm, *arguments, app="truth"):
@@ -346,6 +350,7 @@ def on_terminal(argv, cwd, env, keys=(), seconds=PATIENCE_S):
     that has to hold, and the bytes that are typed then)."""
     pid, terminal = pty.fork()
     if not pid:
+        surroundings.default_signals()
         os.chdir(cwd)
         os.execve(argv[0], [str(a) for a in argv], {**clean_environment(), "TERM": "xterm", **env})
     shown, begin, keys = b"", time.monotonic(), list(keys)
@@ -387,7 +392,7 @@ class Report:
         """A busy machine may give the recorder no turn for a while; what that loses is told."""
         event = event or self.data["event"]
         it, seen = self.data["events"][event], sum(n for _, n in self.stacks()) if event == self.data["event"] else 0
-        return it["lost"] <= 0.01 * max(it["samples"], seen) + 2
+        return it["lost"] <= LOOSE * 0.01 * max(it["samples"], seen) + 2
 
     def total(self, name):
         """Samples with this managed method anywhere on the stack; its overloads and instances together."""

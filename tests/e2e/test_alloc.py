@@ -5,7 +5,7 @@ import re
 import pytest
 
 import attached
-from harness import NEWEST, OTHER_CLSID, dnprof, dnprof_again, other_profiler, program, refused, report
+from harness import LOOSE, NEWEST, OTHER_CLSID, SOAK, cases, dnprof, dnprof_again, other_profiler, program, refused, report
 
 #: Bytes between two samples.
 MEAN = {"100k": 100 << 10, "512k": 512 << 10}
@@ -28,7 +28,8 @@ def at_random(tfm):
     return int(tfm[3:].split(".")[0]) >= 10
 
 
-@pytest.mark.parametrize("size", ("100k", "512k"))
+@pytest.mark.measured
+@pytest.mark.parametrize("size", cases(("100k", "512k"), ["512k"]))
 def test_estimates_are_within_their_bars(tmp_path, tfm, size):
     """Forty-nine types, each allocated as often: nearly all within what is said of 95 in 100."""
     result, shown = record(tmp_path, program(tfm, "sizes", "--bytes", 40_000_000), events=f"alloc={size}")
@@ -52,21 +53,23 @@ def test_estimates_are_within_their_bars(tmp_path, tfm, size):
     assert shown.few_lost("alloc")
 
 
+@pytest.mark.measured
 def test_places_of_allocations(tmp_path, tfm):
     """A quarter is allocated in one method, the rest in another; types are the leaves of their stacks."""
     result, shown = record(tmp_path, program(tfm, "sizes", "--bytes", 10_000_000))
     here, there = (sum(places[i] for places in result.truth["types"].values()) for i in (0, 1))
     got = {name: sum(n for path, n in shown.with_frame(f"Truth.Sizes.{name}")) for name in ("Here", "There")}
     for got_bytes, truth in ((got["Here"], here), (got["There"], there)):
-        assert got_bytes == pytest.approx(truth, rel=5 * (MEAN["100k"] / truth) ** 0.5 + 0.01)
+        assert got_bytes == pytest.approx(truth, rel=5 * (MEAN["100k"] / truth) ** 0.5 + LOOSE * 0.01)
     for path, _ in shown.with_frame("Truth.Sizes.Here"):
         assert path[-1].startswith("Truth.Sizes+Cell<") and path[-2].startswith("Truth.Sizes.Here"), path
         assert not any("libdnprof" in frame for frame in path)
     event = shown.data["events"]["alloc"]
-    assert event["failed"] <= 0.01 * event["samples"] + 1 and shown.few_lost("alloc")
+    assert event["failed"] <= LOOSE * (0.01 * event["samples"] + 1) and shown.few_lost("alloc")
     assert ("AllocationSampled" if at_random(tfm) else "AllocationTick") in event["source"]
 
 
+@pytest.mark.measured
 def test_with_samples_of_time(tmp_path, tfm):
     """Both at once: no sample of the one is lost for the other, and their shares of threads agree."""
     out = tmp_path / "out.dnp"
@@ -130,17 +133,20 @@ def test_attached(tmp_path, tfm):
     """In a program that runs already, with other recordings before and after."""
     with attached.Running(program(tfm, *BUSY), 0.5) as it:
         for events in ("alloc=100k", "cpu", "cpu,alloc=1m"):
-            dnprof("record", "-q", "-e", events, "-d", 1, "-o", tmp_path / "out.dnp", it.pid).expect()
+            dnprof_again("record", "-q", "-e", events, "-d", 1, "-o", tmp_path / "out.dnp", it.pid).expect()
         shown = report(tmp_path / "out.dnp", options=("-e", "alloc"))
     assert {"Truth.Alloc+Node", "System.Byte[]"} <= set(types(shown))
     assert shown.few_lost("alloc")
 
 
+CYCLES = 15 if SOAK else 4
+
+
 def test_attached_again_and_again(tmp_path, tfm):
     """Sessions that begin and end while four threads allocate: each time nothing is left of the agent."""
-    cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, *BUSY), limit=15, seconds=0.05,
+    cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, *BUSY), limit=CYCLES, seconds=0.05,
                              options="event=cpu,alloc;alloc_bytes=102400;interval_ns=1000000")
-    assert len(cycles.times) == 15
+    assert len(cycles.times) == CYCLES
 
 
 def test_beside_another_profiler(tmp_path):
@@ -150,16 +156,18 @@ def test_beside_another_profiler(tmp_path):
     env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": OTHER_CLSID, "CORECLR_PROFILER_PATH": str(library),
            "MARK_FOLDER": str(tmp_path / "marks")}
     out = tmp_path / "out.dnp"
-    dnprof("run", "-q", "-e", "alloc", "-o", out, "--", *program(NEWEST, "alloc", "--seconds", 1), env=env).expect()
+    dnprof_again("run", "-q", "-e", "alloc", "-o", out, "--", *program(NEWEST, "alloc", "--seconds", 1), env=env).expect()
     assert "Truth.Alloc+Node" in types(report(out))
 
 
+@pytest.mark.measured
 def test_exact_loses_no_samples(tmp_path):
     """Half of the time a sample falls due while the thread counts an object: it is stored right after that."""
     out = tmp_path / "out.dnp"
     dnprof_again("run", "-q", "-e", "cpu,alloc=exact", "-F", 997, "-o", out, "--", *program(NEWEST, "mix", "--seconds", 1)).expect()
     cpu = report(out, options=("-e", "cpu", "-n", 1)).data["events"]["cpu"]
-    assert cpu["samples"] > 100 and cpu["lost"] <= cpu["samples"] / 100, cpu
+    assert cpu["samples"] > 100 // LOOSE, cpu
+    assert cpu["lost"] <= LOOSE * 0.01 * cpu["samples"], cpu
 
 
 def test_text_of_types(tmp_path):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from harness import NEWEST, PATIENCE_S, TFMS, dnprof, dnprof_again, program, refused, report
+from harness import NEWEST, PATIENCE_S, TESTED, dnprof, dnprof_again, program, refused, report
 
 LINE = re.compile(r"(?P<indent> *)(?:= (?P<result>.*)|(?P<name>[^(]+)\((?P<args>.*)\), id=0x[0-9a-f]+, "
                   r"call count = (?P<count>\d+))$")
@@ -42,7 +42,7 @@ def short(name):
     return name.removeprefix("Truth.").removeprefix("CallsValues.")
 
 
-@pytest.mark.parametrize("tfm", TFMS)
+@pytest.mark.parametrize("tfm", TESTED)
 @pytest.mark.parametrize("tiering", [[], ["--no-tiering"]], ids=["tiers", "optimised"])
 def test_values(tmp_path, tfm, tiering):
     result = trace(tmp_path, tfm, "--depth", "events", *tiering, argv=["values"]).expect()
@@ -56,7 +56,7 @@ def test_values(tmp_path, tfm, tiering):
     assert len(want) == len(have)
 
 
-@pytest.mark.parametrize("tfm", TFMS)
+@pytest.mark.parametrize("tfm", TESTED)
 @pytest.mark.parametrize("depth", ["tree", "time", "events"])
 def test_exact_generics(tmp_path, tfm, depth):
     trace(tmp_path, tfm, "--depth", depth, argv=["values", "--work", 3]).expect()
@@ -72,7 +72,7 @@ def test_exact_generics(tmp_path, tfm, depth):
 
 @pytest.mark.parametrize("argv", [["exceptions", "--work", 20], ["unload", "--work", 3], ["async", "--work", 2],
                                   ["threads8", "--seconds", 0.2]], ids=lambda argv: argv[0])
-@pytest.mark.parametrize("tfm", TFMS)
+@pytest.mark.parametrize("tfm", TESTED)
 def test_unharmed(tmp_path, tfm, argv):
     """Its own results are right, and each begin has an end."""
     result = trace(tmp_path, tfm, "--depth", "events", argv=argv)

@@ -182,7 +182,7 @@ def test_socket_of_another(tmp_path, library):
             impostor.bind(str(path))
             impostor.listen(1)
             refused(attach_other(library, pid), 1, "made by another process")
-            impostor.settimeout(1)
+            impostor.settimeout(PATIENCE_S)
             connection, _ = impostor.accept()
             assert connection.recv(1) == b"", "it is told nothing"
 
@@ -230,8 +230,8 @@ def test_two_at_once(tmp_path, library):
 def test_time_out(tmp_path, library):
     """It is told that it may come about all the same; and so it does."""
     with running(tmp_path) as pid:
-        result = attach_other(library, pid, "--timeout", 3, "--client-data", "sleep=8000")
-        refused(result, 1, r"no answer within 3\.0 s", "may be loaded all the same", "dnprof status")
+        result = attach_other(library, pid, "--timeout", 2, "--client-data", "sleep=5000")
+        refused(result, 1, r"no answer within 2\.0 s", "may be loaded all the same", "dnprof status")
         refused(attach_other(library, pid, "--timeout", PATIENCE_S), 1, "ALREADY_ACTIVE")
 
 

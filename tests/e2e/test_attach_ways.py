@@ -16,8 +16,9 @@ import pytest
 
 import harness
 
-from harness import (DNPROF, NEWEST, OTHER_CLSID, PATIENCE_S, dnprof, other_profiler, program, refused, run, shares, start,
-                     wait_for)
+from harness import (DNPROF, LOOSE, NEWEST, OTHER_CLSID, PATIENCE_S, SOAK, cases, dnprof, other_profiler, program, refused,
+                     run, shares, start, wait_for)
+from net import surroundings
 from test_attach_errors import AGENT_CLSID, NOBODY, attach_other, begins, maps, mark, running
 
 CLIENT = harness.ROOT / "tests/client"
@@ -211,7 +212,7 @@ def test_port_where_the_profiler_fails(tmp_path, library):
     port = tmp_path / "port"
     clsid = OTHER_CLSID.replace("DF9E", "AF9E")
     with running(tmp_path, env={"DOTNET_DiagnosticPorts": str(port)}) as pid:
-        argv = [a if a != OTHER_CLSID else clsid for a in at_port(library, port, "--timeout", 20)]
+        argv = [a if a != OTHER_CLSID else clsid for a in at_port(library, port, "--timeout", 20 if SOAK else 8)]
         refused(run(argv), 1, f"cannot attach to process {pid}", "not seen in it")
 
 
@@ -284,7 +285,7 @@ def build_client():
     sources = [p for p in CLIENT.iterdir() if p.is_file()]
     if not BUILT_CLIENT.exists() or any(p.stat().st_mtime > BUILT_CLIENT.stat().st_mtime for p in sources):
         result = run(["dotnet", "publish", CLIENT / "client.csproj", "-c", "Release", "-o", BUILT_CLIENT.parent,
-                      "-nodeReuse:false"], timeout=3 * PATIENCE_S)
+                      "-nodeReuse:false"], timeout=3 * PATIENCE_S, env=surroundings.MADE)
         if "NU1101" in result.out or "NU1301" in result.out:
             pytest.skip("its package cannot be fetched: Microsoft.Diagnostics.NETCore.Client")
         result.expect()
@@ -334,7 +335,8 @@ def configured(library, tmp_path):
             "MARK_FOLDER": str(tmp_path / "marks"), "MARK_TEXT": "first"}
 
 
-@pytest.mark.parametrize("options", [[], ["-e", "wall"], ["--engine", "snapshot"]])
+@pytest.mark.measured
+@pytest.mark.parametrize("options", cases([[], ["-e", "wall"], ["--engine", "snapshot"]], [[], ["--engine", "snapshot"]]))
 def test_run_beside_another_profiler(tmp_path, tfm, library, options):
     """Both are loaded; samples are taken as ever."""
     (tmp_path / "marks").mkdir()
@@ -344,7 +346,7 @@ def test_run_beside_another_profiler(tmp_path, tfm, library, options):
     assert re.search(f"another profiler is configured, {library}: the agent stands beside it", result.err)
     assert [p.read_text() for p in (tmp_path / "marks").iterdir()] == ["first"]
     found = harness.report(out)
-    assert found.shown["samples"] > 20 and found.few_lost()
+    assert found.shown["samples"] > 20 // LOOSE and found.few_lost()
     # Those of which there should be thirty; the runtime's own walk sees code with safe points only.
     often = [m for m, share in shares(result.truth["methods"]).items() if share * found.shown["samples"] > 30]
     seen = [method for method in often if found.total(method) > 0]

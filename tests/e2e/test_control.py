@@ -16,7 +16,7 @@ import pytest
 
 import harness
 
-from harness import NEWEST, PATIENCE_S, cpu_seconds, dnprof, program, report, start, thread_names, wait_for, warm_up
+from harness import LOOSE, NEWEST, PATIENCE_S, cases, cpu_seconds, dnprof, program, report, start, thread_names, wait_for, warm_up
 
 #: docs: format/control.h
 MAGIC, VERSION = 0x43504e44, 2
@@ -196,9 +196,9 @@ def has_methods(path):
     """The recording is whole, and shows the program's own methods by their names."""
     recorded = report(path)
     assert recorded.cpu["samples"] > 0 and recorded.few_lost()
-    assert recorded.total("Truth.Cpu.Run") > 0.5 * recorded.threads()["truth"], path
+    assert recorded.total("Truth.Cpu.Run") > 0.5 / LOOSE * recorded.threads()["truth"], path
     # The first stack that meets code which the runtime does not list ends there.
-    assert recorded.incomplete() <= 2 + 0.01 * recorded.samples
+    assert recorded.incomplete() <= LOOSE * (2 + 0.01 * recorded.samples)
     return recorded
 
 
@@ -243,10 +243,10 @@ def test_all_that_was_seen_is_flushed(attached):
 def test_methods_of_before_have_their_names(tmp_path, tfm):
     """Compiled at run time, ahead of time, and generated: all long before the agent came."""
     with running(tmp_path, tfm, "mix", "--seconds", 600) as target:
-        warm_up(target.pid, 3)
+        warm_up(target.pid, 2)
         target.attach()
         path = target.begin()
-        target.wait_for_samples(1000)
+        target.wait_for_samples(500)
         target.ask(STOP).done()
         target.ask(DETACH).done()
         target.gone()
@@ -321,7 +321,7 @@ def test_holder_is_told(attached):
 
 
 def test_holder_is_told_of_the_end(tmp_path):
-    with running(tmp_path, NEWEST, "cpu", "--seconds", 8) as target:
+    with running(tmp_path, NEWEST, "cpu", "--seconds", 4) as target:
         target.attach()
         path, fd = target.file()
         with target.connect() as holder:
@@ -334,6 +334,7 @@ def test_holder_is_told_of_the_end(tmp_path):
 
 
 def test_holder_is_told_of_a_full_disk(attached, small_disk):
+    (small_disk / "filler").write_bytes(bytes(192 << 10))
     path = small_disk / "full.dnp"
     fd = os.open(path, os.O_RDWR | os.O_CREAT)
     with attached.connect() as holder:
@@ -408,7 +409,11 @@ def test_answers_are_no_requests(attached):
 
 # ---- What it leaves
 
-@pytest.mark.parametrize("text", ["event=cpu", "event=cpu,wall", "event=cpu,wall;engine=snapshot", "event=cpu;source=timer"])
+#: All that it may have made for a recording.
+MADE = ["event=cpu,wall", "event=cpu,wall;engine=snapshot", "event=cpu;source=timer"]
+
+
+@pytest.mark.parametrize("text", cases(["event=cpu", *MADE], MADE))
 def test_nothing_is_left(tmp_path, tfm, text):
     with running(tmp_path, tfm) as target:
         warm_up(target.pid, 1)

@@ -8,12 +8,12 @@ import re
 
 import pytest
 
-from harness import DNPROF, ROOT, TFMS, program, run
+from harness import DNPROF, LOOSE, ROOT, program, run
 
 LIBRARY = DNPROF.parents[1] / "tests/dss/libdnprof-dss.so"
 CLSID = re.search(r'DNP_CLSID_AGENT_TEXT\s+"([^"]+)"', (ROOT / "src/clr/guid.h").read_text()).group(1)
 
-#: What has to be 0. The runtime's list of frames on the way of an exception is its own.
+#: What has to be 0.
 WRONG = ("without_registers", "wrong_registers", "wrong_order", "holes", "other_functions", "other_frames",
          "without_leaf", "leaf_only", "none", "other_seeded", "other_native_seed")
 RESULTS = {"S_OK", "E_FAIL", "CORPROF_E_STACKSNAPSHOT_UNSAFE"}
@@ -29,18 +29,25 @@ def walk(tmp_path, tfm, *arguments):
     return json.loads(out.read_text())
 
 
-@pytest.mark.parametrize("tfm", TFMS)
-@pytest.mark.parametrize("name", ["native", "unload", "exceptions"])
-def test_own_thread(tmp_path, tfm, name):
-    counts = walk(tmp_path, tfm, name)
-    wrong = {what: counts[what] for what in WRONG if counts[what]}
-    if name == "exceptions":
-        # On an exception's way the stack is the runtime's to change, and CoreCLR 8 throws in native code.
-        wrong.pop("other_frames", None)
-        wrong = {what: n for what, n in wrong.items() if n > max(3, counts["walks"] * 0.03)}
-    assert not wrong, counts
+def check(counts):
     assert counts["walks"] > 50
     assert counts["runs"] >= counts["walks"], "each stack has native frames at its root"
     assert set(counts["results"]) <= RESULTS, "E_FAIL: no managed frame on the thread"
+
+
+@pytest.mark.measured
+def test_on_an_exceptions_way(tmp_path, tfm):
+    """The runtime's list of frames is its own then, and the stack is the runtime's to change; CoreCLR 8 throws in native code."""
+    counts = walk(tmp_path, tfm, "exceptions")
+    most = LOOSE * max(1, counts["walks"] * 0.01)
+    assert not {what: counts[what] for what in WRONG if what != "other_frames" and counts[what] > most}, counts
+    check(counts)
+
+
+@pytest.mark.parametrize("name", ["native", "unload"])
+def test_own_thread(tmp_path, tfm, name):
+    counts = walk(tmp_path, tfm, name)
+    assert not {what: counts[what] for what in WRONG if counts[what]}, counts
+    check(counts)
     if name == "native":
         assert counts["between"], "a library between two managed frames"

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import attached
-from harness import NEWEST, OTHER_CLSID, dnprof, dnprof_again, other_profiler, plain, program, refused, report
+from harness import NEWEST, OTHER_CLSID, SOAK, dnprof, dnprof_again, other_profiler, plain, program, refused, report
 
 THROWING = ("exceptions", "--work", 3, "--first-chance")
 
@@ -80,11 +80,14 @@ def test_attached(tmp_path, tfm):
     check_places(shown)
 
 
+CYCLES = 10 if SOAK else 4
+
+
 def test_attached_again_and_again(tmp_path, tfm):
     """Recordings that begin and end while two threads throw: each time nothing is left of the agent."""
-    cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, "exceptions", "--seconds", 600), limit=10, seconds=0.05,
+    cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, "exceptions", "--seconds", 600), limit=CYCLES, seconds=0.05,
                              options="event=cpu,exception;interval_ns=1000000")
-    assert len(cycles.times) == 10
+    assert len(cycles.times) == CYCLES
 
 
 def test_beside_another_profiler(tmp_path):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import attached
-from harness import NEWEST, dnprof, dnprof_again, program, refused, report, wait_for
+from harness import NEWEST, SOAK, cases, dnprof, dnprof_again, program, refused, report, wait_for
 
 SIZE = 100 << 10
 SERVER = {"DOTNET_gcServer": "1"}
@@ -55,13 +55,15 @@ def check(truth, it):
     assert event["lost"] == 0 and set(event["failures"]) <= {"unknown code"}, event
 
 
-@pytest.mark.parametrize("collector", ("workstation", "server"))
+@pytest.mark.measured
+@pytest.mark.parametrize("collector", cases(("workstation", "server"), ["workstation"]))
 def test_a_leak_is_found(tmp_path, tfm, collector):
     """One object in 2,000 is kept by one of six places that make such; two others keep more, but no more and more."""
     argv = program(tfm, "leaks", "--work", 8000, "--one-in", 2000, "--collect", 200)
     check(*record(tmp_path, argv, env=SERVER if collector == "server" else None))
 
 
+@pytest.mark.measured
 def test_large_objects(tmp_path, tfm):
     """Only collections of generation 2 look at these."""
     truth, it = record(tmp_path, program(tfm, "leaks", "--work", 3000, "--large"))
@@ -70,12 +72,15 @@ def test_large_objects(tmp_path, tfm):
     assert there["even_percent"] > 60 and "Truth.Leaks.Large" not in sites(it, "System.Byte[]")
 
 
-@pytest.mark.parametrize("collector", ("workstation", "server"))
+@pytest.mark.measured
+@pytest.mark.parametrize("collector", cases(("workstation", "server"), ["server"]))
 def test_attached(tmp_path, tfm, collector):
     """In a program that runs already, twice; when the agent has gone the runtime has no handle more than without it."""
+    work = 6000 if SOAK else 2500
+
     def run(recorded):
         when = tmp_path / "when"
-        argv = program(tfm, "leaks", "--work", 6000, "--one-in", 200, "--collect", 100, "--when", when, "--handles")
+        argv = program(tfm, "leaks", "--work", work, "--one-in", 200, "--collect", 100, "--when", when, "--handles")
         with attached.Running(argv, 0, env=SERVER if collector == "server" else None) as it:
             if recorded:
                 dnprof("record", "-q", "-e", "alloc=100k", "--live", "-d", 0.1, "-o", tmp_path / "first.dnp", it.pid).expect()
@@ -99,10 +104,11 @@ def test_attached(tmp_path, tfm, collector):
 
 def test_with_other_events(tmp_path, tfm):
     """Code that is unloaded with its types, threads that end, and samples of time in between: nothing goes wrong."""
+    seconds = 2 if SOAK else 1
     for name in ("unload", "shortthreads"):
         out = tmp_path / f"{name}.dnp"
         result = dnprof("run", "-q", "-e", "cpu,alloc=100k,gc", "-F", 997, "--live", "-o", out, "--",
-                        *program(tfm, name, "--seconds", 2))
+                        *program(tfm, name, "--seconds", seconds))
         assert result.status in (0, 3), result.err
         cpu = report(out)
         assert cpu.data["event"] == "cpu" and {"cpu", "live", "alloc", "gc"} == set(cpu.data["events"])
@@ -122,7 +128,7 @@ def test_program_is_killed(tmp_path):
 def test_texts(tmp_path):
     out = tmp_path / "out.dnp"
     dnprof_again("run", "-q", "-e", "alloc", "--live", "-o", out, "--",
-                 *program(NEWEST, "leaks", "--work", 4000, "--one-in", 200))
+                 *program(NEWEST, "leaks", "--work", 1500, "--one-in", 200))
     text = dnprof("report", out).out
     assert re.search(r"^live: [\d,]+ samples, [\d.]+ MiB, weak handles on objects of alloc$", text, re.M)
     assert re.search(r"^  [\d,]+ objects watched, one for 512 KiB, [\d,]+ at once at most, [\d,]+ there in the end;", text, re.M)

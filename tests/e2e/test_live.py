@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness import DNPROF, PATIENCE_S, clean_environment, dnprof, refused, run, start
+from net import surroundings
 from test_doctor import refuse_perf_events
 
 LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -43,6 +44,7 @@ class Screen:
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")  # a read may end amid a character
         self.pid, self.terminal = pty.fork()
         if not self.pid:
+            surroundings.default_signals()
             if before:
                 before()
             os.execve(DNPROF, [str(DNPROF), "timeline", "--live", *map(str, options)],

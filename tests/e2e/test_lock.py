@@ -5,7 +5,7 @@ import re
 import pytest
 
 import attached
-from harness import NEWEST, dnprof, program, refused, report
+from harness import NEWEST, SOAK, dnprof, program, refused, report
 
 #: What is locked in each way, by the method that holds it meanwhile.
 LOCKED = {"HoldAsleep": "Truth.Locks+Gate", "HoldBusy": "System.Object", "HoldLock": "System.Threading.Lock"}
@@ -94,11 +94,14 @@ def test_attached(tmp_path, tfm):
     check_owners(result, report(out, options=("-e", "lock-owner", "-n", 0)))
 
 
+CYCLES = 10 if SOAK else 4
+
+
 def test_attached_again_and_again(tmp_path, tfm):
     """Recordings that begin and end while threads wait for each other, and give up: nothing is left of the agent."""
-    cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, "locks", "--seconds", 600), limit=10, seconds=0.05,
+    cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, "locks", "--seconds", 600), limit=CYCLES, seconds=0.05,
                              options="event=cpu,lock;lock_ns=1000000;interval_ns=1000000")
-    assert len(cycles.times) == 10
+    assert len(cycles.times) == CYCLES
 
 
 def test_those_that_take_turns(tmp_path, tfm):

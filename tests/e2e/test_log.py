@@ -87,7 +87,7 @@ def test_log_at_the_end_of_a_run(tmp_path, named):
     path = tmp_path / ("named.txt" if named else "ICorProfilerCallback Log.log")
     (tmp_path / "elsewhere").write_text("untouched")
     path.symlink_to("elsewhere")
-    env = os.environ | ({"LOG_FILENAME": str(path)} if named else {})
+    env = {"LOG_FILENAME": str(path)} if named else {}
     dnprof_again("run", "-q", "-e", "trace", "--log", "-o", tmp_path / "x.dnp", "--",
                   *program(NEWEST, "mix", "--work", 1), cwd=tmp_path, env=env).expect(0)
     calls, functions = path.read_text().split("\n\n")

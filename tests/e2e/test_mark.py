@@ -7,7 +7,8 @@ import zipfile
 import pytest
 
 import attached
-from harness import NEWEST, ROOT, dnprof, program, refused, report, run
+from harness import NEWEST, PATIENCE_S, ROOT, SOAK, dnprof, program, refused, report, run
+from net import surroundings
 
 SAYING = ("marks", "--work", 3)
 
@@ -57,11 +58,14 @@ def test_attached_with_native(tmp_path, tfm):
     check(result.truth, shown_of(out))
 
 
+CYCLES = 10 if SOAK else 4
+
+
 def test_attached_again_and_again(tmp_path):
     """Recordings that begin and end while threads say something all the time: nothing is left of the agent."""
-    cycles = attached.Cycles(tmp_path / "out.dnp", program(NEWEST, "marks", "--native", "--seconds", 600), limit=10,
+    cycles = attached.Cycles(tmp_path / "out.dnp", program(NEWEST, "marks", "--native", "--seconds", 600), limit=CYCLES,
                              seconds=0.05, options="event=mark")
-    assert len(cycles.times) == 10
+    assert len(cycles.times) == CYCLES
 
 
 def test_without_dnprof(tfm):
@@ -102,7 +106,7 @@ def test_exports(tmp_path):
 
 def test_package(tmp_path):
     """It holds the library and its description, and no more than that."""
-    run([ROOT / "script/pack", tmp_path], timeout=600).expect()
+    run([ROOT / "script/pack", tmp_path], timeout=3 * PATIENCE_S, env=surroundings.MADE).expect()
     with zipfile.ZipFile(next(tmp_path.glob("Dnprof.Mark.*.nupkg"))) as package:
         names = {n for n in package.namelist() if n.startswith("lib/")}
     assert names == {"lib/netstandard2.0/Dnprof.Mark.dll", "lib/netstandard2.0/Dnprof.Mark.xml"}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import records
-from harness import DNPROF, dnprof, refused, run, start
+from harness import DNPROF, LOOSE, dnprof, refused, run, start
 from test_doctor import refuse_perf_events
 from test_exports import arrays_of
 from test_timeline import record_all
@@ -56,6 +56,7 @@ def lanes(path):
     return threads, slices
 
 
+@pytest.mark.measured
 def test_others_have_a_row_for_each_processor(others, pingpong, tmp_path):
     """A busy process is there; no processor does two things at once, nor a thread of ours when others run."""
     cpu = min(os.sched_getaffinity(0))
@@ -74,7 +75,7 @@ def test_others_have_a_row_for_each_processor(others, pingpong, tmp_path):
         # Slices of others are one where nothing of 5 µs comes in between.
         mixed = sorted(slices[row] + [s for i in threads if i != row for s in slices[i] if s[2] == cpu])
         late = [(a, b) for a, b in zip(mixed, mixed[1:]) if a[1] > b[0] + 5000 and b[1] - b[0] > 5000]
-        assert len(late) <= 0.001 * len(mixed), late[:5]
+        assert len(late) <= LOOSE * 0.001 * len(mixed), late[:5]
     data = json.loads(dnprof("report", "--json", tmp_path / "t.dnp").expect().stdout)
     # Their switches are not the process's.
     own = [t for t in data["threads"] if t["tid"]]
@@ -102,6 +103,7 @@ def test_others_without_the_right(pingpong, tmp_path):
     assert not any(it.flags & OTHERS for it in threads.values())
 
 
+@pytest.mark.measured
 def test_who_woke_whom(wakeups, pingpong, tmp_path):
     """Each of two threads is woken by the other one, and runs after that, at the edge of a slice."""
     record_all(tmp_path / "t.dnp", pingpong, 5000, options=["--wakeups"])
@@ -112,9 +114,10 @@ def test_who_woke_whom(wakeups, pingpong, tmp_path):
         right = by[threads[other]["tid"]]
         # Who finds its turn has come already does not sleep.
         waits = threads[name]["voluntary"]
-        assert 0.9 * waits - 5 <= sum(w["count"] for w in by.values()) <= 1.1 * waits + 5, (by, waits)
-        assert right["count"] >= 0.9 * sum(w["count"] for w in by.values()), by
-        assert right["run_count"] >= 0.9 * right["count"] and 0 < right["longest_ns"] <= right["run_ns"]
+        few = LOOSE * 0.1
+        assert abs(sum(w["count"] for w in by.values()) - waits) <= few * waits + 5, (by, waits)
+        assert right["count"] >= (1 - few) * sum(w["count"] for w in by.values()), by
+        assert right["run_count"] >= (1 - few) * right["count"] and 0 < right["longest_ns"] <= right["run_ns"]
     index = {}
     begins = collections.defaultdict(set)
     found = 0

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from harness import DNPROF, NEWEST, dnprof, program, record, report, run, start, wait_for
+from harness import DNPROF, LOOSE, NEWEST, dnprof, program, record, report, run, start, wait_for
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 42, 255])
@@ -148,7 +148,7 @@ def test_as_ordinary_user(tmp_path):
     run([*nobody, DNPROF, "run", "-q", "-F", 997, "-o", out, "--",
          *program(NEWEST, "cpu", "--seconds", 1)], env={"HOME": str(home)}).expect()
     assert out.stat().st_uid == 65534
-    assert report(out).samples > 500
+    assert report(out).samples > 500 // LOOSE
 
 
 def test_nothing_stays_behind(tmp_path):

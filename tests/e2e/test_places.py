@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from harness import (NEWEST, NOT_SAMPLED, PLACES, TFMS, THREADS, chance, is_sequence, plain, program, record, run,
+from harness import (LOOSE, NEWEST, NOT_SAMPLED, PLACES, TESTED, THREADS, cases, chance, is_sequence, plain, program, record, run,
                      shares, steady)
 
 #: A library that was loaded this instant is not known yet; stacks that begin in it end there.
 LOADING = ("loader", "resolver")
 
-#: How far a share may be off, beside what chance makes of it.
+#: How far a share may be off, beside what chance makes of it: what is promised.
 POINTS = 0.03
 HZ = 4999
 
@@ -29,6 +29,11 @@ def alone(name):
 
 def named(pattern):
     return re.compile(pattern)
+
+
+def at_least(promise):
+    """The least share that is expected where this one is promised."""
+    return max(1 - LOOSE * (1 - promise), promise / LOOSE)
 
 
 LIBC, CLR, JIT, LD = (named(rf"^{file}!") for file in
@@ -86,17 +91,17 @@ def loading(report, name):
 
 def assert_whole(report, name):
     """1 %: the milliseconds after the program's start weigh more in a short run."""
-    assert report.incomplete() - loading(report, name) <= report.samples * 0.01
+    assert report.incomplete() - loading(report, name) <= report.samples * LOOSE * 0.01
     assert report.cpu["truncated"] == 0
-    assert impossible(report) <= report.samples * 0.005
+    assert impossible(report) <= report.samples * LOOSE * 0.005
 
 
 #: The others are the system's, whatever the runtime.
 OF_THE_RUNTIME = ("funclets", "gc", "jit", "ownstack", "prologs")
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("name, tfm", [(name, tfm) for name in PLACES for tfm in TFMS
+@pytest.mark.measured
+@pytest.mark.parametrize("name, tfm", [(name, tfm) for name in PLACES for tfm in TESTED
                                        if tfm == NEWEST or name in OF_THE_RUNTIME])
 def test_place(tmp_path, tfm, name):
     truth, report = profile(tmp_path, tfm, name)
@@ -106,14 +111,15 @@ def test_place(tmp_path, tfm, name):
     seen = shares(counts)
     if name != "resolver":  # whose code is not known in time: see LOADING
         for method, share in expected.items():
-            assert abs(seen[method] - share) <= POINTS + chance(share, sum(counts.values())), (method, expected, seen)
+            assert abs(seen[method] - share) <= LOOSE * POINTS + chance(share, sum(counts.values())), (method, expected, seen)
     for method, above, least in INSIDE.get(name, ()):
         stacks = report.with_frame(method)
         whole = sum(n for _, n in stacks)
         inside = sum(n for stack, n in stacks if is_sequence(stack, method, *above))
-        assert inside >= whole * least and inside >= 20, f"{method}: {inside} of {whole} samples"
+        assert inside >= whole * at_least(least) and inside >= 20 // LOOSE, f"{method}: {inside} of {whole} samples"
 
 
+@pytest.mark.measured
 def test_funclets_belong_to_their_method(tmp_path, tfm):
     """A catch block is its method, at its method's place; a finally block that runs late is, too. In the few
     instructions before a block has its frame it is a call of the runtime."""
@@ -122,13 +128,14 @@ def test_funclets_belong_to_their_method(tmp_path, tfm):
         name = f"Truth.InFunclets.{method}"
         stacks = report.with_frame(name)
         twice = sum(n for stack, n in stacks if sum(plain(f) == name for f in stack) > 1)
-        assert twice <= max(2, 0.02 * sum(n for _, n in stacks)), name
+        assert twice <= LOOSE * max(2, 0.02 * sum(n for _, n in stacks)), name
     blocks = [(stack, n) for stack, n in report.with_frame("Truth.InFunclets.Catch")
               if plain(stack[-1]) == "Truth.InFunclets.Catch"]
     placed = sum(n for stack, n in blocks if plain(stack[-2]) == "Truth.Places.Run")
-    assert placed >= 50 and placed >= 0.98 * sum(n for _, n in blocks)
+    assert placed >= 50 // LOOSE and placed >= at_least(0.98) * sum(n for _, n in blocks)
 
 
+@pytest.mark.measured
 def test_each_call_through_the_resolver(tmp_path):
     """With LD_BIND_NOT the dynamic linker binds each call anew."""
     _, report = profile(tmp_path, NEWEST, "plt", env={"LD_BIND_NOT": "1"})
@@ -137,10 +144,10 @@ def test_each_call_through_the_resolver(tmp_path):
     resolving = sum(n for stack, n in calls
                     if is_sequence(stack, "Truth.InPlt.Call", helper("truth_lazy"),
                                    named(r"^ld-linux\S+!_dl_runtime_resolve")))
-    assert resolving >= 1000 and resolving >= sum(n for _, n in calls) * 0.8
+    assert resolving >= 1000 // LOOSE and resolving >= sum(n for _, n in calls) * at_least(0.8)
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_half_way_through_exit(tmp_path, tfm):
     """Threads are seen to their very end, also when the runtime has done with them."""
     truth, report = profile(tmp_path, tfm, "atexit")
@@ -150,21 +157,22 @@ def test_half_way_through_exit(tmp_path, tfm):
     # Half of the threads are native: it takes a moment until they are known, in their first half.
     not_sampled = interval_ns * sum(n for stack, n in report.stacks() if stack[0] == NOT_SAMPLED)
     for kind, ns in truth["methods"].items():
-        assert ns * 0.4 < seen[kind] < ns * 1.2, kind
-    assert sum(seen.values()) + not_sampled > sum(truth["methods"].values()) * 0.7
+        assert ns * at_least(0.4) < seen[kind] < ns * (1 + LOOSE * 0.2), kind
+    assert sum(seen.values()) + not_sampled > sum(truth["methods"].values()) * at_least(0.7)
     assert_whole(report, "atexit")
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_crowd(tmp_path, tfm):
     """500 threads at once, coming and going: each is there, and its share is about the same."""
     truth, report = profile(tmp_path, tfm, "crowd")
     names = [t["name"] for t in report.data["threads"] if t["name"].startswith("crowd-")]
-    assert len(set(names)) >= truth["at_once"] * 0.99
-    assert len(names) >= truth["threads_started"] * 0.95
+    assert len(set(names)) >= truth["at_once"] * at_least(0.99)
+    assert len(names) >= truth["threads_started"] * at_least(0.95)
     assert_whole(report, "crowd")
 
 
+@pytest.mark.measured
 def test_deadlock(tmp_path, tfm):
     truth, report = profile(tmp_path, tfm, "deadlock")
     assert truth["deadlocked"] == 2
@@ -172,28 +180,28 @@ def test_deadlock(tmp_path, tfm):
     assert_whole(report, "deadlock")
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_endless(tmp_path, tfm):
     """The collector waits for a thread that the runtime cannot stop; that thread is sampled."""
     truth, report = profile(tmp_path, tfm, "endless")
     deaf = report.with_frame("Truth.Endless.Deaf")
     burning = sum(n for stack, n in deaf if is_sequence(stack, "Truth.Endless.Deaf", helper("truth_burn")))
-    assert burning >= sum(n for _, n in deaf) * 0.95
+    assert burning >= sum(n for _, n in deaf) * at_least(0.95)
     seen_ns = sum(n for _, n in deaf) * report.cpu["interval_ns"]
-    assert seen_ns == pytest.approx(truth["threads"]["deaf"], rel=0.25)
+    assert seen_ns == pytest.approx(truth["threads"]["deaf"], rel=LOOSE * 0.25)
     assert_whole(report, "endless")
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_sleepers(tmp_path, tfm):
     """Two hundred threads asleep in ten ways find that no signal cut them short, and say so."""
     truth, report = profile(tmp_path, tfm, "sleepers")
     seen = report.threads()
     busy = {t: seen.get(t, 0) for t in truth["threads"]}
     for thread, share in shares(busy).items():
-        assert abs(share - 0.5) <= POINTS + chance(0.5, sum(busy.values())), (thread, busy)
+        assert abs(share - 0.5) <= LOOSE * POINTS + chance(0.5, sum(busy.values())), (thread, busy)
     assert sum(n for t, n in seen.items() if re.match(r"\w+-\d+$", t) and t not in busy) \
-        < report.samples * 0.3
+        < report.samples * LOOSE * 0.2
     assert_whole(report, "sleepers")
 
 
@@ -212,11 +220,17 @@ NOT_RUNNING = {"deadlock": ["Truth.Deadlock.TakeSecond"],
                             ("Sleep", "Wait", "Event", "Task", "Accept", "Natively")]}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", PLACES + THREADS)
+#: Where threads cannot be stopped, or wait; code of the runtime, of the kernel, on a stack of its own.
+IN_THE_GATE = [("endless", "snapshot"), ("gc", "snapshot"), ("funclets", "snapshot"), ("deadlock", "snapshot-wall"),
+               ("endless", "wall"), ("sleepers", "wall"), ("ownstack", "wall"), ("vdso", "wall")]
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("name, engine", cases(
+    # With threads that wait as well, snapshots differ in these only.
+    [(name, engine) for name in PLACES + THREADS for engine in ENGINES if engine != "snapshot-wall" or name in NOT_RUNNING],
+    IN_THE_GATE))
 def test_other_engines(tmp_path, name, engine):
-    if engine == "snapshot-wall" and name not in NOT_RUNNING:
-        pytest.skip("it differs from snapshot in the threads that wait only")
     for seconds in (0.5, 2, 8):
         profiled, report = record(tmp_path, program(NEWEST, name, "--seconds", seconds), hz=97, options=ENGINES[engine])
         check_other_engine(name, engine, profiled, report)
@@ -230,7 +244,7 @@ def test_other_engines(tmp_path, name, engine):
 def check_other_engine(name, engine, profiled, report):
     assert unchanging(profiled.truth) == alone(name)
     assert not profiled.stderr
-    assert report.incomplete() - loading(report, name) <= max(3, report.shown["samples"] * 0.02)
+    assert report.incomplete() - loading(report, name) <= LOOSE * max(3, report.shown["samples"] * 0.02)
 
 
 def not_met(name, engine, report):

@@ -14,8 +14,8 @@ import pytest
 
 import harness
 
-from harness import (DNPROF, NEWEST, PATIENCE_S, agent_in, dnprof, is_pending, on_terminal, program, refused, report,
-                     samples_of, start, stop_all, told, wait_for, wait_for_samples, warm_up)
+from harness import (DNPROF, LOOSE, NEWEST, PATIENCE_S, agent_in, cases, dnprof, is_pending, on_terminal, program, refused,
+                     report, samples_of, start, stop_all, told, wait_for, wait_for_samples, warm_up)
 
 from test_stack import Impostor, request
 
@@ -49,7 +49,7 @@ def launched(tmp_path, argv, env=None):
     out = tmp_path / "run.dnp"
     with start([DNPROF, "run", "-q", "-d", "0.1", "-o", out, "--", *argv],
                env={"TMPDIR": str(tmp_path), **(env or {})}) as run:
-        pid = run.child(Path(argv[0]).name, 60)
+        pid = run.child(Path(argv[0]).name)
         wait_for(lambda: (agent_in(pid) or {}).get("state") == "attached", "the end of its recording")
         warm_up(pid, 0.5)
         yield pid
@@ -60,6 +60,10 @@ def target(request, tmp_path):
     """How to start a program, with the agent in it or without."""
     with contextlib.ExitStack() as stack:
         yield lambda *argv, **more: stack.enter_context(request.param(tmp_path, argv or program(NEWEST, *BUSY), **more))
+
+
+#: For what does not depend on whether the agent was there before.
+one_target = pytest.mark.parametrize("target", cases([alone, launched], [alone]), indirect=True)
 
 
 @pytest.fixture
@@ -106,7 +110,7 @@ def test_record(target, tmp_path):
     had = has_agent(pid)
     result = dnprof("record", "-d", 1, "-F", 997, "-o", out, pid).expect()
     assert result.err == "" and result.out == ""
-    data = check(out, 10)
+    data = check(out, 10 // LOOSE)
     assert 0.9e9 < data.data["duration_ns"] < PATIENCE_S * 1e9 and data.data["pid"] == pid
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     assert not left_over(tmp_path)
@@ -144,14 +148,16 @@ def test_summary_where_the_name_is_not_known(begun, tmp_path):
     assert re.fullmatch(r"dnprof: \S+\.dnp: \d+ samples in \d+\.\d s, lost 0; to read it: dnprof report \S+\n", err)
 
 
+@one_target
 def test_events(target, tmp_path):
     pid, out = target(), tmp_path / "app.dnp"
     dnprof("record", "-d", 1, "-e", "cpu,wall", "-F", 997, "-o", out, pid).expect()
     data = report(out).data["events"]
-    assert data["cpu"]["samples"] > 5 and data["wall"]["samples"] > 20
+    assert data["cpu"]["samples"] > 5 // LOOSE and data["wall"]["samples"] > 20 // LOOSE
     assert data["cpu"]["interval_ns"] == data["wall"]["interval_ns"] == 1003009
 
 
+@one_target
 def test_snapshot_engine(target, tmp_path):
     pid, out = target(), tmp_path / "app.dnp"
     dnprof("record", "-d", 4, "--engine", "snapshot", "-o", out, pid).expect()
@@ -167,6 +173,7 @@ def test_patterns(begun, tmp_path):
     dnprof("record", "--include", "Truth.*", "-o", tmp_path / "app.dnp", begun).expect(2)
 
 
+@one_target
 def test_again_and_again(target, tmp_path):
     pid, out = target(), tmp_path / "app.dnp"
     for _ in range(4):
@@ -174,17 +181,20 @@ def test_again_and_again(target, tmp_path):
         check(out)
 
 
-@pytest.mark.alone
 def test_progress_on_a_terminal(begun, tmp_path):
-    status, shown = on_terminal([DNPROF, "record", "-d", 4, "-o", "out.dnp", begun], tmp_path, {})
+    status, shown = on_terminal([DNPROF, "record", "-d", 3, "-o", "out.dnp", begun], tmp_path, {})
     assert status == 0
-    assert re.search(r"dnprof: [1-4] s, \d+ samples, lost 0, CPU \d\.\d s", shown)
+    assert re.search(r"dnprof: \d+ s, \d+ samples, lost 0, CPU \d\.\d s", shown)
     assert re.search(r"dnprof: \S+out\.dnp: \d+ samples in \d+\.\d s", shown)
 
 
 # ---- Who ends it
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+ENDINGS = [(how, number) for how in (alone, launched) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+
+
+@pytest.mark.parametrize("target, number", cases(ENDINGS, [
+    (alone, signal.SIGINT), (launched, signal.SIGTERM), (alone, signal.SIGHUP)]), indirect=["target"])
 def test_signals(target, tmp_path, number):
     pid, out = target(), tmp_path / "app.dnp"
     had = has_agent(pid)
@@ -196,7 +206,6 @@ def test_signals(target, tmp_path, number):
     wait_for(lambda: has_agent(pid) == had, "the agent to leave, if it came for this")
 
 
-@pytest.mark.alone
 def test_interrupt_key(begun, tmp_path):
     status, shown = on_terminal([DNPROF, "record", "-q", "-o", "out.dnp", begun], tmp_path, {},
                                 [(lambda: samples_of(begun) > 10, b"\x03")])
@@ -204,7 +213,6 @@ def test_interrupt_key(begun, tmp_path):
     check(tmp_path / "out.dnp")
 
 
-@pytest.mark.alone
 def test_two_signals(begun, tmp_path):
     """Nothing that can take long: not even the process has to answer."""
     out = tmp_path / "app.txt"
@@ -224,7 +232,10 @@ def test_two_signals(begun, tmp_path):
     check(f"{out}.dnp")
 
 
-@pytest.mark.parametrize("name", ["app.dnp", "app.html"])
+KILLED = [(how, name) for how in (alone, launched) for name in ("app.dnp", "app.html")]
+
+
+@pytest.mark.parametrize("target, name", cases(KILLED, [(alone, "app.dnp"), (launched, "app.html")]), indirect=["target"])
 def test_killed(target, tmp_path, name):
     """The agent ends it well and leaves, if it came for it."""
     pid, out = target(), tmp_path / name
@@ -241,7 +252,7 @@ def test_killed(target, tmp_path, name):
 
 
 def test_program_ends(target, tmp_path):
-    pid, out = target(*program(NEWEST, "cpu", "--seconds", 8)), tmp_path / "app.dnp"
+    pid, out = target(*program(NEWEST, "cpu", "--seconds", 4)), tmp_path / "app.dnp"
     result = dnprof("record", "-d", 2 * PATIENCE_S, "-o", out, pid).expect()
     assert re.fullmatch(rf"dnprof: process {pid} has ended, after \d+\.\d s\n", result.err)
     check(out)
@@ -276,7 +287,7 @@ def test_ended_by_another(begun, tmp_path):
 
 def test_process_stands_still(begun, tmp_path):
     out = tmp_path / "app.dnp"
-    with recording_of(begun, out, "--timeout", 10) as run:
+    with recording_of(begun, out, "--timeout", 5) as run:
         wait_for_samples(begun)
         stop_all(begun)
         try:
@@ -405,7 +416,7 @@ ANSWERS = [
 @pytest.mark.parametrize("answer, words", ANSWERS)
 def test_what_may_be_answered(tmp_path, answer, words):
     with Impostor(tmp_path, f"import time; {answer}") as pid:
-        result = dnprof("record", "-d", 0.3, "--timeout", 0.5 if "0.5" in words else 60, "-o", tmp_path / "app.dnp", pid)
+        result = dnprof("record", "-d", 0.3, "--timeout", 0.5 if "0.5" in words else PATIENCE_S, "-o", tmp_path / "app.dnp", pid)
         lines = [line for line in result.expect(1).complaints() if "has ended" not in line]
         assert len(lines) == 1 and re.search(words, lines[0]), result
         assert not (tmp_path / "app.dnp").exists() and not left_over(tmp_path)
@@ -446,11 +457,13 @@ def test_place_that_cannot_be_written_in_steps(begun, tmp_path):
     assert is_recording(begun)
 
 
+@one_target
 def test_full_disk(target, small_disk):
+    (small_disk / "filler").write_bytes(bytes(128 << 10))
     pid, out = target(), small_disk / "app.dnp"
     result = dnprof("record", "-d", PATIENCE_S, "-F", 9973, "-o", out, pid, timeout=2 * PATIENCE_S).expect(3)
     assert any("No space left" in line for line in result.complaints()), result
-    assert json.loads(dnprof("report", "--json", out).stdout)["events"]["cpu"]["samples"] > 100
+    assert json.loads(dnprof("report", "--json", out).stdout)["events"]["cpu"]["samples"] > 100 // LOOSE
 
 
 @pytest.mark.parametrize("free", [0, 1, 10])

@@ -7,12 +7,13 @@ import random
 import resource
 import signal
 import struct
+import subprocess
 import types
 
 import pytest
 
-from harness import (DNPROF, NEWEST, Report, dnprof, program, record, report, start, thread_names, wait_for, wait_for_samples,
-                     warm_up)
+from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, dnprof, program, record, report, start, thread_names, wait_for,
+                     wait_for_samples, warm_up)
 
 HEADER = struct.Struct("<IHHQIIQ")  # magic, kind, version, recording, sequence, length, checksum
 MAGIC = 0x31504E44
@@ -58,7 +59,7 @@ def test_cut_between_chunks(tmp_path, recording):
     data, whole = recording
     path, last = tmp_path / "cut.dnp", 0
     ends = [end for _, end in chunks(data)]
-    for end in [*ends[len(ends) // 4::max(1, len(ends) // 12)], ends[-1]]:
+    for end in [*ends[len(ends) // 4::max(1, len(ends) // (12 if SOAK else 6))], ends[-1]]:
         path.write_bytes(data[:end])
         cut, said = opened(path)
         assert cut.samples >= last
@@ -73,7 +74,7 @@ def test_cut_anywhere(tmp_path, recording):
     spots = [end for _, end in chunks(data)]
     path = tmp_path / "cut.dnp"
     dice = random.Random(1)
-    for cut in sorted(dice.randrange(spots[len(spots) // 4], len(data)) for _ in range(12)):
+    for cut in sorted(dice.randrange(spots[len(spots) // 4], len(data)) for _ in range(12 if SOAK else 4)):
         path.write_bytes(data[:cut])
         inside, said = opened(path)
         assert said or cut in spots
@@ -120,7 +121,7 @@ def test_two_recordings_in_one_file(tmp_path, recording):
     assert report(tmp_path / "a.dnp", tmp_path / "other.dnp").samples == whole.samples + other.samples
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_target_killed(tmp_path):
     """kill -9 of the program: nearly all of what was sampled is there."""
     out = tmp_path / "out.dnp"
@@ -133,17 +134,21 @@ def test_target_killed(tmp_path):
     assert result.status in (-signal.SIGKILL, 128 + signal.SIGKILL), result
     cut, said = opened(out)
     assert said, "the report tells that the end is missing"
-    assert cut.samples > 300 and cut.total("Truth.Cpu.Run") > cut.samples * 0.8
+    assert cut.samples > 300 // LOOSE and cut.total("Truth.Cpu.Run") > cut.samples * (1 - LOOSE * 0.2)
 
 
 def test_dnprof_killed(tmp_path):
     """kill -9 of dnprof: the program goes on to its end, and what it wrote opens."""
     out = tmp_path / "out.dnp"
     with start([DNPROF, "run", "-q", "-F", "997", "-o", out, "--",
-                *program(NEWEST, "cpu", "--seconds", 6)]) as run_:
+                *program(NEWEST, "cpu", "--seconds", 600, "--meter")], stdin=subprocess.PIPE) as run_:
         pid = run_.child("cpu --seconds")
         wait_for_samples(pid, 300)
         os.kill(run_.process.pid, signal.SIGKILL)
+        run_.process.wait()
+        assert os.path.exists(f"/proc/{pid}")
+        run_.process.stdin.close()  # with --meter it ends then
+        run_.process.stdin = None
         wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the program")
         result = run_.end()
     assert '"program":"cpu"' in result.out, "the program ended well"
@@ -176,17 +181,18 @@ def test_full_disk(small_disk):
     assert said and cut.samples > 0
 
 
+@pytest.mark.measured
 def test_bounded_memory(tmp_path):
     """The agent's memory on a program of 50 threads stays under 16 MiB."""
     def peak(argv):
         with start(argv) as run_:
             pid = run_.child("idle") if argv[0] == str(DNPROF) else run_.process.pid
             wait_for(lambda: len(thread_names(pid)) > 200, "200 threads")
-            warm_up(pid, 1.5)
+            warm_up(pid, 1.5 if SOAK else 1)
             status = open(f"/proc/{pid}/status").read()
         return int(status.split("RssAnon:")[1].split()[0]) * 1024
     app = [str(a) for a in program(NEWEST, "idle", "--seconds", 600)]
     alone = peak(app)
     profiled = peak([str(DNPROF), "run", "-q", "-F", "997", "-o", str(tmp_path / "o.dnp"), "--", *app])
     # 200 threads here, so four times what the 50 threads of the promise may take.
-    assert profiled - alone < 4 * (16 << 20)
+    assert profiled - alone < LOOSE * 4 * (16 << 20)

@@ -7,26 +7,29 @@ import sys
 
 import pytest
 
-from harness import DNPROF, NEWEST, ROOT
+from harness import DNPROF, LOOSE, NEWEST, ROOT, cases
 
 sys.path.insert(0, str(ROOT / "tests/referee"))
 import verdicts  # noqa: E402
 from verdicts import Difference, Frame, classify  # noqa: E402
 
-#: A true promise is taken for a broken one in so many of all runs.
+#: A true promise is taken for a broken one in so many of all runs: of five hundred samples twenty may differ where 0.1 % is
+#: promised, which is forty times as much.
 CHANCE = 1e-7
 
 
-@pytest.mark.parametrize("engine, program", [
+@pytest.mark.measured
+@pytest.mark.parametrize("engine, program", cases([
     *(("signal", program) for program in ("cpu", "native", "exceptions", "shortthreads", "deep", "async")),
     *(("snapshot", program) for program in ("cpu", "deep", "exceptions", "shortthreads")),
     *(("sync", program) for program in ("mix", "exceptions")),
-])
+], [("signal", "native"), ("signal", "exceptions"), ("signal", "async"), ("snapshot", "deep"), ("snapshot", "exceptions"),
+    ("sync", "mix")]))
 def test_same_frames(engine, program):
     if not verdicts.LIBRARY.exists():
         pytest.skip(f"{DNPROF} comes without the referee's library")
     findings = verdicts.judge(program, NEWEST, engine, samples=500, seconds=1, most_runs=3)
-    assert findings.compared >= 500
+    assert findings.compared >= 500 // LOOSE
     dump = "\n".join(findings.dump(5))
     broken = list(findings.broken_promises(CHANCE))
     assert not broken, "\n".join([*broken, dump])

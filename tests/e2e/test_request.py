@@ -6,7 +6,7 @@ import pytest
 
 import attached
 import records
-from harness import NEWEST, dnprof, dnprof_again, program, record, refused, report, wait_for
+from harness import LOOSE, NEWEST, SOAK, dnprof, dnprof_again, program, record, refused, report, wait_for
 
 ASKING = ("--requests", 20, "--slow")
 
@@ -66,11 +66,11 @@ def test_from_the_start(tmp_path, tfm):
     assert "Requests" in text and "Longest, the first 20 of" in text
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_stacks_while_much_is_compiled(tmp_path, tfm):
     """Threads run what others have just compiled, before anybody could tell us: their stacks are whole all the same."""
     cpu = record(tmp_path, server(tfm, *ASKING), hz=1997)[1].data["events"]["cpu"]
-    assert cpu["samples"] > 1000 and sum(cpu["failures"].values()) <= cpu["samples"] * 0.001 + 2, cpu
+    assert cpu["samples"] > 1000 // LOOSE and sum(cpu["failures"].values()) <= LOOSE * (cpu["samples"] * 0.001 + 2), cpu
 
 
 @pytest.mark.parametrize("events", ("cpu,request", "request,exception,alloc=100k", "switch,request,mark,jit"))
@@ -95,11 +95,14 @@ def test_attached(tmp_path, tfm):
     check_paths(result.truth, shown)
 
 
+CYCLES = 10 if SOAK else 4
+
+
 def test_attached_again_and_again(tmp_path):
     """Recordings that begin and end amid requests: nothing is left of the agent."""
-    cycles = attached.Cycles(tmp_path / "out.dnp", server(NEWEST, "--requests", 100000), limit=10, seconds=0.05,
+    cycles = attached.Cycles(tmp_path / "out.dnp", server(NEWEST, "--requests", 100000), limit=CYCLES, seconds=0.05,
                              options="event=cpu,request")
-    assert len(cycles.times) == 10
+    assert len(cycles.times) == CYCLES
 
 
 def test_no_server(tmp_path, tfm):
@@ -199,7 +202,7 @@ def check_costs(truth, out):
         shown = of(out, f"GET /{route}/*")
         ns, samples = burnt_ns(shown)
         known = truth["costs"][f"GET /{route}/{{ms}}"]
-        assert ns == pytest.approx(known, rel=5 / samples ** 0.5), route
+        assert ns == pytest.approx(known, rel=LOOSE * 5 / samples ** 0.5), route
         others = {name for s in shown.data["methods"] if (name := s["name"]).startswith("Server.Handlers.")}
         assert not any(name.startswith("Server.Handlers." + {"cost": "Hops", "hops": "Cost"}[route]) for name in others)
         assert f"shown: those that match GET /{route}/*" in " ".join(shown.data["problems"])
@@ -208,12 +211,13 @@ def check_costs(truth, out):
     assert burnt_ns(of(out, "GET *,POST *"))[1] == total
     ns, samples = burnt_ns(report(out, options=("-e", "cpu")))
     beside = (samples - total) * report(out, options=("-e", "cpu")).cpu["interval_ns"]
-    assert beside == pytest.approx(truth["costs"]["beside"], rel=5 / (samples - total) ** 0.5)
+    assert beside == pytest.approx(truth["costs"]["beside"], rel=LOOSE * 5 / (samples - total) ** 0.5)
 
 
 COSTS = ("--requests", 5, "--costs", 12)
 
 
+@pytest.mark.measured
 def test_samples_of_requests(tmp_path, tfm):
     out = tmp_path / "out.dnp"
     result = dnprof_again("run", "-q", "-e", "cpu,request", "-F", 997, "-o", out, "--", *server(tfm, *COSTS)).expect()
@@ -224,6 +228,7 @@ def test_samples_of_requests(tmp_path, tfm):
     assert "for 1 of " in " ".join(one.data["problems"])
 
 
+@pytest.mark.measured
 def test_samples_of_requests_after_attach(tmp_path, tfm):
     out, when = tmp_path / "out.dnp", tmp_path / "when"
     with attached.Running(server(tfm, *COSTS, "--when", when), 0.05) as it:

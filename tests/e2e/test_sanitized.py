@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import DNPROF, NEWEST, PATIENCE_S, dnprof, dnprof_again, program, record, report, run, start, wait_for
+from harness import DNPROF, NEWEST, PATIENCE_S, cases, dnprof, dnprof_again, program, record, report, run, start, wait_for
 
 PRELOAD = os.environ.get("SANITIZER_PRELOAD")
 FINDINGS = re.compile(r"(ERROR|WARNING): \w+Sanitizer|runtime error:")
@@ -65,7 +65,7 @@ def test_sanitized_locks(tmp_path):
     """Threads that wait for each other in turns, while one of ours looks at those that have the lock."""
     out = tmp_path / "out.dnp"
     result = dnprof_again("run", "-q", "-e", "cpu,lock", "-F", 499, "-o", out, "--",
-                          *program(NEWEST, "locks", "--seconds", 1), timeout=300, env={"LD_PRELOAD": PRELOAD}).expect()
+                          *program(NEWEST, "locks", "--seconds", 1), timeout=3 * PATIENCE_S, env={"LD_PRELOAD": PRELOAD}).expect()
     assert not FINDINGS.search(result.err), result
     assert report(out, options=("-e", "lock")).data["events"]["lock"]["samples"] > 0
 
@@ -133,7 +133,7 @@ def test_snapshots_sanitized(tmp_path, name, preload):
 
 
 @pytest.mark.parametrize("name", ["wall", "crowd", "async"])
-@pytest.mark.parametrize("events", ["wall", "cpu,wall"])
+@pytest.mark.parametrize("events", cases(["wall", "cpu,wall"], ["cpu,wall"]))
 def test_wall_sanitized(tmp_path, name, events):
     """A thread of ours that looks at all others, while these come and go."""
     out = tmp_path / "out.dnp"

@@ -4,20 +4,19 @@ import re
 
 import pytest
 
-from harness import NEWEST, chance, is_sequence, plain, program, record, run, shares, undisturbed
+from harness import LOOSE, NEWEST, cases, chance, is_sequence, plain, program, record, shares, undisturbed
 
-pytestmark = pytest.mark.alone
-
+#: What is promised.
 POINT = 0.01
-ENOUGH = 10_000
+ENOUGH = 10_000 // LOOSE
 
 
-def assert_close(expected, got, tolerance=POINT):
+def assert_close(expected, got, promise=POINT):
     """As close as is promised, or as so many samples can be."""
     samples, expected, got = sum(got.values()), shares(expected), shares(got)
     assert expected.keys() == got.keys()
     for k, share in expected.items():
-        assert abs(share - got[k]) <= max(tolerance, chance(share, samples)), \
+        assert abs(share - got[k]) <= max(LOOSE * promise, chance(share, samples)), \
             f"{k}: took {share:.2%}, shown as {got[k]:.2%} of {samples} samples"
 
 
@@ -26,6 +25,7 @@ def profile(tmp_path, tfm, name, seconds, hz=9997):
     return result.truth, report
 
 
+@pytest.mark.measured
 @undisturbed
 def test_methods(tmp_path, tfm):
     """Math.Sin in a loop, straight-line code, generics, lambdas, vectors, tiny virtual methods."""
@@ -34,22 +34,27 @@ def test_methods(tmp_path, tfm):
     assert report.samples >= ENOUGH
     assert_close(methods, {m: report.total(m) for m in methods})
     straight = report.total("Truth.StraightLine.Mix") / report.total("Truth.Cpu.Straight")
-    assert straight > 0.95, "code without a safepoint is seen where it runs"
+    assert straight > 1 - LOOSE * 0.03, "code without a safepoint is seen where it runs"
 
 
-@pytest.mark.parametrize("hz", [99, 997, 9997])
+#: The threads' clocks count the handler's own time too, which is not sampled: at 9,997 Hz it shows.
+#: 200 samples at 99 Hz are good for about 7 %.
+AMOUNTS = {99: 0.15, 997: 0.05, 9997: 0.15}
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("hz", cases(AMOUNTS, [997]))
 @undisturbed
 def test_amount(tmp_path, hz):
     """Samples times interval is the CPU time that the program's threads took by the kernel's clock."""
     _, report = record(tmp_path, program(NEWEST, "cpu", "--work", 1000), hz=hz)
     assert report.cpu["interval_ns"] == pytest.approx(1e9 / hz, rel=0.01)
     assert report.few_lost()
-    # The threads' clocks count the handler's own time too, which is not sampled: at 9,997 Hz it shows.
-    # 200 samples at 99 Hz are good for about 7 %.
     clock_ns = sum(t["cpu_ns"] for t in report.data["threads"])
-    assert report.samples * report.cpu["interval_ns"] == pytest.approx(clock_ns, rel=0.15)
+    assert report.samples * report.cpu["interval_ns"] == pytest.approx(clock_ns, rel=LOOSE * AMOUNTS[hz])
 
 
+@pytest.mark.measured
 @undisturbed
 def test_eight_threads(tmp_path, tfm):
     truth, report = profile(tmp_path, tfm, "threads8", 2)
@@ -63,18 +68,20 @@ def test_eight_threads(tmp_path, tfm):
     assert_close(threads, {t: seen[t] for t in threads}, 2 * POINT)
 
 
+@pytest.mark.measured
 @undisturbed
 def test_sleepers_cost_nothing(tmp_path):
     truth, report = profile(tmp_path, NEWEST, "idle", 1, hz=997)
     seen = report.threads()
     assert_close(truth["threads"], {t: seen.get(t, 0) for t in truth["threads"]}, 0.05)
     asleep = sum(n for name, n in seen.items() if name.startswith("sleeper-"))
-    assert asleep < report.samples * 0.1
+    assert asleep < report.samples * LOOSE * 0.1
 
 
+@pytest.mark.measured
 @undisturbed
-def test_native_calls(tmp_path, tfm):
-    """Managed, native and managed code again, in this order, whatever the native code was built with."""
+def test_native_shares(tmp_path, tfm):
+    """Managed and native code that call each other, and threads of both."""
     truth, report = profile(tmp_path, tfm, "native", 2)
     methods, threads, seen = truth["methods"], truth["threads"], report.threads()
     assert report.samples >= ENOUGH
@@ -84,15 +91,19 @@ def test_native_calls(tmp_path, tfm):
                  {**{m: report.total(m) for m in methods}, **{t: seen.get(t, 0) for t in threads}},
                  2 * POINT)
 
+
+def test_native_calls(tmp_path, tfm):
+    """Managed, native and managed code again, in this order, whatever the native code was built with."""
+    _, report = profile(tmp_path, tfm, "native", 1)
     sorting = report.with_frame("Truth.Native.Compare")
     assert all(is_sequence(s, "Truth.Native.Run", "Truth.Native.Sort", re.compile(r"libc\S*!"),
                            "Truth.Native.Compare") for s, _ in sorting)
-    assert sum(n for _, n in sorting) > 50
+    assert sum(n for _, n in sorting) > 20
 
     fp, no_fp = re.compile(r"libtruth_fp\S*!truth_call"), re.compile(r"libtruth_nofp\S*!truth_call")
     bottom = report.with_frame("Truth.Native.Bottom")
     whole = sum(n for _, n in bottom)
-    assert whole > 100
+    assert whole > 50
     for stack, _ in bottom:
         assert sum(plain(f) == "Truth.Native.Down" for f in stack) == 11, stack
         assert sum(bool(fp.search(f)) for f in stack) == 3, stack
@@ -110,23 +121,26 @@ def test_native_threads(tmp_path):
 
 
 def test_600_frames(tmp_path, tfm):
+    """On each stack, all of them."""
     truth, report = profile(tmp_path, tfm, "deep", 1, hz=1999)
     bottom = report.with_frame("Truth.Deep.Bottom")
-    assert sum(n for _, n in bottom) > 1000
+    assert sum(n for _, n in bottom) > 1000 // LOOSE
     for stack, _ in bottom:
         assert sum(plain(f) == "Truth.Deep.Down" for f in stack) == truth["depth"]
 
 
+@pytest.mark.measured
 def test_replaced_while_it_runs(tmp_path, tfm):
     """A frame of OSR code keeps its caller and appears once."""
     _, report = profile(tmp_path, tfm, "osr", 1.5)
     loop = report.with_frame("Truth.Osr.Loop")
-    assert sum(n for _, n in loop) > report.samples * 0.8
+    assert sum(n for _, n in loop) > report.samples * (1 - LOOSE * 0.2)
     for stack, n in loop:
         assert is_sequence(stack, "Truth.Osr.Run", "Truth.Osr.Outer", "Truth.Osr.Loop"), stack
         assert sum(plain(f) == "Truth.Osr.Loop" for f in stack) == 1, stack
 
 
+@pytest.mark.measured
 @undisturbed
 def test_ordinary_code(tmp_path):
     truth, report = profile(tmp_path, NEWEST, "mix", 2.5)
@@ -134,8 +148,9 @@ def test_ordinary_code(tmp_path):
     assert_close(methods, {m: report.total(m) for m in methods})
 
 
-@pytest.mark.parametrize("name", ["alloc", "async", "cpu", "deep", "exceptions", "mix", "native",
-                                  "osr", "shortthreads", "unload"])
+@pytest.mark.measured
+@pytest.mark.parametrize("name", cases(["alloc", "async", "cpu", "deep", "exceptions", "mix", "native",
+                                        "osr", "shortthreads", "unload"], ["exceptions", "mix", "native"]))
 def test_stacks_are_whole(tmp_path, name):
     """99.9 % of stacks reach the thread's start; unresolved frames are rare, and named."""
     # Long enough that the moments after a library was loaded, when nobody knows of it yet, are no more
@@ -143,9 +158,9 @@ def test_stacks_are_whole(tmp_path, name):
     _, report = profile(tmp_path, NEWEST, name, 3, hz=4999)
     assert report.samples >= ENOUGH
     whole = report.samples
-    assert report.incomplete() <= whole * 0.001
-    assert report.cpu["truncated"] + report.cpu["failed"] <= whole * 0.001
-    assert report.cpu["unresolved"] <= report.cpu["frames"] * 0.003
+    assert report.incomplete() <= whole * LOOSE * 0.001
+    assert report.cpu["truncated"] + report.cpu["failed"] <= whole * LOOSE * 0.001
+    assert report.cpu["unresolved"] <= report.cpu["frames"] * LOOSE * 0.003
     assert not [path for path, _ in report.stacks() if not all(path)], "every frame has a name"
 
 

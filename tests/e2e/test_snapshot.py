@@ -3,12 +3,11 @@
 import os
 import re
 import signal
-import time
 
 import pytest
 
-from harness import (DNPROF, FIRST_FILES, NEWEST, NOT_SAMPLED, dnprof, is_sequence, plain, program, record, report, run,
-                     start, steady, wait_for_samples)
+from harness import (DNPROF, FIRST_FILES, LOOSE, NEWEST, NOT_SAMPLED, SOAK, cases, dnprof, is_sequence, plain, program, record,
+                     report, run, start, steady, wait_for, wait_for_samples)
 
 HZ = 97
 SNAPSHOT = ("--engine", "snapshot")
@@ -33,8 +32,8 @@ def check_stacks(seen, event):
         assert FIRST_FILES.match(path[0]) or path[0] in ("[native]", NOT_SAMPLED), path
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("name", HARD)
+@pytest.mark.measured
+@pytest.mark.parametrize("name", cases(HARD, ["exceptions", "shortthreads", "unload"]))
 def test_programs(tmp_path, tfm, name):
     """No crash, no hang, and all CPU time of managed threads is there."""
     argv = program(tfm, name, "--seconds", 1.5)
@@ -48,7 +47,8 @@ def test_programs(tmp_path, tfm, name):
     # The runtime's own threads and those of native libraries are not seen. Of a short thread it is chance whether it has
     # a sample, so that five standard deviations are more or less.
     whole = result.truth["process_cpu_ns"] / cpu["interval_ns"]
-    assert whole * 0.3 - 5 * (whole * 0.3) ** 0.5 < cpu["samples"] < whole * 1.1 + 5 * whole ** 0.5
+    least, most = whole * 0.3 / LOOSE, whole * (1 + LOOSE * 0.1)
+    assert least - 5 * least ** 0.5 < cpu["samples"] < most + 5 * whole ** 0.5
     assert any(plain(f).startswith("Truth.") for path, _ in seen["cpu"].stacks() for f in path)
     assert set(cpu["failures"]) <= {
         "CORPROF_E_SUSPENSION_IN_PROGRESS", "CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD",
@@ -65,7 +65,7 @@ def test_unharmed(tmp_path):
         assert snapped.stderr == alone.stderr
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_biased(tmp_path, tfm):
     """A loop over Math.Sin has no safe point: it is hardly seen, though it takes its share."""
     result, seen = snap(tmp_path, program(tfm, "cpu", "--seconds", 2))
@@ -73,7 +73,8 @@ def test_biased(tmp_path, tfm):
     share = methods["Truth.Cpu.Sines"] / sum(methods.values())
     own = sum(n for path, n in seen["cpu"].stacks() if plain(path[-1]) == "Truth.Cpu.Sines")
     inside = sum(n for path, n in seen["cpu"].stacks() if "Truth.Cpu.Run" in map(plain, path))
-    assert own / inside < share / 2
+    # Half of its share at most is promised.
+    assert own / inside < share * (1 - 0.5 / LOOSE)
     check_stacks(seen["cpu"], "cpu")
 
 
@@ -94,32 +95,33 @@ def test_natives_stand_between(tmp_path, tfm):
                for path, _ in seen["wall"].stacks() + seen["cpu"].stacks())
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_wall(tmp_path, tfm):
     """Threads that sleep are seen as often as those that work, in what they sleep in."""
     _, seen = snap(tmp_path, program(tfm, "deadlock", "--seconds", 3), "wall")
     threads = {t["name"]: t for t in seen["wall"].data["threads"]}
     stuck = [threads["stuck-left"], threads["stuck-right"]]
-    assert all(t["waiting"] >= t["samples"] * 0.8 for t in stuck), stuck
-    assert stuck[0]["samples"] == pytest.approx(stuck[1]["samples"], rel=0.1)
+    assert all(t["waiting"] >= t["samples"] * (1 - LOOSE * 0.2) for t in stuck), stuck
+    assert stuck[0]["samples"] == pytest.approx(stuck[1]["samples"], rel=LOOSE * 0.1)
     asleep = [path for path, _ in seen["wall"].stacks()
               if path[-1].startswith("libc.so.6!") and any(plain(f).startswith("Truth.") for f in path)]
     assert asleep, "what a thread sleeps in stands at the leaf"
     check_stacks(seen["wall"], "wall")
 
 
+@pytest.mark.measured
 def test_native_threads_that_have_gone(tmp_path, tfm):
     """The runtime does not know it yet: what others do meanwhile is theirs, once."""
     result, seen = snap(tmp_path, program(tfm, "lent", "--seconds", 3))
     interval_ns = told(seen["cpu"], "cpu")["interval_ns"]
     sampled = {t["name"]: t["samples"] * interval_ns for t in seen["cpu"].data["threads"]}
     for name, ns in result.truth["threads"].items():
-        assert sampled[name] < ns * 1.2 + interval_ns, (name, sampled[name], ns)
+        assert sampled[name] < ns * (1 + LOOSE * 0.2) + LOOSE * interval_ns, (name, sampled[name], ns)
 
 
 def test_recording_ends_before_the_program(tmp_path):
     """At any moment, also while the runtime is suspended: the program goes on."""
-    for i in range(5):
+    for i in range(0, 5, 1 if SOAK else 2):
         argv = program(NEWEST, "alloc", "--seconds", 0.5)
         result = dnprof("run", "-q", *SNAPSHOT, "-F", 97, "-d", f"{200 + 37 * i}ms", "-o", tmp_path / "x.dnp",
                         "--", *argv).expect()
@@ -147,7 +149,7 @@ def test_program_is_killed(tmp_path):
     with start(command) as started:
         pid = started.child("truth")
         wait_for_samples(pid)
-        time.sleep(1)  # until they are written
+        wait_for(lambda: dnprof("report", out).status != 1, "samples that are written")
         os.kill(pid, signal.SIGKILL)
         result = started.end()
     assert result.status == 128 + signal.SIGKILL
@@ -168,12 +170,9 @@ def test_forked_children(tmp_path):
     """A child that leaves by exit() passes through the runtime. One that was forked while that is suspended would
     wait for ever: about one of forty, if forks did not wait. One of nine thousand does without dnprof as well, and as
     many with it: the program's own collections suspend the runtime, too; so more than two of 300 are seen once in a
-    hundred and sixty thousand runs, and then not another time."""
-    for _ in range(2):
-        result, seen = record(tmp_path, program(NEWEST, "forks", "--exits", "--burns", "--work", 300), hz=997,
-                              options=(*SNAPSHOT, "-e", "cpu,wall"))
-        assert result.truth["work"] == 300
-        assert seen.samples > 0
-        if result.truth["hung"] <= 2:
-            return
+    hundred and sixty thousand runs."""
+    argv = program(NEWEST, "forks", "--exits", "--burns", "--work", 300, "--patience-ms", 10_000)
+    result, seen = record(tmp_path, argv, hz=997, options=(*SNAPSHOT, "-e", "cpu,wall"))
+    assert result.truth["work"] == 300
+    assert seen.samples > 0
     assert result.truth["hung"] <= 2

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (DNPROF, NEWEST, dnprof, dnprof_again, program, refused, run, start, tasks, thread_names, told, wait_for)
+from harness import (DNPROF, LOOSE, NEWEST, cases, dnprof, dnprof_again, program, refused, run, start, tasks, thread_names, told,
+                     wait_for)
 from test_doctor import refuse_perf_events
 
 
@@ -73,8 +74,8 @@ def check_sums(data):
         assert thread["seen_ns"] <= data["duration_ns"] + 1_000_000, thread
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("count", [2, 50, 500])
+@pytest.mark.measured
+@pytest.mark.parametrize("count", cases([2, 50, 500], [50]))
 def test_switches_are_those_of_the_kernel(threads, tmp_path, count):
     """Each thread's, from its beginning until all stand still: to the switch, but for those that are told as lost."""
     out = tmp_path / "t.dnp"
@@ -95,8 +96,8 @@ def test_switches_are_those_of_the_kernel(threads, tmp_path, count):
     event = data["events"]["switch"]
     seen = event["voluntary"] + event["involuntary"]
     assert min(missing.values()) >= 0 and sum(missing.values()) <= event["lost"], missing
-    assert event["lost"] <= 0.01 * seen
-    result.expect()
+    assert event["lost"] <= LOOSE * 0.01 * seen
+    assert result.status in ((0, 3) if event["lost"] > 0.01 * seen else (0,)), result
     assert out.stat().st_size <= 8 * seen + 200 * count + 20000
 
 
@@ -109,6 +110,7 @@ def stop(pid):
     wait_for(lambda: states(pid) == {"T"}, "all threads to stand still")
 
 
+@pytest.mark.measured
 def test_switches_while_threads_stand(threads, tmp_path):
     """Recorded from outside until all stand still: to the switch."""
     out = tmp_path / "t.dnp"
@@ -137,8 +139,8 @@ def test_switches_while_threads_stand(threads, tmp_path):
     lost = data["events"]["switch"]["lost"]
     missing = {tid: after[tid] - before[tid] - found[tid] for tid in before}
     assert min(missing.values()) >= -1
-    assert sum(n for n in missing.values() if n > 1) <= lost <= 0.01 * sum(found.values()), missing
-    result.expect()
+    assert sum(n for n in missing.values() if n > 1) <= lost <= LOOSE * 0.01 * sum(found.values()), missing
+    assert result.status in ((0, 3) if lost > 0.01 * sum(found.values()) else (0,)), result
 
 
 def test_cpu_time_is_the_kernels(threads, tmp_path):
@@ -194,9 +196,12 @@ def test_duration_ends_the_recording_not_the_program(tmp_path):
 
 def test_the_end_of_a_process_ends_it(tmp_path):
     """Also of one that nobody has waited for."""
-    with subprocess.Popen(["sleep", "8"]) as sleeper:
-        result = dnprof("timeline", "-o", tmp_path / "t.dnp", sleeper.pid)
-        assert Path(f"/proc/{sleeper.pid}/stat").read_text().split()[2] == "Z"
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as app:
+        with start([DNPROF, "timeline", "-o", tmp_path / "t.dnp", app.pid]) as recorder:
+            wait_for(lambda: records(recorder), "the recorder")
+            app.stdin.close()
+            result = recorder.end()
+        assert Path(f"/proc/{app.pid}/stat").read_text().split()[2] == "Z"
     assert "has ended, after" in result.expect().err
     assert shown(tmp_path / "t.dnp")["complete"]
 
@@ -243,6 +248,7 @@ def test_no_rights(tmp_path):
     assert shown(tmp_path / "t.dnp")["events"]["switch"]["sampled"]
 
 
+@pytest.mark.measured
 def test_perf_events_forbidden(threads, tmp_path):
     """As in containers: the clocks are looked at, and one line says so."""
     out = tmp_path / "t.dnp"
@@ -256,13 +262,13 @@ def test_perf_events_forbidden(threads, tmp_path):
     event, found = data["events"]["switch"], {t["name"]: t for t in data["threads"]}
     assert event["sampled"] and "perf events are forbidden" in event["note"]
     for tid, (name, _, cpu) in truth.items():
-        assert abs(found[name]["cpu_ns"] - cpu) < 0.2 * cpu + 1e6, (tid, found[name], cpu)
+        assert abs(found[name]["cpu_ns"] - cpu) < LOOSE * (0.2 * cpu + 1e6), (tid, found[name], cpu)
         assert found[name]["on_cpu_ns"] == found[name]["voluntary"] == 0
     text = dnprof("report", out).expect().out
     assert "switch: sampled, about every" in text and "perf events are forbidden" in text
 
 
-def run_switch(tmp_path, tfm, *options, argv=("threads8",), **more):
+def run_switch(tmp_path, tfm, *options, argv=("threads8", "--seconds", 1), **more):
     out = tmp_path / "app.dnp"
     result = dnprof_again("run", "-q", *options, "-o", out, "--", *program(tfm, *argv), **more).expect()
     return result.truth, out
@@ -285,7 +291,7 @@ def test_samples_and_switches_of_a_program(tfm, tmp_path):
     found = {t["name"]: t for t in data["threads"]}
     for name, cpu_ns in truth["threads"].items():
         assert found[name]["cpu_ns"] >= cpu_ns
-        assert found[name]["cpu_ns"] - cpu_ns < 0.1 * cpu_ns + 50e6  # its end
+        assert found[name]["cpu_ns"] - cpu_ns < LOOSE * (0.1 * cpu_ns + 50e6)  # its end
     assert len(found) == len({t["name"] for t in data["threads"]})
     assert not [t for t in data["threads"] if t["name"].startswith("dnprof")]
     cpu = json.loads(dnprof("report", "--json", "-e", "cpu", out).expect().stdout)
@@ -304,6 +310,7 @@ def test_each_of_many_short_threads_is_one(tmp_path):
     assert [t for t in short if not t["voluntary"] + t["involuntary"] or not t["cpu_ns"]] == []
 
 
+@pytest.mark.measured
 def test_samples_and_switches_of_a_running_program(tmp_path):
     """Of all its threads, those too that begin meanwhile."""
     out = tmp_path / "t.dnp"
@@ -312,8 +319,8 @@ def test_samples_and_switches_of_a_running_program(tmp_path):
         dnprof("record", "-q", "-e", "cpu,switch", "-d", 1, "-o", out, app.process.pid).expect()
     data = shown(out)
     assert set(data["events"]) == {"cpu", "switch", "wait"}
-    assert len({t["tid"] for t in data["threads"] if t["name"].startswith("crowd-")}) > 100
-    assert data["events"]["switch"]["voluntary"] + data["events"]["switch"]["involuntary"] > 20
+    assert len({t["tid"] for t in data["threads"] if t["name"].startswith("crowd-")}) > 100 // LOOSE
+    assert data["events"]["switch"]["voluntary"] + data["events"]["switch"]["involuntary"] > 20 // LOOSE
 
 
 def test_switches_alone_of_a_program(tmp_path):
@@ -321,12 +328,13 @@ def test_switches_alone_of_a_program(tmp_path):
     data = shown(out)
     event = data["events"]["switch"]
     assert list(data["events"]) == ["switch", "wait"]
-    assert event["lost"] <= 0.01 * (event["voluntary"] + event["involuntary"])
+    assert event["lost"] <= LOOSE * 0.01 * (event["voluntary"] + event["involuntary"])
     assert set(truth["threads"]) <= {t["name"] for t in data["threads"]}
 
 
+@pytest.mark.measured
 def test_forbidden_in_a_program(tmp_path):
-    truth, out = run_switch(tmp_path, NEWEST, "-e", "switch", preexec_fn=refuse_perf_events)
+    truth, out = run_switch(tmp_path, NEWEST, "-e", "switch", argv=("threads8",), preexec_fn=refuse_perf_events)
     data = shown(out)
     event, found = data["events"]["switch"], {t["name"]: t for t in data["threads"]}
     assert event["sampled"] and "perf events are forbidden" in event["note"]

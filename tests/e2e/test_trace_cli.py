@@ -114,7 +114,6 @@ def test_no_inline(tmp_path):
     assert len(counts[1]) > len(counts[0]) or sum(counts[1].values()) > sum(counts[0].values())
 
 
-@pytest.mark.alone
 def test_duration(tmp_path):
     """The recording ends, the program and its hooks go on."""
     result = trace(tmp_path, "-d", "0.5", "--depth", "events",

@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from harness import DNPROF, NEWEST, dnprof, dnprof_again, is_sequence, plain, program, refused, report, start, tasks_named, wait_for, wait_for_samples
+from harness import (DNPROF, NEWEST, cases, dnprof, dnprof_again, is_sequence, plain, program, refused, report, start,
+                     tasks_named, wait_for, wait_for_samples)
 
 #: Calls of threads that the program does not count: those of .NET itself.
 OWN = "Truth.Transitions"
@@ -74,7 +75,8 @@ def test_stacks(tmp_path, tfm):
     assert to.incomplete() == back.incomplete() == 0
 
 
-@pytest.mark.parametrize("events", ["transition", "transition=20us"])
+@pytest.mark.measured
+@pytest.mark.parametrize("events", cases(["transition", "transition=20us"], ["transition"]))
 def test_short_ones_by_lot(tmp_path, events):
     """What samples stand for in all is what all took, within chance."""
     _, out = record(tmp_path, NEWEST, "--hot", events=events, work=50_000)
@@ -128,7 +130,9 @@ def test_snapshot_engine(tmp_path, tfm):
     check(result.truth, out)
 
 
-@pytest.mark.parametrize("name", ["native", "unload", "shortthreads", "mix", "fork", "async", "exceptions", "deep", "osr", "signals"])
+@pytest.mark.parametrize("name", cases(["native", "unload", "shortthreads", "mix", "fork", "async", "exceptions", "deep", "osr",
+                                        "signals"],
+                                       ["native", "unload", "shortthreads", "fork", "exceptions"]))
 def test_programs(tmp_path, tfm, name):
     """They check their own results, errno among them."""
     out = tmp_path / "out.dnp"

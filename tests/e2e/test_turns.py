@@ -6,6 +6,9 @@ from harness import NEWEST, dnprof, program
 from test_exports import perfetto
 from test_timeline import shown
 
+#: The program goes by its clock, and has to come to each of these.
+pytestmark = pytest.mark.measured
+
 
 @pytest.fixture(scope="module", params=["timeline", "run"])
 def turns(request, tmp_path_factory):

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from harness import (DNPROF, NEWEST, chance, dnprof, dnprof_again, is_sequence, program, report, shares, start, thread_names, wait_for,
-                     wait_for_samples)
+from harness import (DNPROF, LOOSE, NEWEST, cases, chance, dnprof, dnprof_again, is_sequence, program, report, shares, start,
+                     thread_names, wait_for, wait_for_samples)
 
 HZ = 199
 
@@ -28,14 +28,15 @@ def time_by_thread(report):
     return {name: n * event(report)["interval_ns"] for name, n in report.threads().items()}
 
 
-def assert_read(report, part=0.01):
+def assert_read(report, promise=0.01):
     """Nearly all stacks could be taken, and are whole."""
+    part = LOOSE * promise
     assert report.few_lost()
     assert event(report)["failed"] <= part * event(report)["samples"], event(report)
     assert report.incomplete() <= 2 * part * event(report)["samples"]
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_each_thread_counts_the_same(tmp_path, tfm):
     """Two hundred threads that wait and two that work as well: each has samples for as long as it lived."""
     result, report = record(tmp_path, program(tfm, "wall", "--seconds", 3))
@@ -43,14 +44,14 @@ def test_each_thread_counts_the_same(tmp_path, tfm):
     seen = time_by_thread(report)
     assert len(least) == 202
     # What the rounding of weights leaves open: two intervals at most.
-    open_ns = 2 * event(report)["interval_ns"]
+    open_ns, part = LOOSE * 2 * event(report)["interval_ns"], LOOSE * 0.02
     for name in least:
-        assert least[name] * 0.98 - open_ns <= seen.get(name, 0) <= most[name] * 1.02 + open_ns, name
+        assert least[name] * (1 - part) - open_ns <= seen.get(name, 0) <= most[name] * (1 + part) + open_ns, name
     assert list(report.data["events"]) == ["wall"]
     assert_read(report)
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_what_threads_wait_for(tmp_path, tfm):
     """The stacks of sleepers, with the managed methods that sent them to sleep."""
     _, report = record(tmp_path, program(tfm, "sleepers", "--seconds", 1))
@@ -63,21 +64,22 @@ def test_what_threads_wait_for(tmp_path, tfm):
         found = report.with_frame(stack[0])
         right = sum(n for path, n in found if is_sequence(path, "Truth.Program.Main", *stack)
                     or is_sequence(path, *stack))
-        assert right > 0.95 * sum(n for _, n in found) > 0, stack
+        assert right > (1 - LOOSE * 0.05) * sum(n for _, n in found) > 0, stack
     waiting = event(report)["waiting"] / event(report)["samples"]
-    assert 0.9 < waiting < 1
+    assert 1 - LOOSE * 0.1 < waiting < 1
     assert_read(report)
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_shares_of_time(tmp_path, tfm):
     """What two threads do in turn: compute, sleep, wait for a lock, wait for a socket."""
     result, report = record(tmp_path, program(tfm, "wall", "--few", "--seconds", 5))
     truth = result.truth["methods"]
     expected, got = shares(truth), shares({m: report.total(m) for m in truth})
-    # Two hundred looks on a busy machine, which bound what they cost: five standard deviations.
+    # Each has about a quarter. Of a thousand looks five standard deviations are 7 points, of the two hundred that there are on
+    # a busy machine, which bound what they cost, 15.
     for method in truth:
-        assert got[method] == pytest.approx(expected[method], abs=0.15), method
+        assert 0 < got[method] == pytest.approx(expected[method], abs=LOOSE * 0.07), method
     assert report.total("Truth.Wall.Compute") > 0
     assert_read(report, 0.05)
 
@@ -91,7 +93,7 @@ def test_nobody_is_woken(tmp_path, tfm):
     assert sum(t.get("waiting", 0) for t in nappers) > 0
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 @pytest.mark.parametrize("shown", ["cpu", "wall"])
 def test_together(tmp_path, shown):
     """CPU time comes out as it does alone, and time that passes, too."""
@@ -104,15 +106,15 @@ def test_together(tmp_path, shown):
         expected, got = shares(truth), shares({t: seen[t] for t in truth})
         for thread in truth:
             by_chance = chance(expected[thread], report.samples)
-            assert got[thread] == pytest.approx(expected[thread], abs=max(0.02, by_chance)), thread
+            assert got[thread] == pytest.approx(expected[thread], abs=max(LOOSE * 0.02, by_chance)), thread
         clock_ns = sum(t["cpu_ns"] for t in report.data["threads"])
-        assert report.samples * report.cpu["interval_ns"] == pytest.approx(clock_ns, rel=0.15)
+        assert report.samples * report.cpu["interval_ns"] == pytest.approx(clock_ns, rel=LOOSE * 0.15)
     else:
         time = time_by_thread(report)
-        assert all(time[t] >= 0.98 * ns - 0.02e9 for t, ns in truth.items()), "no less than its CPU time"
+        assert all(time[t] >= (1 - LOOSE * 0.02) * ns - LOOSE * 0.02e9 for t, ns in truth.items()), "no less than its CPU time"
 
 
-@pytest.mark.parametrize("name", ["crowd", "shortthreads"])
+@pytest.mark.parametrize("name", cases(["crowd", "shortthreads"], ["crowd"]))
 def test_threads_that_come_and_go(tmp_path, name):
     result, report = record(tmp_path, program(NEWEST, name, "--seconds", 1), hz=997)
     assert result.truth["threads_started"] > 0

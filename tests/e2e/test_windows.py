@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import DNPROF, NEWEST, ROOT, dnprof, program, refused, run, undisturbed
+from harness import DNPROF, LOOSE, NEWEST, ROOT, dnprof, program, refused, run, undisturbed
 
 WINDOWS = Path(os.environ.get("DNPROF_WINDOWS", ROOT / "build-windows/bin/dnprof.exe")).resolve()
 MAKE_RECORDING = DNPROF.parent.parent / "tests/tools/make-recording"
@@ -232,20 +232,21 @@ def seen(read, name):
     return sum(m["total"] for m in read["methods"] if m["name"].split("(")[0].split("<")[0] == name)
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize("engine", ENGINES, ids=["own", "runtime"])
+@pytest.mark.measured
+@pytest.mark.parametrize("engine", [ENGINES[0], pytest.param(ENGINES[1], marks=pytest.mark.soak)], ids=["own", "runtime"])
 @undisturbed
 def test_shares_of_known_methods(truth, tmp_path, engine):
     """By work and not by time: programs and Wine's timers wait for the same server, in step."""
     told, read = record(truth, tmp_path / "cpu.dnp", "cpu", "--work", 1400, options=("-F", 997, *engine))
     methods = told["methods"]
     spent, found = sum(methods.values()), {name: seen(read, name) for name in methods}
-    assert sum(found.values()) > 2000
+    assert sum(found.values()) > 2000 // LOOSE
     for name, ns in methods.items():
         share, expected = 100 * found[name] / sum(found.values()), 100 * ns / spent
-        assert abs(share - expected) <= 2, f"{name}: {share:.1f} % and not {expected:.1f} %; {found}, {methods}"
+        assert abs(share - expected) <= LOOSE * 2, f"{name}: {share:.1f} % and not {expected:.1f} %; {found}, {methods}"
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("engine", ENGINES, ids=["own", "runtime"])
 def test_walks_give_a_stack(truth, tmp_path, engine):
     """At least 95 of 100, over all programs; what is missing has its reason."""
@@ -253,11 +254,11 @@ def test_walks_give_a_stack(truth, tmp_path, engine):
     for program, *arguments in WALKED:
         _, read = record(truth, tmp_path / f"{program}.dnp", program, *arguments, options=("-F", 499, *engine))
         cpu = read["events"]["cpu"]
-        assert cpu["samples"] > 20, program
+        assert cpu["samples"] > 20 // LOOSE, program
         assert sum(cpu["failures"].values()) == cpu["failed"], cpu
         assert read["complete"] and not cpu["lost"], program
         samples, failed = samples + cpu["samples"], failed + cpu["failed"]
-    assert failed <= 0.05 * samples, f"{failed} of {samples}"
+    assert failed <= LOOSE * 0.05 * samples, f"{failed} of {samples}"
 
 
 def test_mixed_stacks(truth, tmp_path):
@@ -272,9 +273,10 @@ def test_mixed_stacks(truth, tmp_path):
         assert len(at) == 1 and any(frame.startswith("coreclr.dll!") for frame in frames[:at[0]]), stack
 
 
+@pytest.mark.measured
 def test_wall_shows_waiting_threads(truth, tmp_path):
     told, read = record(truth, tmp_path / "t.dnp", "locks", "--seconds", 1, options=("-e", "wall"))
-    assert told and read["events"]["wall"]["samples"] > 100
+    assert told and read["events"]["wall"]["samples"] > 100 // LOOSE
     assert any("Monitor" in method["name"] for method in read["methods"])
 
 
@@ -302,11 +304,12 @@ def test_environment_is_the_programs_own(truth, tmp_path):
     assert ended.status == 0 and not ended.out.strip(), ended
 
 
+@pytest.mark.measured
 def test_duration(truth, tmp_path):
     """The recording is whole long before the program ends."""
     told, read = record(truth, tmp_path / "t.dnp", "cpu", "--seconds", 3, options=("-d", 1))
     assert told["process_cpu_ns"] > 2.5e9
-    assert read["complete"] and read["duration_ns"] < 2.5e9
+    assert read["complete"] and read["duration_ns"] < 1e9 + LOOSE * 0.5e9
 
 
 @pytest.mark.parametrize("status", [0, 5])
@@ -321,7 +324,7 @@ def test_program_that_crashes(truth, tmp_path):
     assert ended.status == 0xe0434352 & 0xff and "crash on purpose" in ended.err, ended
     assert "the recording is incomplete" in ended.err
     read = dnprof("report", "--json", tmp_path / "t.dnp")
-    assert read.status == 3 and json.loads(read.out)["events"]["cpu"]["samples"] > 50
+    assert read.status == 3 and json.loads(read.out)["events"]["cpu"]["samples"] > 50 // LOOSE
 
 
 def test_program_without_a_runtime(tmp_path):

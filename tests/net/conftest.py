@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from net.plugin import *
