@@ -78,11 +78,13 @@ def a_place():
     with surroundings.Place() as env:
         before = os.environ.copy()
         os.environ.update(env)
+        tempfile.tempdir = env["TMPDIR"]  # it is asked for once, otherwise
         try:
             yield
         finally:
             os.environ.clear()
             os.environ.update(before)
+            tempfile.tempdir = None
             of_it = f"TMPDIR={env['TMPDIR']}".encode()
             for entry in Path("/proc").glob("[0-9]*"):
                 with contextlib.suppress(OSError):
