@@ -17,8 +17,10 @@ from harness import DNPROF, LOOSE, NEWEST, ROOT, dnprof, program, refused, run, 
 
 WINDOWS = Path(os.environ.get("DNPROF_WINDOWS", ROOT / "build-windows/bin/dnprof.exe")).resolve()
 MAKE_RECORDING = DNPROF.parent.parent / "tests/tools/make-recording"
-#: Wine's own folders. Zones have names here and none there, but for this one.
-ENVIRONMENT = {"WINEPREFIX": os.environ.get("WINEPREFIX", str(ROOT / "build-windows/wine")), "WINEDEBUG": "-all", "TZ": "UTC"}
+#: Wine's own folders. Zones have names here and none there, but for this one. Its debugger, which it starts for a program that
+#: crashes, brings a desktop, which lives on and holds the test's pipes.
+ENVIRONMENT = {"WINEPREFIX": os.environ.get("WINEPREFIX", str(ROOT / "build-windows/wine")), "WINEDEBUG": "-all", "TZ": "UTC",
+               "WINEDLLOVERRIDES": "winedbg.exe=d"}
 
 pytestmark = [
     pytest.mark.skipif(not shutil.which("wine"), reason="wine is not installed; script/bootstrap --windows does that"),

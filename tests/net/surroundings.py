@@ -78,13 +78,11 @@ class Place:
     bytes); packages that are there already are not fetched again."""
 
     def __enter__(self):
-        self.path = Path(tempfile.mkdtemp(prefix="dt-", dir="/tmp"))
-        self.path.chmod(0o755)  # programs of other users run here, too
-        home = Path(os.environ.get("HOME", "/nonexistent"))
+        self.path = Path(tempfile.mkdtemp(prefix="d", dir="/tmp"))
+        self.path.chmod(0o1777)  # programs of other users run here, too
         (self.path / "home").mkdir()
-        (self.path / "tmp").mkdir()
-        (self.path / "tmp").chmod(0o1777)
-        return {"TMPDIR": str(self.path / "tmp"), "HOME": str(self.path / "home"),
+        home = Path(os.environ.get("HOME", "/nonexistent"))
+        return {"TMPDIR": str(self.path), "HOME": str(self.path / "home"),
                 "NUGET_PACKAGES": os.environ.get("NUGET_PACKAGES", str(home / ".nuget/packages"))}
 
     def __exit__(self, *_):
