@@ -11,7 +11,6 @@ import re
 import signal
 import socket
 import struct
-import subprocess
 import tempfile
 import time
 import uuid
@@ -296,7 +295,7 @@ class Cycles:
                 # It ends: it must be by itself, with the right result.
                 try:
                     self.result = running.started.end().expect()
-                except subprocess.TimeoutExpired as e:
-                    raise AssertionError(f"it goes on, but does not answer\n{look(self.pid)}") from e
+                except harness.Hung as e:
+                    raise harness.Hung(f"it goes on, but does not answer\n{look(self.pid)}\n{e}") from e
             except (AssertionError, TimeoutError) as e:
-                raise AssertionError(f"{e}, in cycle {len(self.times) + 1}\n{look(self.pid)}") from e
+                raise type(e)(f"{e}, in cycle {len(self.times) + 1}\n{look(self.pid)}") from e
