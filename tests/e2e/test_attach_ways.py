@@ -65,7 +65,7 @@ def contained(script="", temporary="/tmp"):
     """A program in its own ids, mounts and network, with a /tmp of its own; gives its id outside."""
     truth = " ".join(map(str, program(NEWEST, "deadlock", "--seconds", 600)))
     script = f"mount -t tmpfs none /tmp; mkdir /tmp/marks; {script}\nMARK_FOLDER=/tmp/marks exec {truth}"
-    with start(["unshare", "-pfmn", "--mount-proc", "/bin/sh", "-c", script]) as outer:
+    with start(["unshare", "-pfmn", "--mount-proc", "/bin/sh", "-c", script], env={"TMPDIR": "/tmp"}) as outer:
         pid = dotnet_in(outer)
         wait_for(lambda: any(n.startswith("dotnet-diagnostic-1-") for n in os.listdir(f"/proc/{pid}/root{temporary}")),
                  "the runtime's socket")

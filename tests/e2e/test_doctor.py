@@ -21,7 +21,10 @@ from harness import DNPROF, NEWEST, dnprof, program, start, stop_all, thread_nam
 from test_other_profiler import CLSID, library  # noqa: F401  (a fixture)
 from test_status import NOBODY, WAITS, needs_root, waiting
 
-needs_unshare = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root and unshare")
+#: Some containers have a /tmp of their own.
+needs_unshare = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare")
+                                   or Path("/tmp") in harness.ROOT.parents,
+                                   reason="needs root, unshare, and a project that does not lie below /tmp")
 
 
 class Findings:
@@ -273,7 +276,7 @@ def test_process_in_a_container(tmp_path):
     script = 'mount -t tmpfs -o mode=1777,"$1" none /tmp; shift; exec "$@"'
     for options, where in (("size=50m", "yes"), ("noexec", "yes")):
         argv = ["unshare", "-mpf", "--mount-proc", "/bin/sh", "-c", script, "sh", options, *program(NEWEST, *WAITS)]
-        with start([str(a) for a in argv]) as outer:
+        with start([str(a) for a in argv], env={"TMPDIR": "/tmp"}) as outer:
             pid = wait_for(lambda: next((p for p in harness.descendants(outer.process.pid)
                                          if re.match(r"\S+/truth ", harness.command_line(p))), None), "the program")
             found = wait_for(lambda: (d := doctor_once(pid)) and "diagnostics" in d.all

@@ -508,7 +508,7 @@ def test_of_another_user(tmp_path):
     tmp_path.chmod(0o755)
     for folder in tmp_path.parents:
         if folder.stat().st_uid == os.geteuid() and folder != Path("/tmp") and Path("/tmp") in folder.parents:
-            folder.chmod(0o755)
+            folder.chmod(folder.stat().st_mode | 0o055)
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     os.chown(theirs, 65534, 65534)
@@ -545,7 +545,8 @@ def test_container_that_cannot_write(tmp_path):
     script.chmod(0o755)
     if Path("/tmp") in DNPROF.parents:
         pytest.skip("this dnprof lies in /tmp, which is hidden inside")
-    with start(["unshare", "--pid", "--mount", "--fork", "--mount-proc", script, *program(NEWEST, *BUSY)]) as outer:
+    with start(["unshare", "--pid", "--mount", "--fork", "--mount-proc", script, *program(NEWEST, *BUSY)],
+               env={"TMPDIR": "/tmp"}) as outer:
         wait_for(lambda: truth_in(outer) or outer.process.poll() is not None, "the program")
         if outer.process.poll() is not None:
             pytest.skip("no namespaces can be made here")

@@ -564,7 +564,7 @@ def test_container(tmp_path):
             *program(NEWEST, "deadlock", "--seconds", 600)]
     if Path("/tmp") in DNPROF.parents:
         pytest.skip("this dnprof lies in /tmp, which is hidden inside")
-    with start(argv) as outer:
+    with start(argv, env={"TMPDIR": "/tmp"}) as outer:
         wait_for(lambda: truth_in(outer) or outer.process.poll() is not None, "the program")
         if outer.process.poll() is not None:
             pytest.skip("no namespaces can be made here")

@@ -239,7 +239,7 @@ def test_no_rights(tmp_path):
     tmp_path.chmod(0o777)
     for folder in tmp_path.parents[:3]:
         if folder != Path("/tmp"):
-            folder.chmod(0o755)
+            folder.chmod(folder.stat().st_mode | 0o055)
     with subprocess.Popen(["sleep", "600"]) as sleeper:
         result = run([DNPROF, "timeline", "-d", 0.5, "-o", tmp_path / "t.dnp", sleeper.pid],
                      preexec_fn=lambda: os.setuid(65534))

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 import xml.etree.ElementTree as xml
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from net import plugin, surroundings
@@ -70,6 +71,37 @@ def at_once(*commands):
     """Whether one of them failed."""
     started = [subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL) for argv in commands]
     return any([process.wait() for process in started])
+
+
+class Beside:
+    """Commands that go on, one after the other, while suites run that leave a processor idle most of the time."""
+
+    def __init__(self):
+        self.env = None
+        self.pool = ThreadPoolExecutor(1)
+        self.statuses, self.running = {}, None
+
+    def add(self, name, commands):
+        """Call it before the first suite, whose place is not theirs: that goes with it."""
+        self.env = dict(os.environ)
+        self.statuses[name] = self.pool.submit(self.run, commands)
+
+    def run(self, commands):
+        for argv in commands:
+            with subprocess.Popen(["nice", *argv], cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL, start_new_session=True) as process:
+                self.running = process
+                if process.wait():
+                    return process.returncode
+        return 0
+
+    def status(self, name):
+        """When it is done: what the first one that failed ended with."""
+        return self.statuses[name].result()
+
+    def end(self):
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        if self.running and self.running.poll() is None:
+            os.killpg(self.running.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager

@@ -110,6 +110,19 @@ def test_each_suite_has_a_place_of_its_own(tmp_path):
     assert status == 0 and len(set(places)) == 2 and not any(Path(place).exists() for place in places), lines
 
 
+def test_what_a_suite_needs_is_made_beside_others(tmp_path):
+    """In order; one that fails makes its suite red, and no other."""
+    say = f'["sh", "-c", "echo %s >>{tmp_path}/made"]'
+    suite = f"""(beside := runner.Beside(), [beside.add(*it) for it in (
+        ("a", [{say % 1}, {say % 2}]), ("b", [["sh", "-c", "exit 7"], {say % 3}]), ("c", [{say % 4}]))],
+        lambda _: (beside.status("a"), runner.Count(passed=1)))[2],
+        "b": lambda _: (beside.status("b"), runner.Count()), "c": lambda _: (beside.status("c"), runner.Count(passed=1))"""
+    status, lines = ran(tmp_path, suite)
+    assert (status, lines[-1]) == (1, "2 passed, 1 failed, 0 skipped"), lines
+    assert "suite b itself, with status 7" in named(lines, "FAILED")[-1]
+    assert (tmp_path / "made").read_text().split() == ["1", "2", "4"]
+
+
 PROGRAM = """
 project('sample', 'c')
 test('good', find_program('true'))
