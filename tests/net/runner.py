@@ -199,9 +199,9 @@ def meson_once(build, arguments, env, log):
     logs = ROOT / build / "meson-logs"
     for name in (f"{log}.junit.xml", f"{log}.json"):
         (logs / name).unlink(missing_ok=True)
-    # Their time limits are for hangs; a machine may have ten times as much to do.
+    # Their time limits are for hangs, but for those that Meson has by itself.
     status = command(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--logbase", log,
-                      "--timeout-multiplier", 5, *arguments], env=env)
+                      "--timeout-multiplier", 2, *arguments], env=env)
     programs = {}
     try:
         for line in (logs / f"{log}.json").read_text().splitlines():
