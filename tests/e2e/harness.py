@@ -23,7 +23,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from net import surroundings
-from net.plugin import LOOSE, PATIENCE_S, SCALE, SOAK, Hung, all_stacks, descendants
+from net.hangs import PATIENCE_S, SCALE, Hung, all_stacks, descendants
+from net.plugin import LOOSE, SOAK
 
 ROOT = Path(__file__).resolve().parents[2]
 DNPROF = Path(os.environ.get("DNPROF", ROOT / "build/bin/dnprof")).resolve()

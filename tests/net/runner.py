@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs suites of tests so that red is the code's fault: what fails is tried again, alone; what passes then is named with its
-first failure, what never passes makes the run red, what hangs is ended, and a suite that dies has failed."""
+first failure, what never passes makes the run red, what hangs is ended, and a suite that dies has failed. Python alone is enough
+for it: script/bootstrap comes after."""
 import contextlib
 import dataclasses
 import json
@@ -15,7 +16,8 @@ import xml.etree.ElementTree as xml
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from net import plugin, surroundings
+from net import surroundings
+from net.hangs import PATIENCE_S, TEST_S, all_stacks, descendants
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "build/test-log"
@@ -27,7 +29,7 @@ RERUNS, PROGRAM_RERUNS = 3, 2
 #: More tests of a suite that never passed beside others are no chance.
 AGAIN_MAX = 10
 #: After which one command of a suite has hung.
-COMMAND_S = 8 * plugin.PATIENCE_S
+COMMAND_S = 8 * PATIENCE_S
 
 #: pytest's statuses.
 SOME_FAILED, NO_TEST = 1, 5
@@ -60,8 +62,8 @@ def command(argv, env=None, log=None, limit=None):
         try:
             return process.wait(limit or COMMAND_S)
         except subprocess.TimeoutExpired:
-            print(f"Hung: no end of {' '.join(map(str, argv))} after {limit or COMMAND_S:.0f} s\n{plugin.all_stacks()}", flush=True)
-            for pid in plugin.descendants(process.pid):
+            print(f"Hung: no end of {' '.join(map(str, argv))} after {limit or COMMAND_S:.0f} s\n{all_stacks()}", flush=True)
+            for pid in descendants(process.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             return 124
@@ -124,10 +126,15 @@ def a_place():
                         os.kill(int(entry.name), signal.SIGKILL)
 
 
+def name_of(test):
+    """Its file's, in LOG."""
+    return re.sub(r"[^\w.=,-]+", "_", test)[-180:]
+
+
 def first_failure(test):
     """The line of it that says most."""
     try:
-        lines = (LOG / plugin.name_of(test)).read_text(errors="replace").splitlines()[1:]
+        lines = (LOG / name_of(test)).read_text(errors="replace").splitlines()[1:]
     except OSError:
         return "nothing was said"
     said = [line[1:].strip() for line in lines if line.startswith("E  ")]
@@ -136,7 +143,7 @@ def first_failure(test):
 
 
 def keep_first(test, text):
-    with contextlib.suppress(FileExistsError), open(LOG / plugin.name_of(test), "x", encoding="utf-8") as file:
+    with contextlib.suppress(FileExistsError), open(LOG / name_of(test), "x", encoding="utf-8") as file:
         file.write(f"{test}\n{text}\n")
 
 
@@ -170,7 +177,7 @@ def pytest_once(folder, how, env):
     return status, total
 
 
-def pytest(path, which="", env=None, limit=plugin.TEST_S):
+def pytest(path, which="", env=None, limit=TEST_S):
     """First the tests that may run beside each other, then, one by one, those that may not. Each has more tries where it
     is; one of the first that never passes has a last one with the machine to itself."""
     def run(folder):

@@ -150,3 +150,10 @@ def test_programs(tmp_path):
 def test_surroundings_are_made(tmp_path, wrapper):
     status, lines = ran(tmp_path, sample("surroundings"), wrapper=wrapper)
     assert (status, lines[-1]) == (0, "1 passed, 0 failed, 0 skipped"), lines
+
+
+def test_begins_where_nothing_is_installed():
+    """script/bootstrap installs what is missing, so what script/test needs before is Python's own."""
+    said = subprocess.run(["/usr/bin/python3", "-S", "script/test", "nonsense"], capture_output=True, text=True, check=False,
+                          cwd=ROOT, timeout=60)
+    assert said.returncode == 1 and said.stderr.startswith("test: no suite is called nonsense"), said
