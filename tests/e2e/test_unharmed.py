@@ -64,13 +64,15 @@ def test_aborts_among_samples(tmp_path, tfm, arguments):
     it has of the recursion, right up to its end."""
     how, among = (("Unhandled exception.", ("Truth.Endings.Crash", re.compile(r"^libcoreclr\.so!"))) if arguments[0] == "crash"
                   else ("Stack overflow.", ("Truth.Endings.Endless",)))
-    for _ in range(12 if SOAK else 2):
-        out = tmp_path / "out.dnp"
+    tries, seen = 0, 0
+    while tries < (12 if SOAK else 2) or not seen:
+        out, tries = tmp_path / "out.dnp", tries + 1
+        assert tries < 50, "samples among it"
         profiled = dnprof("run", "-q", "-F", 9973, "-o", out, "--", *program(tfm, *arguments))
         assert profiled.status == 128 + signal.SIGABRT, profiled
         assert profiled.err.startswith(how) and "Truth.Endings." in profiled.err, profiled
         report = Report(json.loads(dnprof("report", "--json", out).stdout))
-        assert sum(n for stack, n in report.stacks() if is_sequence(stack, *among)) > 0
+        seen += sum(n for stack, n in report.stacks() if is_sequence(stack, *among))
 
 
 @pytest.mark.parametrize("options", [["-e", "cpu"], ["-e", "cpu", "--source", "timer"], ["-e", "wall"]])
