@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * witness FILE COMMAND…: runs a command and sees, by ptrace, every signal that the kernel delivers to a thread of it or
- * of its children. FILE gets a line `tid signals intervals` for each thread that samplers of dnprof's have interrupted:
- * how often, and for how many intervals where the signal says so (a timer's overruns; one else).
- * Exits as the command does; with 125 where nothing can be traced.
+ * witness FILE COMMAND…: runs a command and sees, by ptrace, every signal that the kernel delivers
+ * to a thread of it or of its children. FILE gets a line `tid signals intervals` for each thread
+ * that samplers of dnprof's have interrupted: how often, and for how many intervals where the
+ * signal says so (a timer's overruns; one else). Exits as the command does; with 125 where nothing
+ * can be traced.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CANNOT 125
+#define CANNOT  125
 #define TID_END (1 << 22) /* the kernel's PID_MAX_LIMIT */
 
 static struct seen {
@@ -40,7 +41,8 @@ static void go_on(int tid, int status)
 {
 	int signo = WSTOPSIG(status), event = status >> 16;
 
-	if (event == PTRACE_EVENT_STOP && (signo == SIGSTOP || signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU)) {
+	if (event == PTRACE_EVENT_STOP &&
+		(signo == SIGSTOP || signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU)) {
 		ptrace(PTRACE_LISTEN, tid, NULL, NULL);
 		return;
 	}
@@ -97,9 +99,10 @@ int main(int argc, char **argv)
 		_exit(CANNOT);
 	}
 	close(go[0]);
-	if (child < 0 || ptrace(PTRACE_SEIZE, child, NULL,
-				 PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-					 PTRACE_O_TRACEEXEC)) {
+	if (child < 0 ||
+		ptrace(PTRACE_SEIZE, child, NULL,
+			PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+				PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)) {
 		fprintf(stderr, "witness: cannot trace: %s\n", strerror(errno));
 		return CANNOT;
 	}
