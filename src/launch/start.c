@@ -97,11 +97,11 @@ static int spawn(struct dnp_start *start, struct dnp_spawned *child, struct dnp_
 	const char *program = start->options.command[0];
 	int ret = set_environment(start);
 
-	if (!ret)
-		ret = dnp_spawn(child, start->options.command);
 	if (ret)
-		return dnp_err(err, ret, "cannot start %s: %s; see whether it is there and runs",
-			program, strerror(-ret));
+		return dnp_err(err, ret, "cannot start %s: %s", program, strerror(-ret));
+	ret = dnp_spawn(child, start->options.command, err);
+	if (ret)
+		return ret;
 	start->pid = child->pid;
 	ret = dnp_output_name(&start->output, child->pid, err);
 	if (ret)

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 struct dnp_spawned {
 	int pid;
 	uintptr_t process, thread; /* owned */
@@ -16,9 +18,9 @@ struct dnp_spawned {
 
 /*
  * Makes the process; nothing of the program runs before dnp_spawned_go. `command`: words, ended by
- * NULL; the first is looked for as the system does. 0 or -errno.
+ * NULL; the first is looked for as the system does. 0 or -errno; err then says why.
  */
-int dnp_spawn(struct dnp_spawned *child, char *const *command);
+int dnp_spawn(struct dnp_spawned *child, char *const *command, struct dnp_err *err);
 void dnp_spawned_go(const struct dnp_spawned *child);
 
 /* Waits at most so long for its end: whether it has come, and with what status. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <windows.h>
 
 #include "base/clean.h"
@@ -95,7 +96,20 @@ static HANDLE handle(uintptr_t number)
 	return (HANDLE)number; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-int dnp_spawn(struct dnp_spawned *child, char *const *command)
+static int refused(const char *program, struct dnp_err *err)
+{
+	DWORD error = GetLastError();
+	int failed = error == ERROR_BAD_EXE_FORMAT ? -ENOEXEC : dnp_windows_error();
+
+	if (failed == -EIO)
+		return dnp_err(err, failed,
+			"cannot start %s: Windows gives its error %lu; see whether it starts alone",
+			program, error);
+	return dnp_err(err, failed, "cannot start %s: %s; see whether it is there and runs",
+		program, strerror(-failed));
+}
+
+int dnp_spawn(struct dnp_spawned *child, char *const *command, struct dnp_err *err)
 {
 	auto_free wchar_t *line = line_of(command);
 	STARTUPINFOW startup = {.cb = sizeof(startup)};
@@ -103,10 +117,10 @@ int dnp_spawn(struct dnp_spawned *child, char *const *command)
 
 	*child = (struct dnp_spawned){0};
 	if (!line)
-		return -ENOMEM;
+		return dnp_err(err, -ENOMEM, "cannot start %s: %s", *command, strerror(ENOMEM));
 	if (!CreateProcessW(
 		    NULL, line, NULL, NULL, TRUE, CREATE_SUSPENDED, NULL, NULL, &startup, &made))
-		return GetLastError() == ERROR_BAD_EXE_FORMAT ? -ENOEXEC : dnp_windows_error();
+		return refused(*command, err);
 	*child = (struct dnp_spawned){
 		.pid = (int)made.dwProcessId,
 		.process = (uintptr_t)made.hProcess,
