@@ -70,7 +70,10 @@ uint32_t dnp_methods_number(FunctionID function)
 	return number;
 }
 
-/* With the lock: its samples may still be looked at, so it waits in the queue of the dead. */
+/*
+ * With the lock: its code is not found any more. Samples of it may still be looked at, so it waits
+ * in the queue of the dead.
+ */
 static void bury(uint32_t number, uint64_t now_ns)
 {
 	struct method *method = method_at(number);
@@ -87,6 +90,7 @@ static void bury(uint32_t number, uint64_t now_ns)
 	else
 		first_dead = number;
 	last_dead = number;
+	dnp_codemap_retire_method(dnp_walk_codemap(), number, now_ns);
 }
 
 /* What the runtime tells of one method. */
@@ -333,19 +337,6 @@ void dnp_methods_compiled(FunctionID function, bool dynamic)
 	dnp_code_compiled(&dnp_agent.info, function, number_of(function, dynamic), dynamic);
 }
 
-static bool is_dead(uint32_t number, void *context)
-{
-	(void)context;
-	return number && method_at(number)->died_ns;
-}
-
-static void retire_dead(uint64_t now_ns)
-{
-	/* Numbers are not used again before dnp_methods_reclaim, so the map can be asked unlocked.
-	 */
-	dnp_codemap_retire_methods(dnp_walk_codemap(), is_dead, NULL, now_ns);
-}
-
 void dnp_methods_dynamic_unloaded(FunctionID function)
 {
 	uint64_t now_ns = dnp_now_ns();
@@ -356,8 +347,6 @@ void dnp_methods_dynamic_unloaded(FunctionID function)
 	if (known)
 		bury(*known, now_ns);
 	pthread_mutex_unlock(&lock);
-	if (known)
-		retire_dead(now_ns);
 }
 
 void dnp_methods_module_unloading(ModuleID module)
@@ -369,7 +358,6 @@ void dnp_methods_module_unloading(ModuleID module)
 		if (method_at(number)->eager && method_at(number)->module == module)
 			bury(number, now_ns);
 	pthread_mutex_unlock(&lock);
-	retire_dead(now_ns);
 }
 
 void dnp_methods_forget_frames(void)

@@ -55,6 +55,11 @@ struct retired {
 	uint64_t died_ns;
 };
 
+/* Where all live code of a method is, with that of others in between. `high` 0: it has none. */
+struct reach {
+	uintptr_t low, high;
+};
+
 /* Samples wait for the drain thread for some milliseconds; more code does not die in that time. */
 #define RETIRED_MAX 65536
 
@@ -67,6 +72,8 @@ struct dnp_codemap {
 	struct chunk *chunks;
 	struct retired *retired; /* owned, in the order of death */
 	size_t n_retired, retired_room;
+	struct reach *reaches; /* owned, by the methods' numbers */
+	size_t n_reaches;
 	struct dnp_codemap_stats stats;
 };
 
@@ -367,6 +374,32 @@ static int insert(struct dnp_codemap *map, const struct dnp_code *entry)
 	return result;
 }
 
+/* 0 or -ENOMEM. */
+static int widen_reach(struct dnp_codemap *map, const struct dnp_code *entry)
+{
+	struct reach *reach;
+
+	if (entry->method >= map->n_reaches) {
+		size_t n = map->n_reaches ? map->n_reaches : 256;
+
+		while (n <= entry->method)
+			n *= 2;
+		reach = realloc(map->reaches, n * sizeof(*reach));
+		if (!reach)
+			return -ENOMEM;
+		memset(reach + map->n_reaches, 0, (n - map->n_reaches) * sizeof(*reach));
+		map->stats.bytes += (n - map->n_reaches) * sizeof(*reach);
+		map->reaches = reach;
+		map->n_reaches = n;
+	}
+	reach = &map->reaches[entry->method];
+	if (!reach->high || entry->begin < reach->low)
+		reach->low = entry->begin;
+	if (entry->begin + entry->bytes > reach->high)
+		reach->high = entry->begin + entry->bytes;
+	return 0;
+}
+
 /* ---- Removing */
 
 /* Keeps a copy for samples taken before; without memory those samples show an unknown address. */
@@ -410,16 +443,15 @@ static void drop_slot(struct dnp_codemap *map, size_t i)
 }
 
 struct death {
-	uintptr_t begin, end;                     /* of the range that dies ... */
-	bool (*dead)(uint32_t method, void *arg); /* ... or, if not NULL, which methods do */
-	void *arg;
+	uintptr_t begin, end; /* of the range that dies ... */
+	uint32_t method;      /* ... or, if not 0, what of it is this method's */
 	uint64_t now_ns;
 };
 
 static bool dies(const struct death *death, const struct dnp_code *code)
 {
-	if (death->dead)
-		return death->dead(code->method, death->arg);
+	if (death->method && code->method != death->method)
+		return false;
 	return code->begin < death->end && code->begin + code->bytes > death->begin;
 }
 
@@ -432,6 +464,7 @@ static size_t remove_from(struct dnp_codemap *map, size_t i, const struct death 
 	uint32_t n = bucket_entries(old), dead = 0, kept = 0;
 	struct bucket *bucket;
 
+	map->stats.searched++;
 	for (uint32_t k = 0; k < n; k++)
 		dead += dies(death, &old->entries[k]);
 	bucket = dead ? new_bucket(map) : NULL;
@@ -465,16 +498,16 @@ static size_t remove_from_slots(
 	return removed;
 }
 
-static size_t retire_range(struct dnp_codemap *map, uintptr_t begin, uintptr_t end, uint64_t now_ns)
+static size_t retire_range(struct dnp_codemap *map, struct death death)
 {
-	struct death death = {.begin = begin, .end = end, .now_ns = now_ns};
-	const struct dnp_code *before = entry_below(map, begin);
+	const struct dnp_code *before = entry_below(map, death.begin);
 	const struct directory *directory = own_directory(map);
+	uintptr_t begin = death.begin;
 
 	if (before && before->begin + before->bytes > begin)
 		begin = before->begin;
 	return remove_from_slots(
-		map, slot_at(directory, begin), slot_at(directory, end - 1), &death);
+		map, slot_at(directory, begin), slot_at(directory, death.end - 1), &death);
 }
 
 /* ---- For everybody */
@@ -489,9 +522,13 @@ int dnp_codemap_add(struct dnp_codemap *map, const struct dnp_code *parts, size_
 	for (size_t i = 0; i < n && result == 0; i++) {
 		if (!parts[i].bytes)
 			continue;
-		retire_range(
-			map, parts[i].begin, parts[i].begin + parts[i].bytes, parts[i].born_ns);
-		result = insert(map, &parts[i]);
+		retire_range(map,
+			(struct death){.begin = parts[i].begin,
+				.end = parts[i].begin + parts[i].bytes,
+				.now_ns = parts[i].born_ns});
+		result = widen_reach(map, &parts[i]);
+		if (!result)
+			result = insert(map, &parts[i]);
 	}
 	pthread_mutex_unlock(&map->lock);
 	return result;
@@ -505,21 +542,26 @@ size_t dnp_codemap_retire(struct dnp_codemap *map, uintptr_t begin, uintptr_t en
 		return 0;
 	pthread_mutex_lock(&map->lock);
 	if (begin < end)
-		removed = retire_range(map, begin, end, now_ns);
+		removed = retire_range(
+			map, (struct death){.begin = begin, .end = end, .now_ns = now_ns});
 	pthread_mutex_unlock(&map->lock);
 	return removed;
 }
 
-size_t dnp_codemap_retire_methods(struct dnp_codemap *map, bool (*dead)(uint32_t method, void *arg),
-	void *arg, uint64_t now_ns)
+size_t dnp_codemap_retire_method(struct dnp_codemap *map, uint32_t method, uint64_t now_ns)
 {
-	struct death death = {.dead = dead, .arg = arg, .now_ns = now_ns};
-	size_t removed;
+	struct reach reach = {0};
+	size_t removed = 0;
 
-	if (!map)
+	if (!map || !method)
 		return 0;
 	pthread_mutex_lock(&map->lock);
-	removed = remove_from_slots(map, 0, own_directory(map)->n - 1, &death);
+	if (method < map->n_reaches) {
+		reach = map->reaches[method];
+		map->reaches[method] = (struct reach){0};
+	}
+	if (reach.high)
+		removed = retire_range(map, (struct death){reach.low, reach.high, method, now_ns});
 	pthread_mutex_unlock(&map->lock);
 	return removed;
 }
@@ -650,6 +692,7 @@ void dnp_codemap_free(struct dnp_codemap *map)
 		free(chunk);
 	}
 	free(map->retired);
+	free(map->reaches);
 	pthread_mutex_destroy(&map->lock);
 	free(map);
 }

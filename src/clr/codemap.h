@@ -45,7 +45,8 @@ struct dnp_codemap;
 struct dnp_codemap_stats {
 	uint32_t live, retired; /* entries: of live code, and of code that samples may still need */
 	uint64_t added;
-	size_t bytes; /* of memory, all told */
+	uint64_t searched; /* buckets that were looked through for code that dies */
+	size_t bytes;      /* of memory, all told */
 };
 
 /* NULL without memory. */
@@ -72,9 +73,9 @@ int dnp_codemap_add(struct dnp_codemap *map, const struct dnp_code *parts, size_
 /* Code in [begin, end) dies; returns how many entries. To be called before it is freed. */
 size_t dnp_codemap_retire(struct dnp_codemap *map, uintptr_t begin, uintptr_t end, uint64_t now_ns);
 
-/* The same for all code of the methods that `dead` names; goes through the whole map. */
-size_t dnp_codemap_retire_methods(struct dnp_codemap *map, bool (*dead)(uint32_t method, void *arg),
-	void *arg, uint64_t now_ns);
+/* The same for all code of one method, wherever it is; what that takes does not grow with the map.
+ */
+size_t dnp_codemap_retire_method(struct dnp_codemap *map, uint32_t method, uint64_t now_ns);
 
 /*
  * Frees what is unused since before `before_ns` (dnp_now_ns): the caller read the clock first, and

@@ -19,7 +19,7 @@
 struct method {
 	_Atomic FunctionID function; /* 0: the number is not in use, or its method is dead */
 	ModuleID dies_with;          /* 0: lasts */
-	_Atomic bool dead;
+	bool dead;
 };
 
 /* Not held across calls into the CLR, nor while anybody waits; never taken while gathering. */
@@ -44,7 +44,7 @@ static void free_number(uint32_t number)
 	struct method *method = method_at(number);
 
 	method->dies_with = 0;
-	atomic_store_explicit(&method->dead, false, memory_order_relaxed);
+	method->dead = false;
 	dnp_pool_free(&methods, number);
 }
 
@@ -189,48 +189,53 @@ void dnprof_walker_module_loaded(dnprof_walker *walker, uint64_t module)
 
 /* ---- What goes */
 
-static bool is_dead(uint32_t number, void *context)
-{
-	(void)context;
-	return number && atomic_load_explicit(&method_at(number)->dead, memory_order_relaxed);
-}
-
-/* With the lock. */
+/* With the lock: takes its code out of the map. */
 static void bury(uint32_t number)
 {
 	struct method *method = method_at(number);
 
 	dnp_u64map_remove(&by_function, method->function);
 	atomic_store_explicit(&method->function, 0, memory_order_relaxed);
-	atomic_store_explicit(&method->dead, true, memory_order_relaxed);
+	method->dead = true;
+	dnp_codemap_retire_method(dnp_walk_codemap(), number, dnp_now_ns());
 }
 
-/* Takes the code of the buried out of the map; nobody reads it any more when this returns. */
+/* Nobody reads the code of the buried any more when this returns. */
 static void forget_buried(void)
 {
-	dnp_codemap_retire_methods(dnp_walk_codemap(), is_dead, NULL, dnp_now_ns());
 	dnp_gather_settle();
 	pthread_mutex_lock(&lock);
 	for (uint32_t number = 1; number <= methods.n; number++)
-		if (is_dead(number, NULL))
+		if (method_at(number)->dead)
 			free_number(number);
+	pthread_mutex_unlock(&lock);
+}
+
+/* The same for one method: what that takes does not grow with the number of others. */
+static void forget_one(uint32_t number)
+{
+	dnp_gather_settle();
+	pthread_mutex_lock(&lock);
+	free_number(number);
 	pthread_mutex_unlock(&lock);
 }
 
 void dnprof_walker_dynamic_method_unloaded(dnprof_walker *walker, uint64_t function)
 {
-	const uint32_t *known;
+	uint32_t *known, number = 0;
 
 	if (!walker)
 		return;
 	pthread_mutex_lock(&retiring);
 	pthread_mutex_lock(&lock);
 	known = dnp_u64map_get(&by_function, function);
-	if (known)
-		bury(*known);
+	if (known) {
+		number = *known;
+		bury(number);
+	}
 	pthread_mutex_unlock(&lock);
-	if (known)
-		forget_buried();
+	if (number)
+		forget_one(number);
 	pthread_mutex_unlock(&retiring);
 }
 

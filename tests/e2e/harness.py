@@ -37,7 +37,7 @@ NEWEST = TFMS[-1]
 TESTED = TFMS if SOAK else (NEWEST,)
 
 #: Programs that end with a line of truth, and options that keep a run of them short.
-PROGRAMS = ("alloc", "async", "cpu", "deep", "exceptions", "fork", "idle", "mix", "native", "osr",
+PROGRAMS = ("alloc", "async", "cpu", "deep", "dynamic", "exceptions", "fork", "idle", "mix", "native", "osr",
             "shortthreads", "signals", "threads8", "unload")
 
 #: Programs that go by turns to a place that is hard to sample and to ordinary code.
@@ -50,7 +50,7 @@ TRACED = ("calls", "registers")
 
 #: What depends on time, or on how busy the machine is.
 VARIES = {"work", "may_inline", "native", "unwound", "by_thread", "methods", "threads", "process_cpu_ns", "collections",
-          "pause_ms", "threads_started", "unloaded", "sigprof_ticks", "threads_at_most", "calls", "late_ns"}
+          "pause_ms", "threads_started", "unloaded", "sigprof_ticks", "threads_at_most", "calls", "late_ns", "tenths_ms"}
 
 #: Where threads begin: in the program's own file, the C library, or the dynamic linker. Their first
 #: functions have no names in stripped files, so the file has to do.

@@ -13,7 +13,7 @@ HZ = 1999
 
 
 #: The others compute, allocate or sleep; each of them runs, and checks its results, in other tests as well.
-@pytest.mark.parametrize("name", cases(PROGRAMS, ["async", "exceptions", "fork", "native", "osr", "shortthreads", "signals",
+@pytest.mark.parametrize("name", cases(PROGRAMS, ["async", "dynamic", "exceptions", "fork", "native", "osr", "shortthreads", "signals",
                                                   "unload"]))
 def test_program(tmp_path, tfm, name):
     """A child that is forked from a program with threads may inherit a lock that nobody frees, and hang: so `fork` was seen

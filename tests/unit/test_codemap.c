@@ -140,19 +140,6 @@ TEST(codemap_an_address_used_three_times_knows_each_time)
 	dnp_codemap_free(map);
 }
 
-static bool is_odd(uint32_t method, void *arg)
-{
-	(void)arg;
-	return method & 1;
-}
-
-static bool is_any(uint32_t method, void *arg)
-{
-	(void)method;
-	(void)arg;
-	return true;
-}
-
 TEST(codemap_retires_by_method)
 {
 	struct dnp_codemap *map = dnp_codemap_new();
@@ -160,19 +147,52 @@ TEST(codemap_retires_by_method)
 
 	for (uint32_t i = 1; i <= 1000; i++)
 		add(map, i * 0x100UL, 0x80, i, i);
-	CHECK_EQ(dnp_codemap_retire_methods(map, is_odd, NULL, 2000), 500);
+	for (uint32_t i = 1; i <= 1000; i += 2)
+		CHECK_EQ(dnp_codemap_retire_method(map, i, 2000), 1);
 	for (uint32_t i = 1; i <= 1000; i++) {
 		CHECK_EQ(at(map, i * 0x100UL), i & 1 ? 0 : i);
 		CHECK_EQ(at_time(map, i * 0x100UL, 1500), i);
 	}
-	CHECK_EQ(dnp_codemap_retire_methods(map, is_any, NULL, 3000), 500);
-	CHECK_EQ(dnp_codemap_retire_methods(map, is_any, NULL, 3000), 0);
+	for (uint32_t i = 1; i <= 1000; i++)
+		CHECK_EQ(dnp_codemap_retire_method(map, i, 3000), !(i & 1));
+	CHECK_EQ(dnp_codemap_retire_method(map, 0, 3000), 0);
+	CHECK_EQ(dnp_codemap_retire_method(map, 1000000, 3000), 0);
 	dnp_codemap_reclaim(map, 4000);
 	dnp_codemap_stats(map, &stats);
 	CHECK_EQ(stats.live, 0);
 	CHECK_EQ(stats.retired, 0);
 	add(map, 0x5000, 0x80, 5, 5000);
 	CHECK_EQ(at(map, 0x5000), 5);
+	dnp_codemap_free(map);
+}
+
+/* Its parts, wherever they are, and nothing in between. */
+TEST(codemap_retires_all_parts_of_a_method)
+{
+	struct dnp_codemap *map = dnp_codemap_new();
+
+	for (uint32_t i = 1; i <= 1000; i++)
+		add(map, i * 0x100UL, 0x80, i % 100 ? i : 7777, i);
+	CHECK_EQ(dnp_codemap_retire_method(map, 7777, 2000), 10);
+	for (uint32_t i = 1; i <= 1000; i++)
+		CHECK_EQ(at(map, i * 0x100UL), i % 100 ? i : 0);
+	dnp_codemap_free(map);
+}
+
+/* Programs that make and drop dynamic methods all the time: what one costs does not grow. */
+TEST(codemap_retires_one_of_many_at_the_price_of_one)
+{
+	struct dnp_codemap *map = dnp_codemap_new();
+	struct dnp_codemap_stats before, after;
+
+	for (uint32_t i = 1; i <= 100000; i++)
+		add(map, i * 0x100UL, 0x80, i, i);
+	dnp_codemap_stats(map, &before);
+	for (uint32_t i = 50; i <= 100000; i += 100)
+		CHECK_EQ(dnp_codemap_retire_method(map, i, 200000), 1);
+	dnp_codemap_stats(map, &after);
+	CHECK_EQ(after.live, before.live - 1000);
+	CHECK(after.searched - before.searched <= 2 * 1000);
 	dnp_codemap_free(map);
 }
 

@@ -140,6 +140,7 @@ static class Program
     ["crowd"] = Crowd.Run,
     ["deadlock"] = Deadlock.Run,
     ["deep"] = Deep.Run,
+    ["dynamic"] = Unload.RunDynamic,
     ["endless"] = Endless.Run,
     ["exceptions"] = Exceptions.Run,
     ["finalizers"] = Finalizers.Run,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+using System.Diagnostics;
 using System.Linq.Expressions;
 using System.Reflection;
 using System.Reflection.Emit;
@@ -51,6 +52,29 @@ static class Unload
       Check.Same("code in a collectible context", expected, run(2_000));
     context.Unload();
     return new WeakReference(context);
+  }
+
+  /// <summary>
+  /// Dynamic methods by the ten thousand: each is made, called and dropped; some thousand are alive at a time. How long
+  /// each tenth of them took, by the clock.
+  /// </summary>
+  public static JsonObject RunDynamic(Options o)
+  {
+    var budget = o.Budget();
+    var alive = new Func<int, long>[5_000];
+    var tenths = new JsonArray();
+    long began = Stopwatch.GetTimestamp();
+    while (budget.More()) {
+      var method = Dynamic(budget.Done);
+      Check.Same("dynamic method", 30 + budget.Done, method(10));
+      alive[budget.Done % alive.Length] = method;
+      if (o.Work >= 10 && budget.Done % (o.Work / 10) == 0) {
+        tenths.Add((long)Stopwatch.GetElapsedTime(began).TotalMilliseconds);
+        began = Stopwatch.GetTimestamp();
+      }
+    }
+    GC.KeepAlive(alive);
+    return new JsonObject { ["work"] = budget.Done, ["tenths_ms"] = tenths };
   }
 
   /// <summary>sum of 3 over n steps, plus <paramref name="start"/>.</summary>
