@@ -274,6 +274,7 @@ static HRESULT DNP_COM on_module_unloading(ICorProfilerCallback *self, ModuleID 
 	if (enter(DNP_CALLBACKS_CODE)) {
 		dnp_knowledge_unloading(module);
 		dnp_methods_module_unloading(module);
+		dnp_code_module_unloading(&dnp_agent.info, module);
 		leave();
 	}
 	wait_for_walk(0); /* it may be reading the module's tables where they are */

@@ -465,6 +465,7 @@ void dnp_frames_refresh(void)
 void dnp_frames_reclaim(uint64_t before_ns)
 {
 	dnp_codemap_reclaim(dnp_walk_codemap(), before_ns);
+	dnp_r2r_reclaim(before_ns);
 	dnp_native_reclaim(before_ns);
 	dnp_methods_reclaim(before_ns);
 }

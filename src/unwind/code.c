@@ -55,16 +55,34 @@ bool dnp_code_may_be_asked_for(uintptr_t pc)
 	return !dnp_r2r_is_inside(pc) && dnp_mem_is_generated_code(pc);
 }
 
-void dnp_code_module_loaded(const struct dnp_info *info, ModuleID module)
+/* Where a module is mapped so that its code could be executed; 0: nowhere. */
+static uintptr_t image_of(const struct dnp_info *info, ModuleID module)
 {
 	const uint8_t *base = NULL;
 	uint32_t length, flags = 0;
 	AssemblyID assembly;
 
-	if (SUCCEEDED(dnp_com(info->com, GetModuleInfo2, module, &base, 0, &length, NULL, &assembly,
-		    &flags)) &&
-		base && !(flags & COR_PRF_MODULE_FLAT_LAYOUT))
-		dnp_r2r_add((uintptr_t)base);
+	if (FAILED(dnp_com(info->com, GetModuleInfo2, module, &base, 0, &length, NULL, &assembly,
+		    &flags)) ||
+		(flags & COR_PRF_MODULE_FLAT_LAYOUT))
+		return 0;
+	return (uintptr_t)base;
+}
+
+void dnp_code_module_loaded(const struct dnp_info *info, ModuleID module)
+{
+	uintptr_t base = image_of(info, module);
+
+	if (base)
+		dnp_r2r_add(base);
+}
+
+void dnp_code_module_unloading(const struct dnp_info *info, ModuleID module)
+{
+	uintptr_t base = image_of(info, module);
+
+	if (base)
+		dnp_r2r_remove(base);
 }
 
 /* Whether a path is that of a library of this name. */

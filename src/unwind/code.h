@@ -35,6 +35,9 @@ bool dnp_code_may_be_asked_for(uintptr_t pc);
 /* A module was loaded: its precompiled code, if it has some, can be walked from now on. */
 void dnp_code_module_loaded(const struct dnp_info *info, ModuleID module);
 
+/* It will be unmapped, and something else may be there then. */
+void dnp_code_module_unloading(const struct dnp_info *info, ModuleID module);
+
 /*
  * Loads the JIT's library, which the runtime will load a moment later: so its unwind tables are
  * there before it first works. Returns what dnp_library_close takes, NULL: not

@@ -7,14 +7,14 @@ import signal
 
 import pytest
 
-from harness import LOOSE, NEWEST, PROGRAMS, SOAK, Report, cases, dnprof, is_sequence, program, record, run, steady
+from harness import LOOSE, NEWEST, PROGRAMS, SOAK, TFMS, Report, cases, dnprof, is_sequence, program, record, run, steady
 
 HZ = 1999
 
 
 #: The others compute, allocate or sleep; each of them runs, and checks its results, in other tests as well.
-@pytest.mark.parametrize("name", cases(PROGRAMS, ["async", "dynamic", "exceptions", "fork", "native", "osr", "shortthreads", "signals",
-                                                  "unload"]))
+@pytest.mark.parametrize("name", cases(PROGRAMS, ["async", "dynamic", "exceptions", "fork", "native", "osr", "shortthreads",
+                                                  "signals", "unload"]))
 def test_program(tmp_path, tfm, name):
     """A child that is forked from a program with threads may inherit a lock that nobody frees, and hang: so `fork` was seen
     under CoreCLR 8 without dnprof, which is for script/soak."""
@@ -25,6 +25,13 @@ def test_program(tmp_path, tfm, name):
     assert profiled.stderr == alone.stderr
     assert report.samples > 0
     assert report.data["runtime"] == alone.truth["runtime"]
+
+
+@pytest.mark.parametrize("tfm", cases(TFMS, ["net8.0"]))
+def test_code_in_the_place_of_unloaded_code(tmp_path, tfm):
+    """What was known of a library's code is forgotten before it is unmapped. (10 does not tell of such a library, 8 and 9 do.)"""
+    _, report = record(tmp_path, program(tfm, "in-its-place", "--seconds", 0.5), hz=HZ)
+    assert report.total("Truth.Unload.RunInItsPlace") > 0
 
 
 def test_exceptions_at_a_high_rate(tmp_path, tfm):

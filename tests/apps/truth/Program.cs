@@ -149,6 +149,7 @@ static class Program
     ["funclets"] = InFunclets.Run,
     ["garbage"] = Garbage.Run,
     ["gc"] = InGc.Run,
+    ["in-its-place"] = Unload.RunInItsPlace,
     ["idle"] = Idle.Run,
     ["jit"] = InJit.Run,
     ["loaded"] = Loaded.Run,

@@ -4,6 +4,7 @@ using System.Linq.Expressions;
 using System.Reflection;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Runtime.Loader;
 using System.Text.Json.Nodes;
 using System.Text.RegularExpressions;
@@ -75,6 +76,61 @@ static class Unload
     }
     GC.KeepAlive(alive);
     return new JsonObject { ["work"] = budget.Done, ["tenths_ms"] = tenths };
+  }
+
+  /// <summary>
+  /// A library compiled ahead of time is loaded into a context that goes away, and unmapped with it; then other code is
+  /// where its code was, and runs there. Where its tables were is nothing.
+  /// </summary>
+  public static unsafe JsonObject RunInItsPlace(Options o)
+  {
+    var folder = Directory.CreateTempSubdirectory();
+    string copy = Path.Combine(folder.FullName, "System.Linq.dll");
+    File.Copy(typeof(Enumerable).Assembly.Location, copy);
+    var (context, (begin, end)) = Precompiled(copy);
+    for (int i = 0; i < 100 && context.IsAlive; i++) {
+      GC.Collect();
+      GC.WaitForPendingFinalizers();
+    }
+    Check.Same("the context is there", false, context.IsAlive);
+    while (CodeOf(copy) is not null)
+      Thread.Sleep(1);
+    const int ReadWriteExecute = 7, PrivateAnonymousFixedFree = 0x2 | 0x20 | 0x100000;
+    byte* place = Mmap((void*)begin, (nuint)(end - begin), ReadWriteExecute, PrivateAnonymousFixedFree, -1, 0);
+    Check.Same("the place", begin, (long)place);
+    byte* spin = place + (end - begin) / 3; // mov ecx, edi; dec ecx; jnz -4; ret
+    new ReadOnlySpan<byte>([0x89, 0xf9, 0xff, 0xc9, 0x75, 0xfc, 0xc3]).CopyTo(new Span<byte>(spin, 7));
+    var budget = o.Budget();
+    while (budget.More())
+      ((delegate* unmanaged<int, void>)spin)(1_000_000);
+    folder.Delete(true);
+    return new JsonObject { ["work"] = budget.Done };
+  }
+
+  [DllImport("libc", EntryPoint = "mmap")]
+  static extern unsafe byte* Mmap(void* at, nuint bytes, int access, int flags, int file, nint offset);
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static (WeakReference, (long, long)) Precompiled(string path)
+  {
+    var context = new AssemblyLoadContext("precompiled", isCollectible: true);
+    var type = context.LoadFromAssemblyPath(path).GetType("System.Linq.Enumerable")!;
+    type.GetMethod("Range")!.Invoke(null, [1, 3]);
+    var code = CodeOf(path);
+    Check.That(code is not null, "the library's code is mapped");
+    context.Unload();
+    return (new WeakReference(context), code!.Value);
+  }
+
+  /// <summary>Where a file is mapped so that it can be executed.</summary>
+  static (long Begin, long End)? CodeOf(string path)
+  {
+    foreach (string line in File.ReadLines("/proc/self/maps"))
+      if (line.EndsWith(path) && line.Contains(" r-xp ")) {
+        long[] ends = [.. line.Split(' ')[0].Split('-').Select(s => Convert.ToInt64(s, 16))];
+        return (ends[0], ends[1]);
+      }
+    return null;
   }
 
   /// <summary>sum of 3 over n steps, plus <paramref name="start"/>.</summary>
