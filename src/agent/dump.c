@@ -9,12 +9,12 @@
 #include "agent/agent.h"
 #include "agent/frames.h"
 #include "base/clean.h"
-#include "format/varint.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "os/stop.h"
 #include "os/syscalls.h"
 #include "os/thread.h"
+#include "store/chain.h"
 #include "store/intern.h"
 #include "unwind/target.h"
 
@@ -26,8 +26,8 @@ struct dump {
 	struct dnp_frames *frames; /* owned */
 	struct dnp_intern intern;
 	dnp_frame_word *words; /* owned: one stack */
-	uint8_t *encoded;      /* owned: its new nodes */
-	unsigned how;          /* enum dnp_target_how */
+	struct dnp_chain chain;
+	unsigned how; /* enum dnp_target_how */
 	int threads;
 	int failed; /* -errno */
 	bool (*go_on)(void *context);
@@ -37,8 +37,7 @@ struct dump {
 /* Interns one stack, walked at time_ns; returns its leaf. */
 static uint32_t put_stack(struct dump *dump, const struct dnp_target_stack *stack, uint64_t time_ns)
 {
-	uint32_t node = 0, below = 0, first = 0, parent = 0;
-	uint8_t *end = dump->encoded;
+	uint32_t node = 0, below = 0;
 
 	dnp_intern_make_room(&dump->intern, (uint32_t)stack->n);
 	for (size_t i = stack->n; i-- > 0;) {
@@ -52,23 +51,10 @@ static uint32_t put_stack(struct dump *dump, const struct dnp_target_stack *stac
 			continue;
 		below = frame;
 		node = dnp_intern_node(&dump->intern, under, frame, &is_new);
-		if (!is_new)
-			continue;
-		/* New nodes follow each other up to the leaf. */
-		if (end == dump->encoded) {
-			first = node;
-			parent = under;
-		}
-		end = dnp_varint_put(end, frame);
+		if (is_new)
+			dnp_chain_add(&dump->chain, under, node, frame);
 	}
-	if (end > dump->encoded)
-		dnp_write_stack(&dump->writer,
-			&(struct dnp_rec_stack){
-				.first = first,
-				.parent = parent,
-				.frames = {(const char *)dump->encoded,
-					(size_t)(end - dump->encoded)},
-			});
+	dnp_chain_write(&dump->chain);
 	return node;
 }
 
@@ -203,9 +189,9 @@ static int make_room(struct dump *dump)
 	size_t depth = dnp_threads_depth();
 
 	dump->words = malloc(depth * sizeof(*dump->words));
-	dump->encoded = malloc(depth * DNP_VARINT_MAX);
 	dump->frames = dnp_frames_new(&dump->writer, DNP_FRAMES_DUMP);
-	if (!dump->words || !dump->encoded || !dump->frames)
+	dump->chain.writer = &dump->writer;
+	if (!dump->words || !dump->frames)
 		return -ENOMEM;
 	return dnp_intern_init(&dump->intern, INTERN_SLOTS);
 }
@@ -230,7 +216,6 @@ int dnp_dump_write(int fd, bool (*go_on)(void *context), void *context)
 	dnp_frames_free(dump.frames);
 	dnp_intern_done(&dump.intern);
 	free(dump.words);
-	free(dump.encoded);
 	if (!failed)
 		failed = dump.failed ? dump.failed : closed;
 	return failed ? failed : dump.threads;

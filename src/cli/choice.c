@@ -445,9 +445,9 @@ static int parse_samples(struct dnp_choice *choice)
 	int source, engine;
 	uint64_t frames;
 
-	if (!dnp_parse_count(depth, 1, 65536, &frames))
-		return dnp_usage(
-			choice->command, "--frames %s: not a number from 1 to 65536", depth);
+	if (!dnp_parse_count(depth, 1, DNP_FRAMES_MAX, &frames))
+		return dnp_usage(choice->command, "--frames %s: not a number from 1 to %d", depth,
+			DNP_FRAMES_MAX);
 	source = choose(choice, "source", sources);
 	engine = source < 0 ? -1 : choose(choice, "engine", engines);
 	if (engine < 0)

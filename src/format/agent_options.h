@@ -51,6 +51,9 @@
 /* Bytes of the longest string that the parser takes, its zero not counted. */
 #define DNP_OPTIONS_MAX (8 * PATH_MAX)
 
+/* Of the deepest stack that can be kept whole: counters of samples in rings have 16 bits. */
+#define DNP_FRAMES_MAX 32768
+
 enum dnp_source_choice {
 	DNP_SOURCE_AUTO = 0, /* perf, and where the system refuses it timer */
 	DNP_SOURCE_PERF = 1,

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "format/varint.h"
 #include "os/clock.h"
 #include "os/thread.h"
 
@@ -17,10 +16,8 @@ static void free_memory(struct dnp_drain *drain)
 {
 	free(drain->frames);
 	free(drain->unwalked);
-	free(drain->encoded);
 	drain->frames = NULL;
 	drain->unwalked = NULL;
-	drain->encoded = NULL;
 	dnp_intern_done(&drain->intern);
 }
 
@@ -30,8 +27,7 @@ static int get_memory(struct dnp_drain *drain)
 
 	drain->frames = malloc(depth * sizeof(*drain->frames));
 	drain->unwalked = malloc(depth * sizeof(*drain->unwalked));
-	drain->encoded = malloc((size_t)depth * DNP_VARINT_MAX);
-	if (!drain->frames || !drain->unwalked || !drain->encoded)
+	if (!drain->frames || !drain->unwalked)
 		return -ENOMEM;
 	return dnp_intern_init(&drain->intern, INTERN_SLOTS);
 }
@@ -40,7 +36,9 @@ int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording, unsigned
 {
 	int failed;
 
-	*drain = (struct dnp_drain){.n_events = n_events};
+	memset(drain, 0, sizeof(*drain));
+	drain->n_events = n_events;
+	drain->chain.writer = &drain->writer;
 	failed = get_memory(drain);
 	if (failed)
 		close(fd);
@@ -49,34 +47,6 @@ int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording, unsigned
 	if (failed)
 		free_memory(drain);
 	return failed;
-}
-
-/* New nodes on the way from the root to a leaf follow each other: a chain, one record. */
-struct chain {
-	uint32_t first, parent;
-	size_t bytes;
-};
-
-static void chain_add(struct dnp_drain *drain, struct chain *chain, uint32_t parent, uint32_t node,
-	uint32_t frame)
-{
-	if (!chain->bytes) {
-		chain->first = node;
-		chain->parent = parent;
-	}
-	chain->bytes =
-		(size_t)(dnp_varint_put(drain->encoded + chain->bytes, frame) - drain->encoded);
-}
-
-static void chain_write(struct dnp_drain *drain, const struct chain *chain)
-{
-	if (chain->bytes)
-		dnp_write_stack(&drain->writer,
-			&(struct dnp_rec_stack){
-				.first = chain->first,
-				.parent = chain->parent,
-				.frames = {(const char *)drain->encoded, chain->bytes},
-			});
 }
 
 /*
@@ -94,8 +64,8 @@ static uint32_t above_managed(const struct dnp_drain *drain, const struct dnp_sa
 }
 
 /* One frame up from where a stack stands in the trie. Returns its nature, enum dnp_nature. */
-static unsigned step(struct dnp_drain *drain, struct chain *chain, struct dnp_path *at,
-	dnp_frame_word word, uint64_t time_ns, int collecting)
+static unsigned step(struct dnp_drain *drain, struct dnp_path *at, dnp_frame_word word,
+	uint64_t time_ns, int collecting)
 {
 	uint32_t parent = at->node;
 	unsigned nature = 0;
@@ -106,7 +76,7 @@ static unsigned step(struct dnp_drain *drain, struct chain *chain, struct dnp_pa
 	if (!(nature & DNP_NATURE_PART) || frame != at->frame) {
 		at->node = dnp_intern_node(&drain->intern, parent, frame, &is_new);
 		if (is_new)
-			chain_add(drain, chain, parent, at->node, frame);
+			dnp_chain_add(&drain->chain, parent, at->node, frame);
 	}
 	at->frame = frame;
 	at->unresolved += nature & DNP_NATURE_UNKNOWN;
@@ -123,16 +93,15 @@ static uint32_t intern_stack(
 	uint32_t top = sample->flags & DNP_SAMPLE_COLLECTING ? above_managed(drain, sample) : 0;
 	uint32_t depth = sample->shared;
 	struct dnp_path at = {0};
-	struct chain chain = {0};
 
 	if (depth)
 		at = feed->path[depth - 1];
 	dnp_intern_make_room(&drain->intern, sample->written);
 	for (uint32_t i = sample->written; i-- > 0;) {
-		step(drain, &chain, &at, drain->frames[i], sample->time_ns, i < top);
+		step(drain, &at, drain->frames[i], sample->time_ns, i < top);
 		feed->path[depth++] = at;
 	}
-	chain_write(drain, &chain);
+	dnp_chain_write(&drain->chain);
 	return depth;
 }
 
@@ -176,17 +145,16 @@ struct dnp_walked_node dnp_drain_walked(
 {
 	struct dnp_walked_node seen = {0};
 	struct dnp_path at = {0};
-	struct chain chain = {0};
 	bool bare = false;
 
 	dnp_intern_make_room(&drain->intern, walked->n);
 	for (uint32_t i = walked->n; i-- > 0;) {
 		dnp_frame_word word = walked->frames[i];
 
-		see(&seen, &bare, word, step(drain, &chain, &at, word, walked->time_ns, 0));
+		see(&seen, &bare, word, step(drain, &at, word, walked->time_ns, 0));
 	}
 	seen.node = at.node;
-	chain_write(drain, &chain);
+	dnp_chain_write(&drain->chain);
 	count_walked(&drain->sums[event], walked, at.unresolved);
 	return seen;
 }
@@ -245,11 +213,10 @@ static void write_missed(struct dnp_drain *drain, const struct dnp_thread *threa
 	uint32_t frame = drain->frame_of(
 		drain, (uint64_t)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT, thread->start_ns, 0, &nature);
 	uint32_t node = dnp_intern_node(&drain->intern, 0, frame, &is_new);
-	struct chain chain = {0};
 
 	if (is_new)
-		chain_add(drain, &chain, 0, node, frame);
-	chain_write(drain, &chain);
+		dnp_chain_add(&drain->chain, 0, node, frame);
+	dnp_chain_write(&drain->chain);
 	dnp_write_sample_at(&drain->writer, thread->start_ns,
 		&(struct dnp_rec_sample){
 			.event = thread->missed_event,

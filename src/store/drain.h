@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "store/chain.h"
 #include "store/intern.h"
 #include "store/sample.h"
 #include "store/threads.h"
@@ -75,7 +76,7 @@ struct dnp_drain {
 	void (*gone)(struct dnp_thread *thread);
 	dnp_frame_word *frames; /* owned: one sample's, as read from a ring */
 	uint64_t *unwalked;     /* owned: the words of one that is not walked yet */
-	uint8_t *encoded;       /* owned: a chain of new frames, as it goes into its record */
+	struct dnp_chain chain; /* new nodes that are not written yet */
 
 	struct dnp_drain_sums sums[DNP_EVENTS_MAX];
 	unsigned n_events;

@@ -3,6 +3,20 @@
 
 #include <string.h>
 
+#include "format/agent_options.h"
+
+_Static_assert(
+	DNP_FRAMES_MAX + DNP_UNWALKED_WORDS <= UINT16_MAX, "a sample's counters have 16 bits");
+
+size_t dnp_feed_words(uint32_t depth, size_t least)
+{
+	size_t words = least;
+
+	while (words < (size_t)depth * 2)
+		words *= 2;
+	return words;
+}
+
 size_t dnp_feed_bytes(uint32_t depth, size_t words)
 {
 	return words * sizeof(uint64_t) + DNP_EVENTS_MAX * sizeof(struct dnp_counts) +

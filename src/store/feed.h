@@ -22,11 +22,14 @@
 /* Events that can be recorded at once: more than there are. */
 #define DNP_EVENTS_MAX 20
 
-/* Of a thread's own feed: 64 KiB, some 300 samples of 25 new frames. */
+/* Of a thread's own feed, at least: 64 KiB, some 300 samples of 25 new frames. */
 #define DNP_RING_WORDS ((size_t)8192)
 
 /* What is seen of it from outside comes in turns with all other threads: little at a time. */
 #define DNP_RING_WORDS_OUTSIDE ((size_t)4096)
+
+/* Of a ring that has at least so many, and room for a stack of the greatest depth twice. */
+size_t dnp_feed_words(uint32_t depth, size_t least);
 
 /* Durations of walks: bucket b counts those in [2^(b/4), 2^((b+1)/4)) ns, roughly. */
 #define DNP_WALK_BUCKETS 96

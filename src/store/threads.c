@@ -83,10 +83,20 @@ static struct dnp_thread *record_at(uint32_t place)
 	return atomic_load_explicit(&all[place], memory_order_relaxed);
 }
 
+static size_t own_words(uint32_t depth)
+{
+	return dnp_feed_words(depth, DNP_RING_WORDS);
+}
+
+static size_t outside_words(uint32_t depth)
+{
+	return dnp_feed_words(depth, DNP_RING_WORDS_OUTSIDE);
+}
+
 static size_t record_bytes(uint32_t depth)
 {
-	size_t bytes = sizeof(struct dnp_thread) + dnp_feed_bytes(depth, DNP_RING_WORDS) +
-		dnp_feed_bytes(depth, DNP_RING_WORDS_OUTSIDE);
+	size_t bytes = sizeof(struct dnp_thread) + dnp_feed_bytes(depth, own_words(depth)) +
+		dnp_feed_bytes(depth, outside_words(depth));
 
 	return (bytes + 4095) & ~(size_t)4095;
 }
@@ -122,10 +132,10 @@ static struct dnp_thread *fresh_record(void)
 	/* A callback that was late may have written to it. */
 	memset(thread, 0, sizeof(*thread));
 	thread->place = n_tried++;
-	dnp_feed_init(&thread->own, thread + 1, max_depth, DNP_RING_WORDS);
+	dnp_feed_init(&thread->own, thread + 1, max_depth, own_words(max_depth));
 	dnp_feed_init(&thread->outside,
-		(char *)(thread + 1) + dnp_feed_bytes(max_depth, DNP_RING_WORDS), max_depth,
-		DNP_RING_WORDS_OUTSIDE);
+		(char *)(thread + 1) + dnp_feed_bytes(max_depth, own_words(max_depth)), max_depth,
+		outside_words(max_depth));
 	return thread;
 }
 

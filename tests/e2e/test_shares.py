@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Where the CPU time went, against what the programs measured themselves."""
+import json
 import re
 
 import pytest
 
-from harness import LOOSE, NEWEST, cases, chance, is_sequence, plain, program, record, shares, undisturbed
+from harness import LOOSE, NEWEST, Report, cases, chance, dnprof, is_sequence, plain, program, record, shares, undisturbed
 
 #: What is promised.
 POINT = 0.01
@@ -130,6 +131,21 @@ def test_600_frames(tmp_path, tfm):
     assert sum(n for _, n in bottom) > 1000 // LOOSE
     for stack, _ in bottom:
         assert sum(plain(f) == "Truth.Deep.Down" for f in stack) == truth["depth"]
+
+
+def test_stacks_as_deep_as_is_asked_for(tmp_path):
+    """Though each is longer than all that usually waits to be written. Without leave the root is cut off, and that is said.
+    (On a busy machine some may be lost, and are told.)"""
+    depth, seen = 9000, {}
+    for frames in (12_000, 2048):
+        dnprof("run", "-q", "-F", 199, "--frames", frames, "-o", tmp_path / "out.dnp", "--",
+               *program(NEWEST, "deep", "--depth", depth, "--seconds", 0.5))
+        seen[frames] = Report(json.loads(dnprof("report", "--json", tmp_path / "out.dnp").stdout))
+        assert seen[frames].with_frame("Truth.Deep.Bottom")
+    for stack, _ in seen[12_000].with_frame("Truth.Deep.Bottom"):
+        assert sum(plain(f) == "Truth.Deep.Down" for f in stack) == depth
+    assert {len(stack) for stack, _ in seen[2048].with_frame("Truth.Deep.Bottom")} == {2048}
+    assert seen[12_000].shown["truncated"] == 0 < seen[2048].shown["truncated"]
 
 
 @pytest.mark.measured

@@ -43,7 +43,7 @@ def calls(path, *options):
     (["-e", "trace,trace"], ["trace is named twice"]),
     (["-e", "trace", "--log", "--depth", "tree"], ["--log", "--depth tree"]),
     (["-e", "trace", "--log", "--depth", "time"], ["--log", "--depth time"]),
-    (["--frames", "0"], ["--frames 0", "1 to 65536"]),
+    (["--frames", "0"], ["--frames 0", "1 to 32768"]),
     (["--include", "A.*"], ["--include", "dnprof report"]),
     (["--exclude", "A.*", "-o", "x.dnp"], ["--exclude", "dnprof report"]),
 ])

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/u64map.h"
+#include "format/agent_options.h"
 #include "format/chunk.h"
+#include "format/varint.h"
 #include "os/thread.h"
 #include "store/drain.h"
 #include "store/labels.h"
@@ -237,10 +239,13 @@ static uint32_t letter_frame(struct dnp_drain *drain, dnp_frame_word word, uint6
 }
 
 /* Reads records back: the stack of each sample as text, root first. */
+#define NODES_MAX (2 * DNP_FRAMES_MAX + 1000)
+
 struct reader {
-	uint32_t parent[1000];
-	char frame[1000];
-	char stacks[64][32];
+	uint32_t parent[NODES_MAX];
+	uint64_t frame[NODES_MAX];
+	char stacks[64][32]; /* shorter ones */
+	unsigned depths[64];
 	uint64_t times[64];
 	uint64_t weights[64], values[64], flags[64];
 	unsigned n_samples, n_ends, n_chunks;
@@ -252,14 +257,14 @@ struct reader {
 
 static void read_stack(struct reader *reader, const struct dnp_rec_stack *stack)
 {
+	const uint8_t *at = (const uint8_t *)stack->frames.p, *end = at + stack->frames.n;
 	uint64_t parent = stack->parent;
 
-	for (size_t i = 0; i < stack->frames.n; i++) {
-		uint64_t node = stack->first + i;
-
-		CHECK(node < 1000);
+	for (uint64_t node = stack->first; at < end; node++) {
+		CHECK(node < NODES_MAX);
+		at = dnp_varint_get(at, end, &reader->frame[node]);
+		CHECK(at);
 		reader->parent[node] = (uint32_t)parent;
-		reader->frame[node] = stack->frames.p[i];
 		parent = node;
 	}
 }
@@ -267,7 +272,7 @@ static void read_stack(struct reader *reader, const struct dnp_rec_stack *stack)
 static void read_sample(struct reader *reader, const struct dnp_rec_sample *sample)
 {
 	char *text = reader->stacks[reader->n_samples];
-	size_t n = 0;
+	unsigned n = 0;
 
 	reader->base += (uint64_t)sample->delta_ns;
 	reader->weights[reader->n_samples] = sample->weight;
@@ -275,9 +280,12 @@ static void read_sample(struct reader *reader, const struct dnp_rec_sample *samp
 	reader->flags[reader->n_samples] = sample->flags;
 	reader->times[reader->n_samples++] = reader->base;
 	for (uint64_t node = sample->node; node; node = reader->parent[node]) {
-		memmove(text + 1, text, ++n);
-		text[0] = reader->frame[node];
+		if (++n >= sizeof(reader->stacks[0]))
+			continue;
+		memmove(text + 1, text, n);
+		text[0] = (char)reader->frame[node];
 	}
+	reader->depths[reader->n_samples - 1] = n;
 }
 
 static void read_record(struct reader *reader, uint64_t id, struct dnp_str body)
@@ -405,6 +413,37 @@ TEST(drain_shows_a_method_and_its_part_as_one_frame)
 	CHECK_EQ(reader->n_samples, DNP_ARRAY_SIZE(stacks));
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(stacks); i++)
 		CHECK_STR(reader->stacks[i], shown[i]);
+}
+
+#define FIRST_FRAME 1000u /* no letter's */
+
+/* More new frames than one record, or the ring of a feed for usual depths, has room for. */
+TEST(stack_of_the_greatest_depth_goes_through)
+{
+	struct dnp_thread *thread = own_record(DNP_FRAMES_MAX);
+	struct dnp_feed *feeds[] = {&thread->own, &thread->outside};
+	struct drained *drained = open_drain(1);
+	const struct reader *reader;
+	uint64_t node;
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(feeds); i++) {
+		struct dnp_sample sample = {.time_ns = 1000, .weight = 1};
+
+		for (uint32_t k = 0; k < DNP_FRAMES_MAX; k++)
+			feeds[i]->frames[k] = FIRST_FRAME + DNP_FRAMES_MAX * (i + 1) - k;
+		CHECK(dnp_feed_put(feeds[i], &sample, DNP_FRAMES_MAX, DNP_STOP_END, 100));
+		CHECK_EQ(sample.written, DNP_FRAMES_MAX);
+	}
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_samples, 2);
+	CHECK_EQ(reader->depths[0], DNP_FRAMES_MAX);
+	CHECK_EQ(reader->depths[1], DNP_FRAMES_MAX);
+	node = DNP_FRAMES_MAX; /* they count from 1, at the root */
+	for (uint64_t frame = FIRST_FRAME + DNP_FRAMES_MAX; frame > FIRST_FRAME; frame--) {
+		CHECK_EQ(reader->frame[node], frame);
+		node = reader->parent[node];
+	}
+	CHECK_EQ(node, 0);
 }
 
 static void put_wide(struct dnp_feed *feed, char leaf, uint64_t weight)

@@ -4,22 +4,21 @@ using System.Text.Json.Nodes;
 
 namespace Truth;
 
-/// <summary>600 frames of recursion with all the work at the bottom.</summary>
+/// <summary>600 frames of recursion (<c>--depth N</c>) with all the work at the bottom.</summary>
 static class Deep
 {
-  const int Depth = 600;
-
   public static JsonObject Run(Options o)
   {
+    int depth = o.Number("--depth", 600);
     var budget = o.Budget();
     var ledger = new Ledger();
-    ulong expected = Burn.Steps(400_000) + Depth;
+    ulong expected = Burn.Steps(400_000) + (ulong)depth;
     while (budget.More()) {
       long t = Clock.Thread();
-      Check.Same("Deep.Down", expected, Down(Depth));
+      Check.Same("Deep.Down", expected, Down(depth));
       ledger.Book("Truth.Deep.Down", t);
     }
-    return new JsonObject { ["work"] = budget.Done, ["depth"] = Depth, ["methods"] = ledger.ToJson() };
+    return new JsonObject { ["work"] = budget.Done, ["depth"] = depth, ["methods"] = ledger.ToJson() };
   }
 
   [MethodImpl(MethodImplOptions.NoInlining)]
