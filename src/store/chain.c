@@ -23,6 +23,6 @@ void dnp_chain_add(struct dnp_chain *chain, uint32_t parent, uint32_t node, uint
 		chain->first = node;
 		chain->parent = parent;
 	}
-	chain->bytes = (size_t)(
-		dnp_varint_put(chain->frames + chain->bytes, frame) - chain->frames);
+	chain->bytes =
+		(size_t)(dnp_varint_put(chain->frames + chain->bytes, frame) - chain->frames);
 }

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,28 @@
 #include <unistd.h>
 
 #include "base/clean.h"
+
+/* Bytes of a mapped file were looked at that are there no more. */
+static void on_cut(int signo)
+{
+	static const char said[] =
+		"dnprof: a file was cut short while it was read: somebody writes "
+		"to it; make a copy, and read that\n";
+
+	(void)signo;
+	if (write(STDERR_FILENO, said, sizeof(said) - 1) < 0)
+		_exit(2);
+	_exit(1);
+}
+
+/*
+ * Whether others than this user may write to it between two looks at it: they are to have no say in
+ * what is read the second time. A file without a name was given by somebody, who has it, too.
+ */
+static bool is_others(const struct stat *st)
+{
+	return st->st_uid != geteuid() || !st->st_nlink || (st->st_mode & (S_IWGRP | S_IWOTH));
+}
 
 int dnp_file_load(const char *path, struct dnp_file_bytes *bytes)
 {
@@ -25,11 +48,12 @@ int dnp_file_load(const char *path, struct dnp_file_bytes *bytes)
 		return -EISDIR;
 	if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
 		return -ENODEV;
-	if (!S_ISREG(st.st_mode) || !st.st_size)
+	if (!S_ISREG(st.st_mode) || !st.st_size || is_others(&st))
 		return dnp_file_read_all(fd, bytes);
 	mapped = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (mapped == MAP_FAILED)
 		return dnp_file_read_all(fd, bytes);
+	signal(SIGBUS, on_cut);
 	*bytes = (struct dnp_file_bytes){mapped, (size_t)st.st_size, true};
 	return 0;
 }
