@@ -46,8 +46,8 @@ void dnp_mem_unmap(void *pages, size_t bytes);
 void dnp_mem_clear(void *pages, size_t bytes);
 
 /*
- * A file's first bytes, shared with all processes that map them; NULL and errno. The file is not
- * made. Pair: dnp_mem_unshare.
+ * A file's first bytes, shared with all processes that map them; NULL and errno (EINVAL: it has not
+ * as many). The file is not made. Pair: dnp_mem_unshare.
  */
 void *dnp_mem_share(const char *path, size_t bytes);
 void dnp_mem_unshare(void *shared, size_t bytes);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that somebody else changes while they are looked at. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "os/file.h"
+#include "os/mem.h"
 
 #include "test.h"
 
@@ -63,6 +65,26 @@ TEST(file_that_others_may_write_to_is_read_once)
 		CHECK_EQ(fchown(fd, 65534, 65534), 0);
 		check_own(path, fd);
 	}
+	close(fd);
+	dnp_file_remove(path);
+}
+
+/* What lies behind its end would be a fault of whoever looks at it: a program under profile. */
+TEST(file_that_is_too_short_is_not_shared)
+{
+	char path[] = "dnprof-test-XXXXXX";
+	int fd = dnp_file_create(path);
+	char *shared;
+
+	CHECK(fd >= 0);
+	fill(fd);
+	CHECK(!dnp_mem_share(path, BYTES + 1));
+	CHECK_EQ(errno, EINVAL);
+	shared = dnp_mem_share(path, BYTES);
+	CHECK(shared && shared[BYTES - 1] == '9');
+	dnp_mem_unshare(shared, BYTES);
+	CHECK_EQ(ftruncate(fd, 0), 0);
+	CHECK(!dnp_mem_share(path, 1));
 	close(fd);
 	dnp_file_remove(path);
 }

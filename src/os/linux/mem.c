@@ -105,10 +105,15 @@ void dnp_mem_clear(void *pages, size_t bytes)
 void *dnp_mem_share(const char *path, size_t bytes)
 {
 	auto_close int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 	void *shared;
 
-	if (fd < 0)
+	if (size < 0)
 		return NULL;
+	if ((size_t)size < bytes) {
+		errno = EINVAL;
+		return NULL;
+	}
 	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	return shared == MAP_FAILED ? NULL : shared;
 }
