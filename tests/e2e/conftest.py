@@ -16,7 +16,7 @@ import harness
 @pytest.fixture(scope="session", autouse=True)
 def built():
     """The programs are built when first needed; dnprof has to be there."""
-    subprocess.run([harness.ROOT / "tests/apps/build"], check=True, stdout=subprocess.DEVNULL)
+    harness.build_programs(harness.TFMS if harness.SOAK else ())
     if not harness.DNPROF.exists():
         pytest.exit(f"{harness.DNPROF} is missing: build it first (script/build), or set DNPROF", 2)
 

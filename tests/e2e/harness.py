@@ -23,7 +23,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from net import surroundings
-from net.hangs import PATIENCE_S, SCALE, Hung, all_stacks, descendants
+from net.hangs import PATIENCE_S, SCALE, Hung, all_stacks, descendants, tasks
 from net.plugin import LOOSE, SOAK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,23 +262,20 @@ def runs(pid, name):
     return name in line and not line.startswith(str(DNPROF))
 
 
-def tasks(pid):
-    """Folders of a process's threads; none where it has ended."""
-    try:
-        return [Path(f"/proc/{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
-
-
 def tasks_named(pid, name):
     """Folders of the threads of that name."""
     return [task for task, its_name in named_tasks(pid) if its_name == name]
 
 
+def build_programs(tfms):
+    """All of them for the runtimes that are named; without a name what script/test needs."""
+    subprocess.run([ROOT / "tests/apps/build", *tfms], check=True, stdout=subprocess.DEVNULL)
+
+
 def program(tfm, *arguments, app="truth"):
     """How to start one of our programs under the runtime of TFM."""
     path = APPS / tfm / app
-    assert path.exists(), f"{path} is missing: run tests/apps/build"
+    assert path.exists(), f"{path} is missing: run tests/apps/build {tfm}"
     return [path, *arguments]
 
 

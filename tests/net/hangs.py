@@ -16,18 +16,6 @@ class Hung(AssertionError):
     """Something that did not end, or did not come."""
 
 
-def descendants(pid):
-    """Pids of all children of PID and theirs, PID itself first."""
-    found = [pid]
-    for parent in found:
-        for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            try:
-                found += [int(child) for child in children.read_text().split()]
-            except OSError:
-                pass
-    return found
-
-
 def read(path):
     try:
         return path.read_text(errors="replace").replace("\0", " ").strip()
@@ -35,11 +23,28 @@ def read(path):
         return e.strerror
 
 
+def tasks(pid):
+    """Folders of a process's threads; none where it has ended."""
+    try:
+        return [Path(f"/proc/{pid}/task/{tid}") for tid in sorted(os.listdir(f"/proc/{pid}/task"), key=int)]
+    except OSError:
+        return []
+
+
+def descendants(pid):
+    """Pids of all children of PID and theirs, PID itself first."""
+    found = [pid]
+    for parent in found:
+        for task in tasks(parent):
+            found += [int(child) for child in read(task / "children").split() if child.isdigit()]
+    return found
+
+
 def stacks(pid):
     """What each thread of a process is at: the kernel's word, and its native frames where they can be had."""
     folder = Path(f"/proc/{pid}")
     text = f"--- process {pid}: {read(folder / 'cmdline') or read(folder / 'comm')}\n"
-    for task in sorted(folder.glob("task/*"), key=lambda p: int(p.name)):
+    for task in tasks(pid):
         state = read(task / "stat").rpartition(")")[2].split()[:1]
         text += f"  {task.name} {read(task / 'comm')}: {' '.join(state)} in {read(task / 'wchan')}, call {read(task / 'syscall')}\n"
     try:

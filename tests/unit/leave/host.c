@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SECONDS    4
+#define SECONDS    2
 #define HEAP_SLACK 8192
 #define PF_EXITING 4 /* the kernel's */
 

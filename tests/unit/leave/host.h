@@ -39,7 +39,7 @@ struct trace {
 struct trace look(const char *library);
 void check_same(const struct trace *before, const struct trace *after);
 
-/* LEAVE_SECONDS=N in the environment: for so long; else four seconds. */
+/* LEAVE_SECONDS=N in the environment: for so long; else two seconds. */
 time_t seconds_wanted(void);
 time_t seconds(void);
 
