@@ -28,8 +28,9 @@ int dnp_stop_open(struct dnp_err *err);
 int dnp_stop_close(void);
 
 /*
- * What is done while the thread is stopped; a function marked STOPPED. `context` is the thread's
- * ucontext_t, to be read only now.
+ * What is done while the thread is stopped; a function marked STOPPED. `context` has the registers
+ * that the thread stopped with, as the machine context of a ucontext_t; to be read only now. It can
+ * be read even if the thread goes on meanwhile, and ends, which cannot be said of its stack.
  */
 typedef void (*dnp_stop_look)(const void *context, void *arg);
 

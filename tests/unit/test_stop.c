@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -50,13 +51,18 @@ static void *run(void *arg)
 }
 
 /* Once it has slept: a signal amid a thread's first sleep is lost in the thread sanitizer. */
-static void begin(struct target *t, enum doing doing)
+static void begin_with(struct target *t, enum doing doing, const pthread_attr_t *attributes)
 {
 	memset(t, 0, sizeof(*t));
 	t->doing = doing;
-	CHECK_EQ(pthread_create(&t->thread, NULL, run, t), 0);
+	CHECK_EQ(pthread_create(&t->thread, attributes, run, t), 0);
 	while (atomic_load(&t->rounds) < 2)
 		sched_yield();
+}
+
+static void begin(struct target *t, enum doing doing)
+{
+	begin_with(t, doing, NULL);
 }
 
 static void end(struct target *t)
@@ -163,6 +169,46 @@ TEST(a_thread_does_not_hang_for_us)
 	} while (went_on_by_itself(result));
 	CHECK_EQ(result, 0);
 	end(&target);
+}
+
+#define STACK_BYTES (UINT64_C(1) << 20)
+
+struct gone {
+	struct target target;
+	char *stack;
+	uintptr_t pc, sp;
+};
+
+/* By then nothing is left of the thread, nor of the stack that its handler was on. */
+static void look_when_it_has_gone(const void *context, void *arg)
+{
+	const ucontext_t *registers = context;
+	struct gone *gone = arg;
+
+	end(&gone->target);
+	CHECK_EQ(munmap(gone->stack, STACK_BYTES), 0);
+	gone->pc = (uintptr_t)registers->uc_mcontext.gregs[REG_RIP];
+	gone->sp = (uintptr_t)registers->uc_mcontext.gregs[REG_RSP];
+}
+
+/* It goes on by itself where whoever stopped it has no processor for long, and may end then. */
+TEST(registers_of_a_thread_outlive_it)
+{
+	static struct gone gone;
+	pthread_attr_t attributes;
+
+	act_as_the_runtime();
+	gone.stack =
+		mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(gone.stack != MAP_FAILED);
+	CHECK_EQ(pthread_attr_init(&attributes), 0);
+	CHECK_EQ(pthread_attr_setstack(&attributes, gone.stack, STACK_BYTES), 0);
+	begin_with(&gone.target, SLEEPS, &attributes);
+	CHECK_EQ(dnp_stop_while(gone.target.tid, TEST_HANG_NS, look_when_it_has_gone, &gone),
+		-EAGAIN);
+	CHECK(gone.pc);
+	CHECK(gone.sp - (uintptr_t)gone.stack < STACK_BYTES);
+	pthread_attr_destroy(&attributes);
 }
 
 /* ---- Threads that do not come */

@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -33,8 +34,12 @@ enum phase { IDLE, WANTED, CAME, PARKED, LEFT };
 
 static struct {
 	_Atomic uint32_t word;
-	_Atomic int tid;               /* written before WANTED */
-	_Atomic(const void *) context; /* the next two: written between CAME and PARKED */
+	_Atomic int tid; /* written before WANTED */
+	/*
+	 * The next two: written between CAME and PARKED. The registers are a copy: a thread that
+	 * has LEFT takes its own along, and perhaps the stack that they are on.
+	 */
+	ucontext_t registers;
 	_Atomic uint64_t parked_ns;
 	_Atomic uint64_t last_ns;
 } stop;
@@ -77,7 +82,7 @@ static SIGSAFE void park(uint32_t word, const void *context)
 	uint64_t now = dnp_now_ns(), deadline = now + DNP_STOP_CAP_NS;
 	uint32_t parked = in_phase(word, PARKED);
 
-	atomic_store_explicit(&stop.context, context, memory_order_relaxed);
+	stop.registers.uc_mcontext = ((const ucontext_t *)context)->uc_mcontext;
 	atomic_store_explicit(&stop.parked_ns, now, memory_order_relaxed);
 	change(word, CAME, PARKED);
 	wake();
@@ -161,7 +166,7 @@ int dnp_stop_while(int tid, uint64_t patience_ns, dnp_stop_look look, void *arg)
 	result = wait_for(tid, word, patience_ns);
 	if (result)
 		return result;
-	look(atomic_load_explicit(&stop.context, memory_order_relaxed), arg);
+	look(&stop.registers, arg);
 	result = change(word, PARKED, IDLE) ? 0 : -EAGAIN;
 	wake();
 	atomic_store_explicit(&stop.last_ns,
