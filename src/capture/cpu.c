@@ -160,7 +160,9 @@ static uint64_t first_interval(struct dnp_thread *thread)
 	if (phase >= used)
 		return phase - used;
 	thread->missed_event = cpu.event;
-	thread->missed = 1 + (uint32_t)((used - phase) / cpu.interval_ns);
+	/* Pairs with dnp_drain_announce: by now another engine may have told of the thread. */
+	atomic_store_explicit(&thread->missed, 1 + (uint32_t)((used - phase) / cpu.interval_ns),
+		memory_order_release);
 	return cpu.interval_ns - (used - phase) % cpu.interval_ns;
 }
 

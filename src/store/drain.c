@@ -206,7 +206,7 @@ static void take_sample(struct dnp_drain *drain, const struct dnp_thread *thread
  * A thread is known a moment after it began. What it did until then belongs to it, so that threads
  * have their right shares however short they live, but nobody saw where.
  */
-static void write_missed(struct dnp_drain *drain, const struct dnp_thread *thread)
+static void write_missed(struct dnp_drain *drain, const struct dnp_thread *thread, uint32_t units)
 {
 	unsigned nature = 0;
 	int is_new;
@@ -222,17 +222,15 @@ static void write_missed(struct dnp_drain *drain, const struct dnp_thread *threa
 			.event = thread->missed_event,
 			.thread = thread->index,
 			.node = node,
-			.weight = thread->missed,
+			.weight = units,
 		});
 }
 
-void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread)
+static void define(struct dnp_drain *drain, struct dnp_thread *thread)
 {
 	uint32_t flags = atomic_load_explicit(&thread->flags, memory_order_relaxed);
 	char name[32];
 
-	if (thread->announced)
-		return;
 	thread->announced = 1;
 	dnp_thread_name(thread->tid, name, sizeof(name));
 	if (!name[0]) /* it has gone */
@@ -247,8 +245,17 @@ void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread)
 			.flags = flags,
 			.name = dnp_str(name),
 		});
-	if (thread->missed)
-		write_missed(drain, thread);
+}
+
+void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	/* Pairs with the engine that finds it: perhaps when the thread has been announced. */
+	uint32_t missed = atomic_exchange_explicit(&thread->missed, 0, memory_order_acquire);
+
+	if (!thread->announced)
+		define(drain, thread);
+	if (missed)
+		write_missed(drain, thread, missed);
 }
 
 static void write_name(struct dnp_drain *drain, const struct dnp_thread *thread, const char *name)

@@ -99,7 +99,7 @@ int dnp_drain_round(struct dnp_drain *drain, int look_for_ends);
 struct dnp_walked_node dnp_drain_walked(
 	struct dnp_drain *drain, unsigned event, const struct dnp_walked *walked);
 
-/* Defines a thread in the recording, if it is not yet. */
+/* Defines a thread in the recording, if it is not yet, and tells what it has missed. */
 void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread);
 
 /* Samples taken and lost so far, over all events. */

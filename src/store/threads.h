@@ -50,8 +50,13 @@ struct dnp_thread {
 	uint32_t index; /* in the recording */
 	uint64_t start_ns;
 	uint64_t start_cpu_ns; /* CPU time used before sampling began */
-	uint32_t missed;       /* units of `missed_event` that passed unsampled before that */
+
+	/*
+	 * Units of `missed_event` that passed unsampled before that: written once, the number
+	 * last, and 0 again when the drain thread has told of them.
+	 */
 	uint8_t missed_event;
+	_Atomic uint32_t missed;
 	_Atomic uint32_t flags;   /* enum dnp_thread_flags */
 	_Atomic(char *) new_name; /* owned: a name that the recording does not have yet */
 

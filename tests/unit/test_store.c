@@ -655,6 +655,24 @@ TEST(thread_that_goes_last_has_the_clock_that_it_told)
 	CHECK_EQ(drained->reader.thread_end.time_ns, thread->start_ns + 1);
 }
 
+/* An engine's first look at a thread may come when another one's samples of it are written. */
+TEST(time_that_a_thread_is_found_to_have_missed_late_is_told)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_sample sample = {.time_ns = 1000};
+	struct drained *drained = open_drain(2);
+	const struct reader *reader;
+
+	CHECK(store(&thread->outside, "ab", &sample));
+	CHECK_EQ(dnp_drain_round(&drained->drain, 0), 0);
+	thread->missed_event = 1;
+	thread->missed = 3;
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_samples, 2);
+	CHECK_EQ(reader->weights[1], 3);
+	CHECK_EQ(reader->times[1], thread->start_ns);
+}
+
 TEST(thread_that_names_itself_after_it_was_announced_has_that_name)
 {
 	struct drained *drained;
