@@ -121,14 +121,17 @@ static int name_function(
 	return name ? put(s, wanted, dnp_str(demangled ? demangled : name)) : 0;
 }
 
-/* Kernel addresses mean something only in the boot that they were recorded in. */
+/*
+ * Kernel addresses mean something only in the boot that they were recorded in. The times are
+ * anybody's: differences of them wrap around.
+ */
 static bool same_boot(const struct dnp_rec_process *process)
 {
-	const int64_t tolerance_ns = 10000000000;
-	int64_t then = (int64_t)(process->start_unix_ns - process->start_ns);
-	int64_t difference = (int64_t)(dnp_unix_ns() - dnp_now_ns()) - then;
+	const uint64_t tolerance_ns = 10000000000;
+	uint64_t then = process->start_unix_ns - process->start_ns;
+	uint64_t later_ns = dnp_unix_ns() - dnp_now_ns() - then;
 
-	return difference > -tolerance_ns && difference < tolerance_ns;
+	return later_ns + tolerance_ns < 2 * tolerance_ns;
 }
 
 static int read_symbols(struct symbolizing *s, const struct wanted *wanted,

@@ -177,3 +177,30 @@ TEST(symbolize_appends)
 	dnp_vec_done(&names.bytes);
 	recording_done(&rec);
 }
+
+/* The difference of these, and of theirs to the clocks here, may be any number. */
+TEST(symbolize_takes_any_times)
+{
+	static const uint64_t times[] = {0, 1, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(times) * DNP_ARRAY_SIZE(times); i++) {
+		struct recording rec = recording_new(99);
+		struct dnp_sink_memory names;
+		struct dnp_input input;
+		size_t found;
+
+		RECORD(&rec, process, .pid = 1, .start_ns = times[i % DNP_ARRAY_SIZE(times)],
+			.start_unix_ns = times[i / DNP_ARRAY_SIZE(times)]);
+		RECORD(&rec, frame, .kind = DNP_FRAME_KERNEL, .function = 1);
+		recording_flush(&rec);
+		dnp_sink_memory_init(&names);
+		dnp_input_init(&input);
+		CHECK_EQ(dnp_input_add_bytes(&input, "a", rec.bytes.p, rec.bytes.n, NULL), 0);
+		CHECK_EQ(dnp_input_finish(&input, NULL), 0);
+		CHECK_EQ(dnp_symbolize(&input.recordings.p[0], &names.sink, &found), 0);
+		CHECK_EQ(found, 0);
+		dnp_input_done(&input);
+		dnp_vec_done(&names.bytes);
+		recording_done(&rec);
+	}
+}
