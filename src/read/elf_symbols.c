@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clean.h"
+#include "os/file.h"
 
 #define UNSIZED 4096u /* how far a symbol without a size may reach */
 
@@ -115,40 +116,103 @@ static bool same_build(Dwfl_Module *module, struct dnp_str build_id)
 	return n > 0 && (size_t)n == build_id.n && !memcmp(bits, build_id.p, build_id.n);
 }
 
-/* A regular file; the path may come from anywhere, so nothing is opened that could block or act. */
-static int open_regular(const char *path)
+/*
+ * A regular file; the path may come from anywhere, so nothing else is opened: some devices act when
+ * they are.
+ */
+int dnp_symbols_open_file(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	auto_close int found = open(path, O_PATH | O_CLOEXEC);
+	char again[32];
 	struct stat st;
+	int fd;
 
+	if (found < 0 || fstat(found, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
+	fd = open(again, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int dnp_symbols_open_debug(struct dnp_str build_id)
+{
+	char path[160] = "/usr/lib/debug/.build-id/";
+	size_t at = strlen(path);
+
+	if (build_id.n < 2 || build_id.n > 64)
+		return -ENOENT;
+	for (size_t i = 0; i < build_id.n; i++)
+		at += (size_t)snprintf(path + at, sizeof(path) - at, "%s%02x", i == 1 ? "/" : "",
+			(unsigned char)build_id.p[i]);
+	strcpy(path + at, ".debug");
+	return dnp_symbols_open_file(path);
+}
+
+/* How long the file was that the kernel mapped here: its section headers come last. */
+static size_t image_bytes(const Elf64_Ehdr *image)
+{
+	return image->e_shoff + (size_t)image->e_shnum * image->e_shentsize;
+}
+
+int dnp_symbols_open_vdso(void)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	const Elf64_Ehdr *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+	int fd;
+
+	if (!image)
+		return -ENOENT;
+	fd = memfd_create("vdso", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+	if (write(fd, image, image_bytes(image)) != (ssize_t)image_bytes(image)) {
 		close(fd);
-		return -EINVAL;
+		return -EIO;
 	}
 	return fd;
 }
 
-/* Closes fd. */
-static int add_file(struct dnp_symbols *symbols, const char *name, int fd, struct dnp_str build_id)
+int dnp_symbols_open_kernel(void)
+{
+	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int debug_fd; /* of the only file that is read at a time; -1: none */
+
+/* libdwfl closes what it gets. */
+static int find_debug(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+	const char *file, const char *link, GElf_Word crc, char **found)
+{
+	int fd = debug_fd;
+
+	(void)module, (void)userdata, (void)name, (void)base, (void)file, (void)link, (void)crc;
+	(void)found;
+	debug_fd = -1;
+	return fd;
+}
+
+int dnp_symbols_add_elf(struct dnp_symbols *symbols, int fd, int debug, struct dnp_str build_id)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		/* Looks in /usr/lib/debug only; dwfl_standard_find_debuginfo may ask servers. */
-		.find_debuginfo = dwfl_build_id_find_debuginfo,
+		.find_debuginfo = find_debug,
 		.section_address = dwfl_offline_section_address,
 	};
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 	Dwfl_Module *module;
 	int status;
 
+	debug_fd = debug;
 	if (!dwfl) {
 		close(fd);
 		return -ENOMEM;
 	}
 	/* At 0 and with the file's own addresses: what it says is what we get. Takes fd. */
-	module = dwfl_report_elf(dwfl, name, name, fd, 0, true);
+	module = dwfl_report_elf(dwfl, "", "", fd, 0, true);
 	if (!module) {
 		close(fd);
 		status = -EINVAL;
@@ -162,55 +226,35 @@ static int add_file(struct dnp_symbols *symbols, const char *name, int fd, struc
 	return status;
 }
 
-int dnp_symbols_add_elf(struct dnp_symbols *symbols, const char *path, struct dnp_str build_id)
+static int add_kernel_line(struct dnp_symbols *symbols, const char *line)
 {
-	int fd = open_regular(path);
+	uint64_t address;
+	char type, name[512];
 
-	return fd < 0 ? fd : add_file(symbols, path, fd, build_id);
+	if (sscanf(line, "%" SCNx64 " %c %511s", &address, &type, name) != 3 || !address ||
+		!strchr("tTwW", type))
+		return 0;
+	return add(symbols, name, address, 0, 0);
 }
 
-/* How long the file was that the kernel mapped here: its section headers come last. */
-static size_t image_bytes(const Elf64_Ehdr *image)
+/* Not by stdio, which wants to know more of a descriptor than the system may tell here. */
+int dnp_symbols_add_kernel(struct dnp_symbols *symbols, int fd)
 {
-	return image->e_shoff + (size_t)image->e_shnum * image->e_shentsize;
-}
+	struct dnp_file_bytes bytes;
+	int status = dnp_file_read_all(fd, &bytes);
+	auto_free char *text = status ? NULL : (char *)(uintptr_t)bytes.p;
+	char *end = text ? text + bytes.n : NULL;
 
-int dnp_symbols_add_vdso(struct dnp_symbols *symbols, struct dnp_str build_id)
-{
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
-	const Elf64_Ehdr *image = (const void *)getauxval(AT_SYSINFO_EHDR);
-	int fd;
-
-	if (!image)
-		return -ENOENT;
-	if (!build_id.n)
-		return -ESTALE; /* there is no telling whether this is the one */
-	fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, image, image_bytes(image)) != (ssize_t)image_bytes(image)) {
-		close(fd);
-		return -EIO;
+	close(fd);
+	for (char *line = text, *next; line < end && !status; line = next) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		if (!next)
+			break;
+		*next++ = '\0';
+		status = add_kernel_line(symbols, line);
 	}
-	return add_file(symbols, "[vdso]", fd, build_id);
-}
-
-int dnp_symbols_add_kernel(struct dnp_symbols *symbols)
-{
-	auto_fclose FILE *file = fopen("/proc/kallsyms", "re");
-	char line[1024];
-
-	if (!file)
-		return -errno;
-	while (fgets(line, sizeof(line), file)) {
-		uint64_t address;
-		char type, name[512];
-
-		if (sscanf(line, "%" SCNx64 " %c %511s", &address, &type, name) != 3 || !address)
-			continue;
-		if (strchr("tTwW", type) && add(symbols, name, address, 0, 0))
-			return -ENOMEM;
-	}
+	if (status)
+		return status;
 	return symbols->list.n ? 0 : -EPERM;
 }
 
@@ -257,22 +301,30 @@ const char *dnp_symbols_find(const struct dnp_symbols *symbols, uint64_t address
 	return dnp_strings_get(&symbols->names, symbols->list.p[low - 1].name);
 }
 
-/* libstdc++ is loaded only when a C++ name turns up; without it such names stay mangled. */
-char *dnp_demangle(const char *name)
+typedef char *demangle_fn(const char *, char *, size_t *, int *);
+
+static demangle_fn *find_demangle(void)
 {
-	typedef char *demangle_fn(const char *, char *, size_t *, int *);
 	static demangle_fn *demangle;
 	static bool tried;
+	void *library = tried ? NULL : dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+
+	tried = true;
+	if (library)
+		*(void **)&demangle = dlsym(library, "__cxa_demangle");
+	return demangle;
+}
+
+void dnp_demangle_prepare(void)
+{
+	find_demangle();
+}
+
+/* Without libstdc++ such names stay mangled. */
+char *dnp_demangle(const char *name)
+{
+	demangle_fn *demangle = strncmp(name, "_Z", 2) ? NULL : find_demangle();
 	int status;
 
-	if (strncmp(name, "_Z", 2))
-		return NULL;
-	if (!tried) {
-		void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-
-		tried = true;
-		if (library)
-			*(void **)&demangle = dlsym(library, "__cxa_demangle");
-	}
 	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
 }

@@ -28,20 +28,26 @@ int dnp_symbols_init(struct dnp_symbols *symbols);
 void dnp_symbols_done(struct dnp_symbols *symbols);
 
 /*
- * Adds the functions of the file at `path`, their addresses as in the file. 0 or -errno:
- * -ENOENT and the like: no such file; -EINVAL: not ELF; -ESTALE: it has another build id (checked
- * where build_id is not empty).
+ * Files to read, descriptors that the caller closes, or -errno: a regular file, -EINVAL: it is
+ * none; the debug file that is installed for a build id; the code that the kernel maps into each
+ * process, as this kernel does it; and the running kernel's symbols, where the system lets them be
+ * read.
  */
-int dnp_symbols_add_elf(struct dnp_symbols *symbols, const char *path, struct dnp_str build_id);
+int dnp_symbols_open_file(const char *path);
+int dnp_symbols_open_debug(struct dnp_str build_id);
+int dnp_symbols_open_vdso(void);
+int dnp_symbols_open_kernel(void);
 
 /*
- * Adds those of the code that the kernel maps into each process, as this kernel does it. -ESTALE:
- * build_id, which must not be empty, is of another.
+ * Adds the functions of an ELF file, their addresses as in it, and of its debug file, -1: none.
+ * Both are closed. They are read by libdw, which is no match for somebody who made them for it:
+ * call it where nothing can come of that (os/confined.h). 0 or -errno, -EINVAL: not ELF; -ESTALE:
+ * it has another build id (checked where build_id is not empty).
  */
-int dnp_symbols_add_vdso(struct dnp_symbols *symbols, struct dnp_str build_id);
+int dnp_symbols_add_elf(struct dnp_symbols *symbols, int fd, int debug, struct dnp_str build_id);
 
-/* Adds the running kernel's, where the system lets them be read. */
-int dnp_symbols_add_kernel(struct dnp_symbols *symbols);
+/* Adds the kernel's. -EPERM: they are hidden. The same. */
+int dnp_symbols_add_kernel(struct dnp_symbols *symbols, int fd);
 
 /* After adding. */
 void dnp_symbols_sort(struct dnp_symbols *symbols);
@@ -52,5 +58,7 @@ const char *dnp_symbols_find(const struct dnp_symbols *symbols, uint64_t address
 /* The name as written in the source, if it is a C++ one that can be demangled; to be freed. NULL:
    it is to be shown as it is. */
 char *dnp_demangle(const char *name);
+/* Loads what that needs, for where no file can be opened. */
+void dnp_demangle_prepare(void);
 
 #endif
