@@ -176,6 +176,8 @@ static void open_recorder(void)
 			"dnprof: no control socket: %s; 'dnprof stack' will not find this "
 			"process\n",
 			strerror(-failed));
+	if (!failed && dnp_agent.slot)
+		dnp_control_folder(dnp_agent.slot->folder, sizeof(dnp_agent.slot->folder));
 }
 
 static int record_and_go(const struct dnp_recording_order *order, struct dnp_err *err)

@@ -17,6 +17,12 @@ int dnp_control_open(void)
 	return -ENOSYS;
 }
 
+void dnp_control_folder(char *path, size_t n)
+{
+	(void)n;
+	*path = '\0';
+}
+
 void dnp_control_close(void)
 {
 }

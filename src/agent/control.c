@@ -149,6 +149,16 @@ int dnp_control_open(void)
 	return failed;
 }
 
+void dnp_control_folder(char *path, size_t n)
+{
+	char link[32];
+	ssize_t got;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", control.folder);
+	got = control.folder < 0 ? 0 : readlink(link, path, n);
+	path[got > 0 && (size_t)got < n ? got : 0] = '\0';
+}
+
 static void drop(struct client *client)
 {
 	if (client->fd < 0)

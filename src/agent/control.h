@@ -8,6 +8,7 @@
 #define DNP_AGENT_CONTROL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "format/control.h"
@@ -17,6 +18,12 @@
  * nobody can ask, and all else goes on. Before the recorder runs, or on it; as the next.
  */
 int dnp_control_open(void);
+
+/*
+ * The path of the folder that the socket lies in, wherever TMPDIR led, zero-terminated; empty:
+ * there is none, or it does not fit into n bytes.
+ */
+void dnp_control_folder(char *path, size_t n);
 
 /* Removes the socket; whoever has asked and has no answer gets none. */
 void dnp_control_close(void);

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "base/clean.h"
 #include "format/rec.h"
@@ -394,19 +393,4 @@ int dnp_control_status(
 		dnp_status_parse(status, answer.text);
 	dnp_control_close(control);
 	return failed;
-}
-
-void dnp_control_remove(pid_t pid, uint64_t start_ticks)
-{
-	const char *folder = getenv("TMPDIR");
-	auto_free char *path = NULL;
-	struct stat st;
-
-	if (asprintf(&path, "%s/" DNP_CONTROL_NAME, folder && *folder ? folder : "/tmp", (int)pid,
-		    (unsigned long long)start_ticks) < 0) {
-		path = NULL;
-		return;
-	}
-	if (!lstat(path, &st) && S_ISSOCK(st.st_mode) && st.st_uid == geteuid())
-		unlink(path);
 }

@@ -84,10 +84,4 @@ int dnp_control_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, s
 int dnp_control_status(
 	pid_t pid, uint64_t patience_ns, struct dnp_status *status, struct dnp_err *err);
 
-/*
- * Removes the socket that a process which has died could not remove itself. `start_ticks` as of
- * format/control.h. Nothing happens where there is none.
- */
-void dnp_control_remove(pid_t pid, uint64_t start_ticks);
-
 #endif

@@ -8,10 +8,10 @@
 
 #include "base/clean.h"
 #include "launch/agent_file.h"
-#include "launch/control.h"
 #include "launch/environment.h"
 #include "launch/process.h"
 #include "launch/record.h"
+#include "launch/stale.h"
 #include "os/sampling_signal.h"
 #include "os/clock.h"
 
@@ -261,17 +261,16 @@ int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err)
 	return ret;
 }
 
-/* What processes that were killed could not remove themselves. */
+/* What processes that were killed could not remove themselves, wherever their TMPDIR led. */
 static void remove_sockets(const struct dnp_launch *launch)
 {
 	for (size_t i = 0; i < DNP_SESSION_SLOTS; i++) {
 		const struct dnp_session_slot *slot = &launch->session->slots[i];
-		struct dnp_process process;
+		char folder[DNP_SESSION_FOLDER];
 
-		if (dnp_session_slot_state(slot) != DNP_SLOT_FREE &&
-			(dnp_process_read(&process, slot->pid) ||
-				process.start_ticks != slot->start_ticks))
-			dnp_control_remove(slot->pid, slot->start_ticks);
+		snprintf(folder, sizeof(folder), "%.*s", DNP_SESSION_FOLDER - 1, slot->folder);
+		if (*folder)
+			dnp_stale_remove_of(folder, slot->pid, slot->start_ticks);
 	}
 }
 

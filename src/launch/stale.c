@@ -66,6 +66,16 @@ void dnp_stale_remove(int folder)
 	closedir(entries);
 }
 
+void dnp_stale_remove_of(const char *folder, int pid, unsigned long long start_ticks)
+{
+	auto_close int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char name[64];
+
+	snprintf(name, sizeof(name), DNP_CONTROL_NAME, pid, start_ticks);
+	if (fd >= 0 && is_stale(fd, name))
+		unlinkat(fd, name, 0);
+}
+
 void dnp_stale_remove_own(void)
 {
 	const char *path = getenv("TMPDIR");

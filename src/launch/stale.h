@@ -9,6 +9,9 @@
  */
 void dnp_stale_remove(int folder);
 
+/* The same for that of one process, in the folder of that path; it may come from anywhere. */
+void dnp_stale_remove_of(const char *folder, int pid, unsigned long long start_ticks);
+
 /* The same in the folder where programs that this user starts have theirs. */
 void dnp_stale_remove_own(void);
 

@@ -201,6 +201,14 @@ def test_cut_recording_of_a_program_that_failed(launch):
     launch("exit", 9, how="cut").expect(9)
 
 
+def test_socket_of_a_killed_program_goes(launch, tmp_path):
+    """Its TMPDIR was not the launcher's."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    launch("kill", 9, how="cut", env={"FAKE_SOCKET": str(folder)}).expect(137)
+    assert not left(folder)
+
+
 def test_killed(launch, tmp_path):
     launch("kill", 9, how="cut").expect(137)
     assert (tmp_path / "out.dnp").stat().st_size > 0

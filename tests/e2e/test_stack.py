@@ -239,6 +239,21 @@ def test_socket_of_a_killed_program_goes(tmp_path):
     assert not list(tmp_path.glob("dnprof-*"))
 
 
+def test_socket_of_a_killed_child_goes(tmp_path):
+    """It lay where the child's TMPDIR led, which the program had set."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to("elsewhere")
+    argv = program(NEWEST, "deadlock", "--seconds", 600)
+    with start([DNPROF, "run", "-q", "--children", "-o", tmp_path / "out.dnp", "--",
+                "/usr/bin/env", f"TMPDIR={tmp_path / 'link'}", *argv], env={"TMPDIR": str(tmp_path)}) as run:
+        wait_for(lambda: list(tmp_path.glob("elsewhere/dnprof-*-socket")), "a socket")
+        pid = int(next(tmp_path.glob("elsewhere/dnprof-*-socket")).name.split("-")[1])
+        wait_for_answer(pid)
+        os.kill(pid, signal.SIGKILL)
+        run.end().expect(128 + signal.SIGKILL)
+    assert not list(tmp_path.glob("elsewhere/dnprof-*-socket"))
+
+
 def test_stale_socket_is_replaced(tmp_path):
     """One of the same name, of a process that has died: here the program's own id, before it became what it is."""
     script = tmp_path / "stale.py"

@@ -10,6 +10,8 @@
  *   fail     nothing is recorded; the slot says why
  *   loaded   nothing is recorded and the slot stays at LOADED
  *   silent   nothing is recorded, no slot is taken
+ *
+ * FAKE_SOCKET names a folder that it makes its control socket in, besides.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,11 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "format/agent_options.h"
+#include "format/control.h"
 #include "format/session.h"
 #include "recording.h"
 
@@ -88,6 +93,24 @@ static void open_session(void)
 	slot = dnp_session_slot_take(session, getpid());
 	if (slot)
 		slot->start_ticks = start_ticks();
+}
+
+static void make_socket(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *folder = getenv("FAKE_SOCKET");
+	int here, fd;
+
+	if (!folder || !slot)
+		return;
+	snprintf(slot->folder, sizeof(slot->folder), "%s", folder);
+	snprintf(address.sun_path, sizeof(address.sun_path), DNP_CONTROL_NAME, getpid(),
+		(unsigned long long)start_ticks());
+	here = open(".", O_PATH | O_CLOEXEC);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (chdir(folder) || bind(fd, (const struct sockaddr *)&address, sizeof(address)) ||
+		fchdir(here))
+		perror("fake agent");
 }
 
 static void flush(void)
@@ -176,6 +199,7 @@ int DllGetClassObject(const void *class, const void *interface, void **object)
 	if (!text || dnp_agent_options_parse(&options, text, NULL) || !strcmp(how, "silent"))
 		return -1;
 	open_session();
+	make_socket();
 	if (slot)
 		dnp_session_slot_set(slot, DNP_SLOT_LOADED);
 	if (!strcmp(how, "fail") && slot) {

@@ -7,14 +7,17 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "activation.h"
 #include "agent/callbacks.h"
+#include "agent/control.h"
 #include "agent/engines.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "os/watch.h"
 #include "unwind/target.h"
 
 #define FRAMES_MAX 64
@@ -121,4 +124,25 @@ TEST(agent_says_that_there_is_no_room_for_an_event_or_its_companion)
 	CHECK_EQ(choose(events, &err), -EINVAL);
 	CHECK(strstr(err.text, "'lock' cannot be recorded: a recording holds"));
 	dnp_engines_forget();
+}
+
+/* Its launcher sees that folder, not TMPDIR: a name from where the program is, or a link, says
+ * nothing there. */
+TEST(agent_tells_where_its_socket_is)
+{
+	char folder[] = "/tmp/dnprof-test-XXXXXX", path[64];
+
+	CHECK(mkdtemp(folder) && !chdir(folder));
+	CHECK(!symlink(folder, "link") && !setenv("TMPDIR", "./link", 1));
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(dnp_control_open(), 0);
+	dnp_control_folder(path, sizeof(path));
+	CHECK_STR(path, folder);
+	dnp_control_folder(path, strlen(folder));
+	CHECK_STR(path, "");
+	dnp_control_close();
+	dnp_control_folder(path, sizeof(path));
+	CHECK_STR(path, "");
+	dnp_watch_close();
+	CHECK(!unlink("link") && !rmdir(folder));
 }
