@@ -10,6 +10,8 @@ struct dnp_str dnp_basename(struct dnp_str path)
 		(path.p[1] == ':' || path.p[0] == '\\');
 	size_t at = path.n;
 
+	if (!at)
+		return path; /* it may be no text at all */
 	while (at && path.p[at - 1] != '/' && !(windows && path.p[at - 1] == '\\'))
 		at--;
 	return (struct dnp_str){path.p + at, path.n - at};
