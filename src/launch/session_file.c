@@ -87,9 +87,9 @@ const struct dnp_session_slot *dnp_session_find(const struct dnp_session *sessio
 
 void dnp_session_reason(const struct dnp_session_slot *slot, char out[DNP_SESSION_REASON])
 {
-	size_t i;
-
-	for (i = 0; i < DNP_SESSION_REASON - 1 && slot->reason[i]; i++)
-		out[i] = (unsigned char)slot->reason[i] < ' ' ? ' ' : slot->reason[i];
-	out[i] = '\0';
+	/* Looked at where nobody else writes. */
+	memcpy(out, slot->reason, DNP_SESSION_REASON);
+	out[DNP_SESSION_REASON - 1] = '\0';
+	for (char *c = out; *c; c++)
+		*c = (unsigned char)*c < ' ' ? ' ' : *c;
 }

@@ -18,10 +18,11 @@ struct dnp_file_bytes {
 };
 
 /*
- * Maps an ordinary file of this user's alone; reads a pipe, what cannot be mapped, and what others
- * may write to, to its end. -EISDIR: it is a folder, -ENODEV: a device. Pair: dnp_file_unmap where
- * they are mapped, else free(). Where a mapped file is cut short later, the look at what is gone
- * ends this process with a line that says so (SIGBUS): for programs of the command line only.
+ * Maps an ordinary file of this user's alone that nobody has open for writing; reads a pipe, what
+ * cannot be mapped, and what others may write to, to its end. -EISDIR: it is a folder, -ENODEV: a
+ * device. Pair: dnp_file_unmap where they are mapped, else free(). Where a mapped file is cut short
+ * later, the look at what is gone ends this process with a line that says so (SIGBUS): for programs
+ * of the command line only.
  */
 int dnp_file_load(const char *path, struct dnp_file_bytes *bytes);
 void dnp_file_unmap(const uint8_t *bytes, size_t n);

@@ -69,6 +69,40 @@ TEST(file_that_others_may_write_to_is_read_once)
 	dnp_file_remove(path);
 }
 
+/* As a recording that a process of another user got by its descriptor: the file's rights say
+ * nothing of it. */
+TEST(file_that_is_open_for_writing_is_read_once)
+{
+	char path[] = "dnprof-test-XXXXXX";
+	int fd = dnp_file_create(path);
+
+	CHECK(fd >= 0);
+	fill(fd);
+	check_own(path, fd);
+	close(fd);
+	dnp_file_remove(path);
+}
+
+/* Its descriptor is closed, but not its pages. */
+TEST(file_that_is_mapped_for_writing_is_read_once)
+{
+	struct dnp_file_bytes bytes;
+	char path[] = "dnprof-test-XXXXXX";
+	int fd = dnp_file_create(path);
+	void *shared;
+
+	CHECK(fd >= 0);
+	fill(fd);
+	shared = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(shared != MAP_FAILED);
+	close(fd);
+	CHECK_EQ(dnp_file_load(path, &bytes), 0);
+	CHECK(!bytes.mapped);
+	free((void *)(uintptr_t)bytes.p);
+	munmap(shared, BYTES);
+	dnp_file_remove(path);
+}
+
 /* What lies behind its end would be a fault of whoever looks at it: a program under profile. */
 TEST(file_that_is_too_short_is_not_shared)
 {
@@ -99,13 +133,14 @@ TEST(file_of_ones_own_that_is_cut_short_says_so)
 	CHECK(fd >= 0);
 	fill(fd);
 	CHECK_EQ(pipe(out), 0);
+	close(fd);
 	child = fork();
 	CHECK(child >= 0);
 	if (!child) {
 		struct dnp_file_bytes bytes;
 
 		dup2(out[1], STDERR_FILENO);
-		if (dnp_file_load(path, &bytes) || !bytes.mapped || ftruncate(fd, 0))
+		if (dnp_file_load(path, &bytes) || !bytes.mapped || truncate(path, 0))
 			_exit(10);
 		_exit(*(const volatile uint8_t *)bytes.p == '0' ? 11 : 12);
 	}
@@ -116,6 +151,5 @@ TEST(file_of_ones_own_that_is_cut_short_says_so)
 	CHECK(read(out[0], said, sizeof(said) - 1) > 0);
 	CHECK(strstr(said, "cut short"));
 	close(out[0]);
-	close(fd);
 	dnp_file_remove(path);
 }

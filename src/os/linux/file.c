@@ -36,6 +36,17 @@ static bool is_others(const struct stat *st)
 	return st->st_uid != geteuid() || !st->st_nlink || (st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
+/*
+ * Whether somebody has it open for writing, or mapped so: who was given its descriptor, by a file's
+ * rights may do nothing. A lease says that nobody has; where there are none, that is not known. Who
+ * opens it meanwhile waits for a moment, and the signal that tells us of it does nothing.
+ */
+static bool is_written(int fd)
+{
+	return fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK) ||
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+}
+
 int dnp_file_load(const char *path, struct dnp_file_bytes *bytes)
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -48,7 +59,7 @@ int dnp_file_load(const char *path, struct dnp_file_bytes *bytes)
 		return -EISDIR;
 	if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
 		return -ENODEV;
-	if (!S_ISREG(st.st_mode) || !st.st_size || is_others(&st))
+	if (!S_ISREG(st.st_mode) || !st.st_size || is_others(&st) || is_written(fd))
 		return dnp_file_read_all(fd, bytes);
 	mapped = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (mapped == MAP_FAILED)
