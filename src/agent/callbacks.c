@@ -259,7 +259,7 @@ static HRESULT DNP_COM on_module_loaded(ICorProfilerCallback *self, ModuleID mod
 {
 	(void)self;
 	if (SUCCEEDED(status) && enter(DNP_CALLBACKS_CODE)) {
-		dnp_code_module_loaded(&dnp_agent.info, module);
+		dnp_methods_module_loaded(module);
 		dnp_knowledge_loaded(module);
 		leave();
 	}

@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "agent/methods.h"
 #include "agent/thread_names.h"
+#include "clr/lifetime.h"
 #include "clr/r2r.h"
 #include "os/forks.h"
 #include "os/mark_gates.h"
@@ -45,6 +46,7 @@ void dnp_agent_forget(void)
 	dnp_watch_close();
 	dnp_thread_names_done();
 	dnp_methods_done();
+	dnp_lifetime_forget();
 	dnp_walk_codemap_done();
 	dnp_r2r_done();
 	dnp_native_done();

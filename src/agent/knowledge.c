@@ -293,7 +293,7 @@ static bool ask_for_module(ModuleID module, unsigned listed)
 	if (!begin_asking(listed))
 		return false;
 	dnp_forks_hold();
-	dnp_code_module_loaded(&dnp_agent.info, module);
+	dnp_methods_module_loaded(module);
 	dnp_forks_release();
 	end_asking();
 	return begin_alive(module);

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "clr/codemap.h"
 #include "clr/hresult.h"
+#include "clr/lifetime.h"
 #include "clr/names.h"
 #include "format/rec.h"
 #include "os/clock.h"
@@ -22,7 +23,7 @@
 
 struct method {
 	FunctionID function;
-	ModuleID module;    /* known for eager ones, else 0 */
+	ModuleID module;    /* eager: that it goes away with; else 0 */
 	char *name;         /* owned: raw name, a zero, module; NULL: ask the runtime */
 	uint64_t died_ns;   /* the runtime freed it, 0: it lives */
 	uint32_t frame[2];  /* the recorder's: frame indices, compiled at run time and ahead */
@@ -39,9 +40,6 @@ static struct dnp_u64map by_function;
 static uint32_t first_dead, last_dead;
 static struct dnp_vec_of(uint32_t) untold; /* traced methods that the recording does not know */
 static size_t name_bytes;
-
-/* Set once code that can go away has been seen: generics may be made over its types. */
-static _Atomic bool collectible_seen;
 
 static struct method *method_at(uint32_t number)
 {
@@ -159,7 +157,7 @@ static size_t text_bytes(const char *name)
  * The number of a method that can go away. Its FunctionID may have been another method's before: a
  * new name means a new method.
  */
-static uint32_t number_eager(FunctionID function, const struct description *text)
+static uint32_t number_eager(FunctionID function, ModuleID module, const struct description *text)
 {
 	char *copy = copy_text(text);
 	struct method *method;
@@ -181,7 +179,7 @@ static uint32_t number_eager(FunctionID function, const struct description *text
 		number = add(function);
 		if (number) {
 			method = method_at(number);
-			method->module = text->method.module;
+			method->module = module;
 			method->token = text->method.token;
 			method->flags = machine_flags(text->method.machine);
 			method->eager = true;
@@ -195,53 +193,16 @@ static uint32_t number_eager(FunctionID function, const struct description *text
 	return number;
 }
 
-static bool is_generic(ClassID class_id)
-{
-	ClassID parent;
-	ModuleID module;
-	mdTypeDef token;
-	uint32_t n = 0;
-
-	return class_id &&
-		SUCCEEDED(dnp_com(dnp_agent.info.com, GetClassIDInfo2, class_id, &module, &token,
-			&parent, 0, &n, NULL)) &&
-		n > 0;
-}
-
-/* Whether the runtime may free the method while we still have samples of it. */
-static bool can_go_away(FunctionID function, bool dynamic)
-{
-	uint32_t n_type_args = 0, flags = 0, length;
-	const uint8_t *base;
-	AssemblyID assembly;
-	ModuleID module = 0;
-	ClassID class = 0;
-	mdToken token;
-
-	if (dynamic)
-		return true;
-	if (FAILED(dnp_com(dnp_agent.info.com, GetFunctionInfo2, function, 0, &class, &module,
-		    &token, 0, &n_type_args, NULL)))
-		return true;
-	if (FAILED(dnp_com(dnp_agent.info.com, GetModuleInfo2, module, &base, 0, &length, NULL,
-		    &assembly, &flags)))
-		return true;
-	if (flags & COR_PRF_MODULE_COLLECTIBLE) {
-		atomic_store_explicit(&collectible_seen, true, memory_order_relaxed);
-		return true;
-	}
-	/* A generic of a lasting module may be made over types of one that goes. */
-	return atomic_load_explicit(&collectible_seen, memory_order_relaxed) &&
-		(n_type_args || is_generic(class));
-}
-
 static uint32_t number_of(FunctionID function, bool dynamic)
 {
 	struct description text;
+	ModuleID with = 0;
 
-	if (!can_go_away(function, dynamic))
+	if (!dynamic && !dnp_method_ends(&dnp_agent.info, function, &with))
 		return dnp_methods_number(function);
-	return describe(function, &text) ? number_eager(function, &text) : 0;
+	if (!describe(function, &text))
+		return 0;
+	return number_eager(function, with ? with : text.method.module, &text);
 }
 
 uint32_t dnp_methods_traced(FunctionID function)
@@ -335,6 +296,13 @@ void dnp_methods_tell_traced(
 void dnp_methods_compiled(FunctionID function, bool dynamic)
 {
 	dnp_code_compiled(&dnp_agent.info, function, number_of(function, dynamic), dynamic);
+}
+
+void dnp_methods_module_loaded(ModuleID module)
+{
+	/* The runtime does not use precompiled code of modules that can go away. */
+	if (!dnp_module_ends(&dnp_agent.info, module))
+		dnp_code_module_loaded(&dnp_agent.info, module);
 }
 
 void dnp_methods_dynamic_unloaded(FunctionID function)
@@ -438,7 +406,6 @@ void dnp_methods_done(void)
 	dnp_u64map_done(&by_function);
 	dnp_vec_done(&untold);
 	name_bytes = 0;
-	atomic_store(&collectible_seen, false);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -31,6 +31,12 @@ struct dnp_method_text {
 /* A method was compiled: notes its new code. From the runtime's callback, any thread. */
 void dnp_methods_compiled(FunctionID function, bool dynamic);
 
+/*
+ * A module is there: its methods can be walked from now on, those that were compiled ahead of time.
+ * In the callback, or in a catch-up.
+ */
+void dnp_methods_module_loaded(ModuleID module);
+
 /* A dynamic method, or all methods of a module, are about to be freed. */
 void dnp_methods_dynamic_unloaded(FunctionID function);
 void dnp_methods_module_unloading(ModuleID module);

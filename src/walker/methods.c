@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "base/u64map.h"
 #include "clr/codemap.h"
+#include "clr/lifetime.h"
 #include "clr/r2r.h"
 #include "os/clock.h"
 #include "unwind/code.h"
@@ -29,9 +30,6 @@ static struct dnp_u64map by_function;
 
 /* Held by who takes code away, from the first to the last step; taken before `lock`. */
 static pthread_mutex_t retiring = PTHREAD_MUTEX_INITIALIZER;
-
-/* Set once a collectible module was loaded: before, everything lasts. */
-static _Atomic bool collectible_seen;
 
 static struct method *method_at(uint32_t number)
 {
@@ -96,72 +94,16 @@ FunctionID dnp_walker_function(
 	}
 }
 
-/* ---- The module that a method goes away with */
-
-#define TYPE_ARGS_MAX 16u
-#define NESTED_MAX    4 /* List<List<...>> */
-
-static bool is_collectible(const struct dnp_info *info, ModuleID module)
-{
-	const uint8_t *base;
-	AssemblyID assembly;
-	uint32_t length, flags = 0;
-
-	return module &&
-		SUCCEEDED(dnp_com(info->com, GetModuleInfo2, module, &base, 0, &length, NULL,
-			&assembly, &flags)) &&
-		(flags & COR_PRF_MODULE_COLLECTIBLE);
-}
-
-/* The first collectible module among those of the types, their arguments and elements. */
-static ModuleID collectible_of(
-	const struct dnp_info *info, const ClassID *classes, uint32_t n, int nested)
-{
-	for (uint32_t i = 0; i < n && i < TYPE_ARGS_MAX; i++) {
-		ClassID args[TYPE_ARGS_MAX], parent, class = classes[i];
-		uint32_t n_args = 0;
-		ModuleID module = 0;
-		mdTypeDef token;
-
-		while (dnp_com(info->com, IsArrayClass, class, NULL, &parent, NULL) == S_OK)
-			class = parent;
-		if (!class ||
-			FAILED(dnp_com(info->com, GetClassIDInfo2, class, &module, &token, &parent,
-				TYPE_ARGS_MAX, &n_args, args)))
-			continue;
-		if (is_collectible(info, module))
-			return module;
-		module = nested ? collectible_of(info, args, n_args, nested - 1) : 0;
-		if (module)
-			return module;
-	}
-	return 0;
-}
-
-static ModuleID dies_with(const struct dnp_info *info, FunctionID function)
-{
-	ClassID args[TYPE_ARGS_MAX], class = 0;
-	uint32_t n_args = 0;
-	ModuleID module = 0;
-	mdToken token;
-
-	if (!atomic_load_explicit(&collectible_seen, memory_order_relaxed) ||
-		FAILED(dnp_com(info->com, GetFunctionInfo2, function, 0, &class, &module, &token,
-			TYPE_ARGS_MAX, &n_args, args)))
-		return 0;
-	if (is_collectible(info, module))
-		return module;
-	module = collectible_of(info, &class, 1, NESTED_MAX);
-	return module ? module : collectible_of(info, args, n_args, NESTED_MAX);
-}
-
 /* ---- What comes */
 
 void dnp_walker_compiled(struct dnprof_walker *walker, FunctionID function, bool dynamic)
 {
-	ModuleID module = dynamic ? 0 : dies_with(&walker->info, function);
-	uint32_t number = number_of(function, module);
+	ModuleID module = 0;
+	uint32_t number;
 
+	if (!dynamic)
+		dnp_method_ends(&walker->info, function, &module);
+	number = number_of(function, module);
 	if (number)
 		dnp_code_compiled(&walker->info, function, number, dynamic);
 }
@@ -169,9 +111,7 @@ void dnp_walker_compiled(struct dnprof_walker *walker, FunctionID function, bool
 void dnp_walker_module(struct dnprof_walker *walker, ModuleID module)
 {
 	/* The runtime does not use precompiled code of modules that can go away. */
-	if (is_collectible(&walker->info, module))
-		atomic_store_explicit(&collectible_seen, true, memory_order_relaxed);
-	else
+	if (!dnp_module_ends(&walker->info, module))
 		dnp_code_module_loaded(&walker->info, module);
 }
 
@@ -264,5 +204,5 @@ void dnp_walker_methods_done(void)
 	dnp_pool_done(&methods);
 	dnp_u64map_done(&by_function);
 	by_function = (struct dnp_u64map){0};
-	atomic_store_explicit(&collectible_seen, false, memory_order_relaxed);
+	dnp_lifetime_forget();
 }

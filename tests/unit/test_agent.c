@@ -14,10 +14,16 @@
 #include "activation.h"
 #include "agent/callbacks.h"
 #include "agent/control.h"
+#include "agent/agent.h"
 #include "agent/engines.h"
+#include "agent/methods.h"
+#include "clr/codemap.h"
+#include "clr/hresult.h"
+#include "clr/lifetime.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "os/watch.h"
+#include "unwind/managed.h"
 #include "unwind/target.h"
 
 #define FRAMES_MAX 64
@@ -145,4 +151,156 @@ TEST(agent_tells_where_its_socket_is)
 	CHECK_STR(path, "");
 	dnp_watch_close();
 	CHECK(!unlink("link") && !rmdir(folder));
+}
+
+/* ---- A runtime with List<Item[]>.Add, where Item is a type of a module that can go away */
+
+enum { CORE = 0x3000, PLUGIN = 0x3100 };
+enum { LIST = 0x4000, ITEMS = 0x4100, ITEM = 0x4200 };
+enum { ADD = 0x5000, CODE = 0x600000 };
+
+static bool classes_are_told = true;
+
+static HRESULT DNP_COM function_info(ICorProfilerInfo *self, FunctionID function,
+	COR_PRF_FRAME_INFO frame, ClassID *class, ModuleID *module, mdToken *token, uint32_t max,
+	uint32_t *n, ClassID *args)
+{
+	(void)self;
+	(void)frame;
+	(void)max;
+	(void)args;
+	CHECK_EQ(function, ADD);
+	*class = LIST;
+	*module = CORE;
+	*token = 0x06000000; /* its name is told as that of a dynamic one, without metadata */
+	*n = 0;
+	return S_OK;
+}
+
+static HRESULT DNP_COM dynamic_info(ICorProfilerInfo *self, FunctionID function, ModuleID *module,
+	const uint8_t **sig, uint32_t *sig_bytes, uint32_t max, uint32_t *length, WCHAR *name)
+{
+	(void)self;
+	(void)function;
+	(void)max;
+	*module = CORE;
+	*sig = NULL;
+	*sig_bytes = 0;
+	name[0] = 'A';
+	name[1] = 0;
+	*length = 2;
+	return S_OK;
+}
+
+static HRESULT DNP_COM array_class(
+	ICorProfilerInfo *self, ClassID class, uint32_t *type, ClassID *element, uint32_t *rank)
+{
+	(void)self;
+	(void)type;
+	(void)rank;
+	*element = class == ITEMS ? ITEM : 0;
+	return class == ITEMS ? S_OK : S_FALSE;
+}
+
+static HRESULT DNP_COM class_info(ICorProfilerInfo *self, ClassID class, ModuleID *module,
+	mdTypeDef *token, ClassID *parent, uint32_t max, uint32_t *n, ClassID *args)
+{
+	(void)self;
+	CHECK(max > 0);
+	if (!classes_are_told)
+		return CORPROF_E_DATAINCOMPLETE;
+	*module = class == ITEM ? PLUGIN : CORE;
+	*token = 0x02000001;
+	*parent = 0;
+	*n = class == LIST;
+	if (class == LIST)
+		args[0] = ITEMS;
+	return S_OK;
+}
+
+static HRESULT DNP_COM module_info(ICorProfilerInfo *self, ModuleID module, const uint8_t **base,
+	uint32_t max, uint32_t *length, WCHAR *name, AssemblyID *assembly, uint32_t *flags)
+{
+	(void)self;
+	*base = NULL;
+	*length = 1;
+	if (max)
+		name[0] = 0;
+	*assembly = 0;
+	*flags = module == PLUGIN ? COR_PRF_MODULE_COLLECTIBLE : 0;
+	return S_OK;
+}
+
+static HRESULT DNP_COM no_metadata(ICorProfilerInfo *self, ModuleID module, uint32_t flags,
+	const struct dnp_guid *iid, IUnknown **object)
+{
+	(void)self;
+	(void)module;
+	(void)flags;
+	(void)iid;
+	*object = NULL;
+	return E_FAIL;
+}
+
+static HRESULT DNP_COM no_assembly(ICorProfilerInfo *self, AssemblyID assembly, uint32_t max,
+	uint32_t *length, WCHAR *name, AppDomainID *domain, ModuleID *module)
+{
+	(void)self;
+	(void)assembly;
+	(void)max;
+	(void)length;
+	(void)name;
+	(void)domain;
+	(void)module;
+	return E_FAIL;
+}
+
+static void act_as_a_runtime_with_a_plugin(void)
+{
+	static struct ICorProfilerInfoVtbl table = {
+		.GetFunctionInfo2 = function_info,
+		.GetDynamicFunctionInfo = dynamic_info,
+		.IsArrayClass = array_class,
+		.GetClassIDInfo2 = class_info,
+		.GetModuleInfo2 = module_info,
+		.GetModuleMetaData = no_metadata,
+		.GetAssemblyInfo = no_assembly,
+	};
+	static ICorProfilerInfo runtime = {.vtbl = &table};
+
+	dnp_agent.info = (struct dnp_info){.com = &runtime, .version = 14};
+}
+
+TEST(agent_forgets_code_of_a_generic_with_the_types_it_was_made_over)
+{
+	struct dnp_code code = {.begin = CODE, .bytes = 16};
+
+	act_as_a_runtime_with_a_plugin();
+	dnp_methods_module_loaded(CORE);
+	dnp_methods_module_loaded(PLUGIN);
+	code.method = dnp_methods_traced(ADD);
+	CHECK(code.method);
+	CHECK_EQ(dnp_codemap_add(dnp_walk_codemap(), &code, 1), 0);
+	dnp_methods_module_unloading(CORE + 1);
+	CHECK(dnp_codemap_find(dnp_walk_codemap(), CODE));
+	dnp_methods_module_unloading(PLUGIN);
+	CHECK(!dnp_codemap_find(dnp_walk_codemap(), CODE));
+}
+
+TEST(method_lasts_as_long_as_the_runtime_says_so)
+{
+	ModuleID with = 1;
+
+	act_as_a_runtime_with_a_plugin();
+	CHECK(!dnp_module_ends(&dnp_agent.info, CORE));
+	CHECK(!dnp_method_ends(&dnp_agent.info, ADD, &with));
+	CHECK_EQ(with, 0);
+	CHECK(dnp_module_ends(&dnp_agent.info, PLUGIN));
+	CHECK(dnp_method_ends(&dnp_agent.info, ADD, &with));
+	CHECK_EQ(with, PLUGIN);
+	classes_are_told = false;
+	CHECK(dnp_method_ends(&dnp_agent.info, ADD, &with));
+	CHECK_EQ(with, 0);
+	dnp_lifetime_forget();
+	CHECK(!dnp_method_ends(&dnp_agent.info, ADD, &with));
 }
