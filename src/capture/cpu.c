@@ -69,12 +69,12 @@ static SIGSAFE struct dnp_thread *owner_of(const siginfo_t *info)
 }
 
 /* A sample perhaps, of which nobody knows the weight: one; and the next ones have to come. */
-static SIGSAFE void lose(void)
+static SIGSAFE void lose(enum dnp_loss_reason why)
 {
 	struct dnp_thread *thread = atomic_load(&active) ? dnp_thread_own() : NULL;
 
 	if (thread) {
-		dnp_self_lose(thread, cpu.event, 1);
+		dnp_self_lose(thread, cpu.event, why, 1);
 		dnp_sampler_rearm_lost(&thread->sampler);
 	}
 }
@@ -83,9 +83,10 @@ static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 {
 	struct dnp_thread *thread;
 
-	if (!info) {
-		lose();
-		return 0;
+	switch (dnp_signal_is_nothing(info)) {
+	case DNP_SIGNAL_NO_ROOM: lose(DNP_LOSS_STACK); return 0;
+	case DNP_SIGNAL_NO_PLACE: lose(DNP_LOSS_QUEUE); return 0;
+	case DNP_SIGNAL_CAME: break;
 	}
 	if (!dnp_sampler_is_ours(info))
 		return 0;

@@ -44,13 +44,14 @@ SIGSAFE void dnp_self_late(struct dnp_thread *thread, unsigned event, uint32_t u
 		dnp_feed_lost(&thread->own, event, DNP_LOSS_NESTED, units);
 }
 
-SIGSAFE void dnp_self_lose(struct dnp_thread *thread, unsigned event, uint32_t units)
+SIGSAFE void dnp_self_lose(
+	struct dnp_thread *thread, unsigned event, enum dnp_loss_reason why, uint32_t units)
 {
 	if (!dnp_self_enter(thread)) {
 		dnp_self_late(thread, event, units);
 		return;
 	}
-	dnp_feed_lost(&thread->own, event, DNP_LOSS_STACK, units);
+	dnp_feed_lost(&thread->own, event, why, units);
 	dnp_self_leave(thread);
 }
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/clean.h"
+#include "format/rec.h"
 #include "store/threads.h"
 
 /*
@@ -23,8 +24,9 @@ SIGSAFE void dnp_self_leave(struct dnp_thread *thread);
 /* So many units of an event that came then: they are stored later, or counted as lost. */
 SIGSAFE void dnp_self_late(struct dnp_thread *thread, unsigned event, uint32_t units);
 
-/* So many units of an event are lost, since the stack cannot be walked or has no room for it. */
-SIGSAFE void dnp_self_lose(struct dnp_thread *thread, unsigned event, uint32_t units);
+/* So many units of an event are lost: their signal came to nothing. */
+SIGSAFE void dnp_self_lose(
+	struct dnp_thread *thread, unsigned event, enum dnp_loss_reason why, uint32_t units);
 
 /*
  * Walks the calling thread's stack from the interrupted instruction and stores the sample. Event,

@@ -186,14 +186,14 @@ static SIGSAFE uint32_t take_asked(struct dnp_thread *thread)
 	return atomic_load(&active) ? (uint32_t)atomic_exchange(&thread->turn.asked, 0) : 0;
 }
 
-/* Its signal came to nothing, if there was one. */
+/* A signal came to nothing on its stack: its own, if it was given one. */
 static SIGSAFE void lose(void)
 {
 	struct dnp_thread *thread = dnp_thread_own();
 	uint32_t weight = thread ? take_asked(thread) : 0;
 
 	if (weight)
-		dnp_self_lose(thread, wall.event, weight);
+		dnp_self_lose(thread, wall.event, DNP_LOSS_STACK, weight);
 }
 
 /*
@@ -205,7 +205,7 @@ static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 	struct dnp_thread *thread;
 	uint32_t weight;
 
-	if (!info)
+	if (dnp_signal_is_nothing(info) == DNP_SIGNAL_NO_ROOM)
 		lose();
 	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))
 		return 0;

@@ -20,11 +20,20 @@
 #include "os/leave.h"
 
 /*
- * Runs in a handler: nonzero when the signal was a sample, 0 to pass it on. `info` NULL: a signal
- * of this thread, ours or the runtime's, came to nothing, since its stack had no room left for it;
- * then `context` is NULL, and all handlers are told that return 0.
+ * Runs in a handler: nonzero when the signal was a sample, 0 to pass it on. Also for one that came
+ * to nothing: dnp_signal_is_nothing says why; then `context` is NULL, and all handlers are told
+ * that return 0.
  */
 typedef int (*dnp_signal_handler)(const siginfo_t *info, void *context);
+
+enum dnp_signal_nothing {
+	DNP_SIGNAL_CAME,
+	DNP_SIGNAL_NO_ROOM,  /* for it on the thread's stack; ours, or the runtime's */
+	DNP_SIGNAL_NO_PLACE, /* in the queue of pending signals (RLIMIT_SIGPENDING); a clock's */
+};
+
+/* In the handler: whether, instead of the signal, the kernel told that it could not come. */
+SIGSAFE enum dnp_signal_nothing dnp_signal_is_nothing(const siginfo_t *info);
 
 /* The runtime's activation signal. */
 int dnp_signal_number(void);
@@ -57,12 +66,13 @@ enum dnp_signal_kind {
  */
 int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value);
 
-/* In the handler: whether it was sent so (info NULL: no). `value` is in info->si_value. */
+/* In the handler: whether it was sent so. `value` is in info->si_value. */
 SIGSAFE int dnp_signal_is_sent(const siginfo_t *info, enum dnp_signal_kind kind);
 
 /*
- * In the handler: a sleeping system call that this signal interrupted before it slept is made to
- * start again instead of failing with EINTR.
+ * In the handler, with all signals kept off since it began: a sleeping system call that this signal
+ * interrupted before it slept is made to start again instead of failing with EINTR. Not where
+ * another signal is about to come, which may be meant to end it.
  */
 SIGSAFE void dnp_signal_restart_syscall(void *context);
 

@@ -11,6 +11,17 @@ from harness import LOOSE, NEWEST, PROGRAMS, SOAK, TFMS, Report, cases, dnprof, 
 
 HZ = 1999
 
+#: A program without a handler of it has one of dnprof's while it is sampled: os/linux/no_place.h.
+SIGIO = 1 << signal.SIGIO - 1
+
+
+def as_alone(truth):
+    """The part of it that dnprof must not change."""
+    kept = steady(truth)
+    if "caught" in kept:
+        kept["caught"] = int(kept["caught"], 16) & ~SIGIO
+    return kept
+
 
 #: The others compute, allocate or sleep; each of them runs, and checks its results, in other tests as well.
 @pytest.mark.parametrize("name", cases(PROGRAMS, ["async", "dynamic", "exceptions", "fork", "native", "osr", "shortthreads",
@@ -21,7 +32,7 @@ def test_program(tmp_path, tfm, name):
     argv = program(tfm, name, "--seconds", 0.6)
     alone = run(argv).expect()
     profiled, report = record(tmp_path, argv, hz=HZ)
-    assert steady(profiled.truth) == steady(alone.truth)
+    assert as_alone(profiled.truth) == as_alone(alone.truth)
     assert profiled.stderr == alone.stderr
     assert report.samples > 0
     assert report.data["runtime"] == alone.truth["runtime"]

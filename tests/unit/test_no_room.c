@@ -42,7 +42,7 @@ static void on_fault(int signo, siginfo_t *info, void *context)
 static int on_sample(const siginfo_t *info, void *context)
 {
 	(void)context;
-	if (!info) {
+	if (dnp_signal_is_nothing(info) == DNP_SIGNAL_NO_ROOM) {
 		lost++;
 		return 0;
 	}

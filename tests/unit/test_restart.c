@@ -3,19 +3,23 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "os/sampling_signal.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
@@ -187,12 +191,17 @@ static void act_as_the_runtime(void)
 	CHECK(sigaction(dnp_signal_number(), &runtime, NULL) == 0);
 }
 
-static void share(void)
+static void share_by(dnp_signal_handler handler)
 {
 	struct dnp_err err;
 
-	if (dnp_signal_share(on_none, &err))
+	if (dnp_signal_share(handler, &err))
 		FAIL("%s", err.text);
+}
+
+static void share(void)
+{
+	share_by(on_none);
 }
 
 TEST(calls_that_the_runtime_interrupts_start_again)
@@ -217,4 +226,79 @@ TEST(calls_that_others_interrupt_end)
 	share();
 	CHECK_EQ(interrupted(call_poll, send_otherwise), -EINTR);
 	CHECK_EQ(dnp_signal_unshare(on_none), 0);
+}
+
+/* ---- A signal of the program's that comes together with one of ours */
+
+static volatile sig_atomic_t program_signals;
+
+static void on_program_signal(int signo)
+{
+	(void)signo;
+	program_signals++;
+}
+
+static int on_sample(const siginfo_t *info, void *context)
+{
+	(void)context;
+	return dnp_signal_is_sent(info, DNP_SIGNAL_WALL);
+}
+
+/* In a child: 0: the call ended, for the program's signal. */
+static void wait_in_call(void)
+{
+	int result = poll(NULL, 0, TEST_HANG_S * 1000 / 10);
+
+	test_end_child(result == -1 && errno == EINTR && program_signals == 1 ? 0 : 1);
+}
+
+static void wait_until_it_waits(pid_t pid)
+{
+	struct dnp_thread_state state = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0);
+	while (state.syscall != SYS_poll) {
+		CHECK_EQ(dnp_thread_state_read(fd, &state), 0);
+		sched_yield();
+	}
+}
+
+/* It takes both at once, ours first: as the thread's it goes before the process'. */
+static void send_both(pid_t pid)
+{
+	siginfo_t sample = {.si_code = SI_QUEUE, .si_errno = DNP_SIGNAL_WALL};
+	int status;
+
+	CHECK_EQ(kill(pid, SIGSTOP), 0);
+	CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	CHECK(WIFSTOPPED(status));
+	CHECK_EQ(syscall(SYS_rt_tgsigqueueinfo, pid, pid, dnp_signal_number(), &sample), 0);
+	CHECK_EQ(kill(pid, SIGUSR1), 0);
+	CHECK_EQ(kill(pid, SIGCONT), 0);
+}
+
+TEST(calls_that_the_program_interrupts_end)
+{
+	struct sigaction action = {.sa_handler = on_program_signal};
+	int status;
+	pid_t pid;
+
+#ifdef __SANITIZE_THREAD__
+	SKIP("the thread sanitizer calls handlers in an order of its own");
+#endif
+	act_as_the_runtime();
+	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	share_by(on_sample);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		wait_in_call();
+	wait_until_it_waits(pid);
+	send_both(pid);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(dnp_signal_unshare(on_sample), 0);
 }

@@ -2,8 +2,21 @@
 #include "os/linux/front.h"
 
 #include <errno.h>
+#include <stddef.h>
 
-int dnp_front_install(struct dnp_front *front, const struct sigaction *now, int flags)
+#include "base/clean.h"
+
+/* All that does not tell of a fault, which would end the program were it kept off. */
+static void keep_off_all(sigset_t *mask)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+
+	sigfillset(mask);
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(faults); i++)
+		sigdelset(mask, faults[i]);
+}
+
+int dnp_front_install(struct dnp_front *front, const struct sigaction *now, int flags, bool alone)
 {
 	struct sigaction ours = *now;
 
@@ -15,6 +28,8 @@ int dnp_front_install(struct dnp_front *front, const struct sigaction *now, int 
 	dnp_departure_done(&front->departure);
 	ours.sa_sigaction = front->handler;
 	ours.sa_flags |= flags;
+	if (alone)
+		keep_off_all(&ours.sa_mask);
 	if (sigaction(front->signo, &ours, NULL))
 		return -errno;
 	front->installed = front->entered = true;

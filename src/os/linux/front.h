@@ -27,10 +27,11 @@ struct dnp_front {
 };
 
 /*
- * Puts the handler before `now`, which is there and has SA_SIGINFO, with its flags, its mask and
- * `flags`; once is enough. 0 or -errno.
+ * Puts the handler before `now`, which is there, with its flags and `flags`, SA_SIGINFO among them.
+ * `alone`: no other handler comes while it runs, but for faults of its own code; else those that
+ * `now` lets come. Once is enough. 0 or -errno.
  */
-int dnp_front_install(struct dnp_front *front, const struct sigaction *now, int flags);
+int dnp_front_install(struct dnp_front *front, const struct sigaction *now, int flags, bool alone);
 
 /* Whether the handler is the one that is installed: nobody has put another over it. */
 bool dnp_front_is_on_top(const struct dnp_front *front);

@@ -51,7 +51,7 @@ static SIGSAFE bool is_for_room(const siginfo_t *info, const void *context)
 	found = is_without_room(dnp_fault_sp(context));
 	if (found)
 		/* sigsafe: by its contract */
-		lost();
+		lost(info);
 	errno = saved;
 	/* Pairs with dnp_departure_wait. */
 	atomic_fetch_sub_explicit(&fault.inside, 1, memory_order_release);
@@ -78,7 +78,7 @@ int dnp_no_room_watch(dnp_no_room_handler handler)
 	frame_bytes = getauxval(AT_MINSIGSTKSZ);
 	if (!frame_bytes)
 		frame_bytes = FRAME_BYTES_MAX;
-	return dnp_front_install(&fault, &now, 0);
+	return dnp_front_install(&fault, &now, SA_SIGINFO, false);
 }
 
 int dnp_no_room_leave(void)

@@ -13,13 +13,17 @@
 #ifndef DNP_OS_LINUX_NO_ROOM_H
 #define DNP_OS_LINUX_NO_ROOM_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clean.h"
 
-/* In a handler, on the thread whose signal came to nothing: whose it was is not known. */
-typedef void (*dnp_no_room_handler)(void);
+/*
+ * In a handler, on the thread whose signal came to nothing: whose it was is not known. `info`: what
+ * the kernel sent in its place.
+ */
+typedef void (*dnp_no_room_handler)(const siginfo_t *info);
 
 /*
  * Begins, from now on calling `lost`, the same one each time; where SIGSEGV is not handled on

@@ -7,10 +7,12 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "os/clock.h"
 #include "os/linux/front.h"
+#include "os/linux/no_place.h"
 #include "os/linux/no_room.h"
 
 static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context);
@@ -27,8 +29,15 @@ int dnp_signal_number(void)
 	return SIGRTMIN; /* dotnet/runtime, pal signal.cpp: INJECT_ACTIVATION_SIGNAL */
 }
 
+/* With the signals that it would let come if it were there alone: it may take long. */
 static SIGSAFE void pass_on(int signo, siginfo_t *info, void *context)
 {
+	sigset_t mask = front.previous.sa_mask;
+
+	sigorset(&mask, &mask, &((const ucontext_t *)context)->uc_sigmask);
+	sigaddset(&mask, signo);
+	/* On Linux it is as pthread_sigmask, which older C libraries keep elsewhere. */
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 	/* sigsafe: the runtime's own handler of this signal */
 	front.previous.sa_sigaction(signo, info, context);
 }
@@ -58,23 +67,24 @@ static SIGSAFE bool is_from_within(const siginfo_t *info)
 static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context)
 {
 	int saved = errno;
-	bool restarts = true;
 
 	atomic_fetch_add_explicit(&front.inside, 1, memory_order_acquire);
-	if (!handle(info, context)) {
-		restarts = is_from_within(info);
+	if (handle(info, context)) {
+		dnp_signal_restart_syscall(context);
+	} else {
+		/* Before: then no other handler can have come. */
+		if (is_from_within(info))
+			dnp_signal_restart_syscall(context);
 		pass_on(signo, info, context);
 	}
-	if (restarts)
-		dnp_signal_restart_syscall(context);
 	errno = saved;
 	/* Pairs with dnp_departure_wait. */
 	atomic_fetch_sub_explicit(&front.inside, 1, memory_order_release);
 }
 
-static SIGSAFE void on_no_room(void)
+static SIGSAFE void on_nothing(const siginfo_t *info)
 {
-	handle(NULL, NULL);
+	handle(info, NULL);
 }
 
 /* With the lock, as the next ones. */
@@ -84,6 +94,14 @@ static bool is_shared(void)
 		if (atomic_load_explicit(&own[i], memory_order_relaxed))
 			return true;
 	return false;
+}
+
+/* What has been watched for is no more. */
+static int refused(struct dnp_err *err, int signo, int failed)
+{
+	dnp_no_place_leave();
+	dnp_no_room_leave();
+	return dnp_err(err, failed, "signal %d cannot be handled: %s", signo, strerror(-failed));
 }
 
 static int install(struct dnp_err *err)
@@ -105,25 +123,24 @@ static int install(struct dnp_err *err)
 			"sampling by signals would not be safe; use --engine snapshot",
 			signo);
 	front.signo = signo;
-	failed = dnp_no_room_watch(on_no_room);
+	failed = dnp_no_room_watch(on_nothing);
 	if (failed)
-		return dnp_err(
-			err, failed, "signal %d cannot be handled: %s", SIGSEGV, strerror(-failed));
-	failed = dnp_front_install(&front, &now, SA_RESTART);
-	if (failed) {
-		dnp_no_room_leave();
-		return dnp_err(
-			err, failed, "signal %d cannot be handled: %s", signo, strerror(-failed));
-	}
+		return refused(err, SIGSEGV, failed);
+	failed = dnp_no_place_watch(on_nothing);
+	if (failed)
+		return refused(err, SIGIO, failed);
+	failed = dnp_front_install(&front, &now, SA_SIGINFO | SA_RESTART, true);
+	if (failed)
+		return refused(err, signo, failed);
 	return 0;
 }
 
 static int put_back(void)
 {
 	int failed = dnp_front_put_back(&front);
-	int other = dnp_no_room_leave();
+	int no_place = dnp_no_place_leave(), no_room = dnp_no_room_leave();
 
-	return failed ? failed : other;
+	return failed ? failed : no_place ? no_place : no_room;
 }
 
 /* The place of one that is there (or, for NULL, a free one); NULL: there is none. */
@@ -176,6 +193,7 @@ bool dnp_signal_left(uint64_t patience_ns)
 	pthread_mutex_lock(&lock);
 	/* Who had put a handler over ours may have taken it away. */
 	left = !is_shared() && dnp_front_left(&front, deadline_ns);
+	left = dnp_no_place_left(deadline_ns) && left;
 	left = dnp_no_room_left(deadline_ns) && left;
 	pthread_mutex_unlock(&lock);
 	return left;
@@ -200,5 +218,14 @@ int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value)
 
 SIGSAFE int dnp_signal_is_sent(const siginfo_t *info, enum dnp_signal_kind kind)
 {
-	return info && info->si_code == SI_QUEUE && info->si_errno == (int)kind;
+	return info->si_code == SI_QUEUE && info->si_errno == (int)kind;
+}
+
+SIGSAFE enum dnp_signal_nothing dnp_signal_is_nothing(const siginfo_t *info)
+{
+	switch (info->si_signo) {
+	case SIGSEGV: return DNP_SIGNAL_NO_ROOM;
+	case SIGIO: return DNP_SIGNAL_NO_PLACE;
+	default: return DNP_SIGNAL_CAME;
+	}
 }

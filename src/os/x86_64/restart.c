@@ -7,11 +7,14 @@
  * registers, its number stands in the instruction before `syscall`.
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "os/sampling_signal.h"
 
@@ -47,6 +50,20 @@ static SIGSAFE int sleeps(uint32_t number)
 	}
 }
 
+/*
+ * A signal of the program's own, perhaps sent to end the call: it comes when this handler returns.
+ * What this does not see: a handler of the program's that kept ours off until it had ended.
+ */
+static SIGSAFE bool another_comes(const ucontext_t *context)
+{
+	uint64_t pending, blocked;
+
+	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)))
+		return true;
+	memcpy(&blocked, &context->uc_sigmask, sizeof(blocked)); /* the kernel's, not libc's size */
+	return pending & ~blocked;
+}
+
 SIGSAFE void dnp_signal_restart_syscall(void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -59,7 +76,7 @@ SIGSAFE void dnp_signal_restart_syscall(void *context)
 	if (pc[-2] != 0x0f || pc[-1] != 0x05 || pc[-7] != 0xb8)
 		return;
 	memcpy(&number, pc - 6, sizeof(number));
-	if (!sleeps(number))
+	if (!sleeps(number) || another_comes(context))
 		return;
 	regs[REG_RAX] = (greg_t)number;
 	regs[REG_RIP] -= 2;
