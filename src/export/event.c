@@ -9,9 +9,8 @@ const char *dnp_loss_name(size_t reason)
 		[DNP_LOSS_RING] = "buffer full",
 		[DNP_LOSS_NESTED] = "during another sample",
 		[DNP_LOSS_STACK] = "on a foreign stack, or no room on it",
-		[DNP_LOSS_WRITE] = "not written",
-		[DNP_LOSS_ROOM] = "no room for more stacks",
 		[DNP_LOSS_QUEUE] = "too many signals pending",
+		[DNP_LOSS_ROOM] = "no room for more stacks",
 	};
 
 	return reason < DNP_LOSS_REASONS && names[reason] ? names[reason] : "other";

@@ -103,9 +103,8 @@ enum dnp_loss_reason {
 	DNP_LOSS_RING = 1,   /* the thread's ring was full */
 	DNP_LOSS_NESTED = 2, /* a sample came while one was taken */
 	DNP_LOSS_STACK = 3,  /* not the thread's own stack, or no room left on it */
-	DNP_LOSS_WRITE = 4,  /* the recording could not be written */
+	DNP_LOSS_QUEUE = 4,  /* too many signals were pending */
 	DNP_LOSS_ROOM = 5,   /* it came by one more stack than there is room for */
-	DNP_LOSS_QUEUE = 6,  /* too many signals were pending */
 	DNP_LOSS_COUNT
 };
 

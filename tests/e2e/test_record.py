@@ -457,13 +457,27 @@ def test_place_that_cannot_be_written_in_steps(begun, tmp_path):
     assert is_recording(begun)
 
 
+def open_files(pid, folder):
+    found = []
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(fd))
+    return [path for path in found if path.startswith(str(folder))]
+
+
 @one_target
 def test_full_disk(target, small_disk):
+    """What is there is kept and can be read, and the program has nothing of it open: what is deleted makes room."""
     (small_disk / "filler").write_bytes(bytes(128 << 10))
     pid, out = target(), small_disk / "app.dnp"
     result = dnprof("record", "-d", PATIENCE_S, "-F", 9973, "-o", out, pid, timeout=2 * PATIENCE_S).expect(3)
     assert any("No space left" in line for line in result.complaints()), result
     assert json.loads(dnprof("report", "--json", out).stdout)["events"]["cpu"]["samples"] > 100 // LOOSE
+    wait_for(lambda: not open_files(pid, small_disk), "the program to close the recording")
+    free = os.statvfs(small_disk).f_bavail
+    kept = os.stat(out).st_blocks * 512 // os.statvfs(small_disk).f_frsize
+    out.unlink()
+    assert kept and os.statvfs(small_disk).f_bavail == free + kept
 
 
 @pytest.mark.parametrize("free", [0, 1, 10])
