@@ -231,7 +231,6 @@ static int take_signals(sigset_t *before)
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	signal(SIGXFSZ, SIG_IGN); /* a recording at the limit of file sizes is an error to tell */
 	sigprocmask(SIG_BLOCK, &set, before);
 	return fd;
 }

@@ -24,7 +24,7 @@ static const int passed_on[] = {
 
 static int take_signals(struct dnp_child *child)
 {
-	struct sigaction standard = {.sa_handler = SIG_DFL}, ignore = {.sa_handler = SIG_IGN};
+	struct sigaction standard = {.sa_handler = SIG_DFL};
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -36,8 +36,6 @@ static int take_signals(struct dnp_child *child)
 		return -errno;
 	/* An inherited SIG_IGN would make the kernel drop the child's status. */
 	sigaction(SIGCHLD, &standard, &child->old_chld);
-	/* A recording at the limit of file sizes is an error to tell, also after the program. */
-	sigaction(SIGXFSZ, &ignore, &child->old_xfsz);
 	sigprocmask(SIG_BLOCK, &set, &child->old_mask);
 	return 0;
 }
@@ -58,7 +56,6 @@ static _Noreturn void wait_and_enter(const struct dnp_child *child, int gate, in
 	if (read(gate, &byte, 1) != 1)
 		_exit(1);
 	return_signals(child);
-	sigaction(SIGXFSZ, &child->old_xfsz, NULL);
 	ret = enter(context);
 	if (write(report, &ret, sizeof(ret)) < 0)
 		_exit(2);

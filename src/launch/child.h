@@ -22,7 +22,7 @@ struct dnp_child {
 	int report;        /* why it could not, an int */
 	int signals;       /* signalfd */
 	sigset_t old_mask; /* as they were; the program gets them so */
-	struct sigaction old_chld, old_xfsz;
+	struct sigaction old_chld;
 	unsigned interrupts; /* how often ctrl-C was pressed, or SIGINT came */
 	bool ended;
 	int status; /* as of waitpid, once ended */

@@ -20,17 +20,6 @@
 /* How long a progress line waits for figures. */
 #define FIGURES_NS UINT64_C(100000000)
 
-static int take_signals(struct dnp_held *held, struct dnp_err *err)
-{
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
-	int ret = dnp_interrupt_take(&held->signals, err);
-
-	/* A result at the limit of file sizes is an error to tell. */
-	if (!ret)
-		sigaction(SIGXFSZ, &ignore, NULL);
-	return ret;
-}
-
 static void read_signals(struct dnp_held *held)
 {
 	struct signalfd_siginfo info;
@@ -61,7 +50,7 @@ int dnp_held_begin(
 	int ret;
 
 	*held = (struct dnp_held){.options = *options, .signals = {.fd = -1}, .root = -1};
-	ret = take_signals(held, err);
+	ret = dnp_interrupt_take(&held->signals, err);
 	if (ret)
 		return ret;
 	held->options.remote.hold = true;

@@ -20,9 +20,9 @@ int dnp_session_new(struct dnp_session **out, const char *path, struct dnp_err *
 	/* Written, not only made longer: a full disk has to show now, not as a fault later. */
 	failed = dnp_file_write_all(fd, zeros, sizeof(zeros));
 	if (failed)
-		return dnp_err(err, failed,
-			"cannot write to %s: %s; make room, or choose another place with -o", path,
-			strerror(-failed));
+		return dnp_err(err, failed, "cannot write to %s: %s; %s", path, strerror(-failed),
+			failed == -EFBIG ? "raise the limit (ulimit -f)"
+					 : "make room, or choose another place with -o");
 	session = dnp_mem_share(path, DNP_SESSION_BYTES);
 	if (!session)
 		return dnp_err(err, -errno, "cannot map %s: %s; choose another place with -o", path,

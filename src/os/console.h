@@ -6,7 +6,8 @@
 
 /*
  * First thing in a program: its words become UTF-8 and its standard streams carry bytes as they
- * are, where that is not so by itself. 0, or -ENOMEM.
+ * are, where that is not so by itself; and a file that reaches the limit of file sizes is an error
+ * of the write, -EFBIG, for it but not for programs that it executes. 0, or -ENOMEM.
  */
 int dnp_console_begin(int *argc, char ***argv);
 

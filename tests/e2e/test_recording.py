@@ -12,8 +12,8 @@ import types
 
 import pytest
 
-from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, dnprof, program, record, report, start, thread_names, wait_for,
-                     wait_for_samples, warm_up)
+from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, dnprof, program, record, report, start, thread_names,
+                     wait_for, wait_for_samples, warm_up)
 
 HEADER = struct.Struct("<IHHQIIQ")  # magic, kind, version, recording, sequence, length, checksum
 MAGIC = 0x31504E44
@@ -156,19 +156,30 @@ def test_dnprof_killed(tmp_path):
     assert cut.samples > 200
 
 
+def limited(bytes_max, out):
+    """dnprof under a limit of file sizes."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_max, bytes_max))
+    # The runtime itself needs a large memory file, unless told otherwise.
+    return dnprof("run", "-q", "-F", 9997, "-o", out, "--", *program(NEWEST, "mix", "--seconds", 2), preexec_fn=limit,
+                  env={"DOTNET_EnableWriteXorExecute": "0"})
+
+
 def test_file_size_limit(tmp_path):
     """A recording that may not grow: the program is unharmed, dnprof says what is missing."""
     out = tmp_path / "out.dnp"
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, 64 << 10))
-    # The runtime itself needs a large memory file, unless told otherwise.
-    result = dnprof("run", "-q", "-F", 9997, "-o", out, "--",
-                    *program(NEWEST, "mix", "--seconds", 2), preexec_fn=limit,
-                    env={"DOTNET_EnableWriteXorExecute": "0"})
+    result = limited(192 << 10, out)
     assert result.truth["program"] == "mix"
     assert result.status == 3 and "too large" in result.err, result
     cut, said = opened(out)
     assert said and cut.samples > 0
+
+
+def test_no_file_may_be_written(tmp_path):
+    result = limited(64 << 10, tmp_path / "out.dnp")
+    assert result.status == 1 and not result.out, result
+    assert ["too large" in line and "ulimit -f" in line for line in result.complaints()] == [True], result
+    assert not list(tmp_path.iterdir())
 
 
 def test_full_disk(small_disk):

@@ -5,10 +5,22 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+static void go_on(int signo)
+{
+	(void)signo;
+}
+
 int dnp_console_begin(int *argc, char ***argv)
 {
+	struct sigaction action;
+
 	(void)argc;
 	(void)argv;
+	/* By a handler, which a program that is started does not inherit. */
+	if (!sigaction(SIGXFSZ, NULL, &action) && action.sa_handler == SIG_DFL) {
+		action.sa_handler = go_on;
+		sigaction(SIGXFSZ, &action, NULL);
+	}
 	return 0;
 }
 
