@@ -320,15 +320,46 @@ static int on_failure(void *arg, const struct dnp_rec_failure *rec, uint64_t tim
 	return event->failures.n < DNP_FAILURE_REASONS ? dnp_vec_push(&event->failures, *rec) : 0;
 }
 
+/* What follows the number that a text begins with; the whole where there is none. */
+static struct dnp_str after_number(struct dnp_str text)
+{
+	while (text.n && *text.p >= '0' && *text.p <= '9') {
+		text.p++;
+		text.n--;
+	}
+	return text;
+}
+
+#define PROBLEMS_LOOKED_AT 16u /* of the newest: the recorder knows fewer kinds */
+
+/* The place of an earlier one that says the same of fewer, or a new one; NULL: no memory. */
+static uint32_t *place_of_problem(struct dnp_load *load, struct dnp_str text)
+{
+	struct dnp_profile *profile = load->profile;
+	size_t n = profile->problems.n, oldest = load->problems_before;
+
+	if (n - oldest > PROBLEMS_LOOKED_AT)
+		oldest = n - PROBLEMS_LOOKED_AT;
+	for (size_t i = oldest; i < n; i++) {
+		const char *told = dnp_profile_string(profile, profile->problems.p[i]);
+
+		if (dnp_str_eq(after_number(dnp_str(told)), after_number(text)))
+			return &profile->problems.p[i];
+	}
+	if (dnp_vec_push(&profile->problems, 0))
+		return NULL;
+	return &profile->problems.p[n];
+}
+
 static int on_problem(void *arg, const struct dnp_rec_problem *rec, uint64_t time_ns)
 {
 	struct dnp_load *load = arg;
-	uint32_t number;
+	uint32_t *place = place_of_problem(load, rec->text);
 
 	(void)time_ns;
-	if (dnp_strings_add(&load->profile->strings, rec->text, &number))
+	if (!place || dnp_strings_add(&load->profile->strings, rec->text, place))
 		return -ENOMEM;
-	return dnp_vec_push(&load->profile->problems, number);
+	return 0;
 }
 
 static int on_end(void *arg, const struct dnp_rec_end *rec, uint64_t time_ns)
@@ -785,6 +816,7 @@ int dnp_profile_load(
 	struct dnp_load load = {.profile = profile,
 		.recording = recording,
 		.start_ns = start_ns,
+		.problems_before = profile->problems.n,
 		.newest_ns = recording->process.start_ns};
 	int status = make_places(&load);
 

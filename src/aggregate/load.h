@@ -95,10 +95,11 @@ struct dnp_load {
 	bool exited, ended;
 	bool switches; /* slices of threads came */
 	uint64_t lost_switches;
-	uint64_t damaged;   /* bytes of slices */
-	uint64_t start_ns;  /* since the profile's start */
-	uint64_t newest_ns; /* CLOCK_MONOTONIC */
-	uint32_t process;   /* in the profile */
+	uint64_t damaged;       /* bytes of slices */
+	uint64_t start_ns;      /* since the profile's start */
+	uint64_t newest_ns;     /* CLOCK_MONOTONIC */
+	uint32_t process;       /* in the profile */
+	size_t problems_before; /* in the profile: of other recordings */
 };
 
 /* Nanoseconds since the recording's start. */

@@ -178,8 +178,10 @@ static void start_sampler(struct dnp_thread *thread)
 	if (failed && cpu.source == DNP_SAMPLER_PERF)
 		failed = dnp_sampler_start(&thread->sampler, DNP_SAMPLER_TIMER, 0, thread->tid,
 			signo, first_ns, cpu.interval_ns, owner_at(thread->place));
+	if (!failed && cpu.kernel && !dnp_sampler_tells_kernel(&thread->sampler))
+		dnp_threads_lack(DNP_THREADS_NO_KERNEL);
 	if (failed && dnp_thread_exists(thread->tid))
-		dnp_threads_refuse();
+		dnp_threads_lack(DNP_THREADS_REFUSED);
 }
 
 static void cpu_thread_begin(struct dnp_thread *thread)

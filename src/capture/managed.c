@@ -39,7 +39,7 @@ static void put(uintptr_t id, struct dnp_thread *thread)
 	struct place *place = find(0);
 
 	if (!place && n_places == DNP_THREADS_MAX) {
-		dnp_threads_refuse();
+		dnp_threads_lack(DNP_THREADS_REFUSED);
 		return;
 	}
 	if (!place)

@@ -21,7 +21,7 @@ struct dnp_managed {
 	uint64_t serial; /* no other thread's, ever */
 };
 
-/* Adds a thread, once. What does not fit is left out and counted (dnp_threads_refuse). */
+/* Adds a thread, once. What does not fit is left out and counted (DNP_THREADS_REFUSED). */
 void dnp_managed_add(uintptr_t id, struct dnp_thread *thread);
 
 /* Called with what is about to be forgotten; nobody looks at it any more. */

@@ -13,6 +13,7 @@
 #define DNP_OS_SAMPLER_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,12 @@ enum dnp_sampler_source dnp_sampler_probe(
  */
 int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source source, int kernel,
 	int tid, int signo, uint64_t first_ns, uint64_t interval_ns, void *owner);
+
+/*
+ * Whether it tells the kernel's frames: where they were asked for, that takes some memory which is
+ * locked, of which the system may give a user only so much (perf_event_open(2)).
+ */
+bool dnp_sampler_tells_kernel(const struct dnp_sampler *sampler);
 
 /*
  * No further signal is sent, unless a handler that runs now arms it again; one may be pending

@@ -536,18 +536,23 @@ static uint64_t write_stops(struct dnp_drain *drain, unsigned event)
 	return all;
 }
 
-/* Threads without a record have no samples at all: that must be known. */
-static void write_refused(struct dnp_drain *drain)
+static void write_lack(struct dnp_drain *drain, enum dnp_threads_lack what)
 {
-	uint32_t refused = dnp_threads_refused();
-	char text[128];
+	static const char *const texts[DNP_THREADS_LACKS] = {
+		[DNP_THREADS_REFUSED] = "threads were not sampled: no memory, descriptor or timer "
+					"was left for them",
+		[DNP_THREADS_NO_KERNEL] =
+			"threads were sampled without the kernel's frames: no descriptor was left "
+			"for "
+			"them, or no memory that may be locked (ulimit -n, ulimit -l)",
+	};
+	uint32_t lacking = dnp_threads_lacking(what);
+	char text[192];
 
-	if (refused == drain->refused_told)
+	if (lacking == drain->lacking_told[what])
 		return;
-	drain->refused_told = refused;
-	snprintf(text, sizeof(text),
-		"%u threads were not sampled: no memory, descriptor or timer was left for them",
-		refused);
+	drain->lacking_told[what] = lacking;
+	snprintf(text, sizeof(text), "%u %s", lacking, texts[what]);
 	dnp_write_problem(&drain->writer,
 		&(struct dnp_rec_problem){.time_ns = dnp_now_ns(), .text = dnp_str(text)});
 }
@@ -578,7 +583,8 @@ void dnp_drain_stats(struct dnp_drain *drain, size_t agent_bytes)
 {
 	dnp_threads_each(take_counts, drain);
 	dnp_threads_each(look_at_name_again, drain);
-	write_refused(drain);
+	for (unsigned what = 0; what < DNP_THREADS_LACKS; what++)
+		write_lack(drain, what);
 	for (unsigned event = 0; event < drain->n_events; event++)
 		write_stats(drain, event, agent_bytes);
 }

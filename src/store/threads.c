@@ -21,7 +21,7 @@ static uint32_t room[DNP_THREADS_MAX]; /* frames that each has memory for */
 static uint32_t n_all;
 static uint32_t n_tried; /* of them, those that this recording has used or found too small */
 static uint32_t next_index;
-static _Atomic uint32_t refused;
+static _Atomic uint32_t lacking[DNP_THREADS_LACKS];
 static uint32_t max_depth;
 
 /* The moment that dnp_threads_quiet_since waits for, and the last that is sure. */
@@ -39,14 +39,14 @@ uint32_t dnp_threads_depth(void)
 	return max_depth;
 }
 
-uint32_t dnp_threads_refused(void)
+void dnp_threads_lack(enum dnp_threads_lack what)
 {
-	return atomic_load_explicit(&refused, memory_order_relaxed);
+	atomic_fetch_add_explicit(&lacking[what], 1, memory_order_relaxed);
 }
 
-void dnp_threads_refuse(void)
+uint32_t dnp_threads_lacking(enum dnp_threads_lack what)
 {
-	atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+	return atomic_load_explicit(&lacking[what], memory_order_relaxed);
 }
 
 SIGSAFE struct dnp_thread *dnp_thread_at(uintptr_t place)
@@ -198,7 +198,7 @@ struct dnp_thread *dnp_thread_begin(int tid, int *is_new)
 		thread = begin(tid);
 	pthread_mutex_unlock(&lock);
 	if (!thread)
-		dnp_threads_refuse();
+		dnp_threads_lack(DNP_THREADS_REFUSED);
 	return thread;
 }
 
@@ -340,7 +340,8 @@ static void forget_all(void)
 	unused = NULL;
 	n_tried = next_index = 0;
 	sought_ns = quiet_ns = 0;
-	atomic_store(&refused, 0);
+	for (unsigned what = 0; what < DNP_THREADS_LACKS; what++)
+		atomic_store(&lacking[what], 0);
 }
 
 void dnp_threads_done(void)

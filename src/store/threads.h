@@ -109,7 +109,7 @@ uint32_t dnp_threads_depth(void);
 
 /*
  * The record of thread `tid`; made, when there is none (*is_new). NULL: no memory, or too many
- * threads (counted, dnp_threads_refused).
+ * threads (DNP_THREADS_REFUSED).
  */
 struct dnp_thread *dnp_thread_begin(int tid, int *is_new);
 
@@ -132,10 +132,16 @@ SIGSAFE struct dnp_thread *dnp_thread_own(void);
  */
 SIGSAFE bool dnp_thread_collects(const struct dnp_thread *thread);
 
-/* How many threads are not sampled, for want of memory or of what samples them. */
-uint32_t dnp_threads_refused(void);
-/* Counts one more. */
-void dnp_threads_refuse(void);
+/* What the user should know of how many threads. */
+enum dnp_threads_lack {
+	DNP_THREADS_REFUSED,   /* not sampled, for want of memory or of what samples them */
+	DNP_THREADS_NO_KERNEL, /* sampled without the kernel's frames, though they are wanted */
+	DNP_THREADS_LACKS
+};
+
+/* Counts one more. Any thread. */
+void dnp_threads_lack(enum dnp_threads_lack what);
+uint32_t dnp_threads_lacking(enum dnp_threads_lack what);
 
 /*
  * Visits every live record, in no order; the lock is not held during the visit, so threads may

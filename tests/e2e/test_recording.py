@@ -5,14 +5,16 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import struct
 import subprocess
 import types
+from pathlib import Path
 
 import pytest
 
-from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, dnprof, program, record, report, start, thread_names,
+from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, dnprof, program, record, report, run, start, thread_names,
                      wait_for, wait_for_samples, warm_up)
 
 HEADER = struct.Struct("<IHHQIIQ")  # magic, kind, version, recording, sequence, length, checksum
@@ -190,6 +192,23 @@ def test_full_disk(small_disk):
     assert "space" in result.err, result
     cut, said = opened(out)
     assert said and cut.samples > 0
+
+
+def may_lock_without_end():
+    return int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) < 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
+@pytest.mark.skipif(may_lock_without_end(), reason="perf events may lock as much memory here as they like")
+def test_kernel_frames_that_cannot_be_had(tmp_path):
+    """Each thread's need some locked memory, of which an ordinary user has enough for some 80: the others have samples
+    without, and that is said."""
+    ordinary = ["prlimit", "--memlock=0", "setpriv", "--bounding-set=-ipc_lock"]
+    out = tmp_path / "out.dnp"
+    run([*ordinary, DNPROF, "run", "-q", "-o", out, "--", *program(NEWEST, "idle", "--seconds", 0.2)]).expect()
+    data = json.loads(dnprof("report", "--json", out).expect().stdout)
+    told = [problem for problem in data["problems"] if "without the kernel's frames" in problem]
+    assert len(told) == 1 and int(told[0].split()[0]) > 50, data["problems"]
 
 
 @pytest.mark.measured

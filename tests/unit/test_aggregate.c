@@ -901,3 +901,20 @@ TEST(spans_go_by_the_filter)
 	CHECK_EQ(dnp_span_ns(&f.profile.spans.p[0]), 100);
 	done(&f);
 }
+
+TEST(problem_of_more_takes_the_place_of_that_of_fewer)
+{
+	static const char *const told[] = {
+		"2 threads were blue", "no paint", "7 threads were blue", "7 threads were red"};
+	struct fixture f = {.rec = recording_new(1)};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(told); i++)
+		RECORD(&f.rec, problem, .text = dnp_str(told[i]));
+	recording_small(&f.rec);
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(f.profile.problems.n, 3);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.problems.p[0]), "7 threads were blue");
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.problems.p[1]), "no paint");
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.problems.p[2]), "7 threads were red");
+	done(&f);
+}

@@ -163,6 +163,11 @@ int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source sourc
 	return timer_start(sampler, tid, signo, first_ns, owner);
 }
 
+bool dnp_sampler_tells_kernel(const struct dnp_sampler *sampler)
+{
+	return sampler->ring;
+}
+
 void dnp_sampler_pause(struct dnp_sampler *sampler)
 {
 	static const struct itimerspec off;
