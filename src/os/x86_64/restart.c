@@ -50,9 +50,18 @@ static SIGSAFE int sleeps(uint32_t number)
 	}
 }
 
+static SIGSAFE bool has_handler(int signo)
+{
+	struct sigaction action;
+
+	return !sigaction(signo, NULL, &action) && action.sa_handler != SIG_DFL &&
+		action.sa_handler != SIG_IGN;
+}
+
 /*
- * A signal of the program's own, perhaps sent to end the call: it comes when this handler returns.
- * What this does not see: a handler of the program's that kept ours off until it had ended.
+ * A signal that the program handles, and that was perhaps sent to end the call: it comes when this
+ * handler returns. What this does not see: a handler of the program's that kept ours off until it
+ * had ended.
  */
 static SIGSAFE bool another_comes(const ucontext_t *context)
 {
@@ -61,7 +70,10 @@ static SIGSAFE bool another_comes(const ucontext_t *context)
 	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)))
 		return true;
 	memcpy(&blocked, &context->uc_sigmask, sizeof(blocked)); /* the kernel's, not libc's size */
-	return pending & ~blocked;
+	pending &= ~blocked;
+	while (pending && !has_handler(1 + __builtin_ctzll(pending)))
+		pending &= pending - 1;
+	return pending;
 }
 
 SIGSAFE void dnp_signal_restart_syscall(void *context)
