@@ -156,13 +156,21 @@ static int place(struct dnp_launch *launch, struct dnp_err *err)
 	return ret;
 }
 
-/* As soon as something is recorded the recording gets its name: it survives dnprof then. */
+static bool is_empty(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) || !st.st_size;
+}
+
+/* As soon as something is recorded the recording gets its name: it survives dnprof then. An agent
+ * that is there need not come to that. */
 static void place_early(struct dnp_launch *launch)
 {
 	struct dnp_err ignored; /* tried again at the end, and told then */
 
 	if (!launch->placed && launch->options.raw && !launch->options.children &&
-		launch->sum.recording + launch->sum.ended)
+		!is_empty(launch->recording))
 		place(launch, &ignored);
 }
 
@@ -243,13 +251,6 @@ static int gather(struct dnp_launch *launch, struct dnp_err *err)
 	if (launch->options.children)
 		ret = dnp_record_gather(launch->recording, folder, err);
 	return ret;
-}
-
-static bool is_empty(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) || !st.st_size;
 }
 
 int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err)

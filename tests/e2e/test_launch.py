@@ -170,8 +170,9 @@ def test_tracing_beside_another_profiler_is_refused(launch, tmp_path, env, words
 
 # What the agent did not do
 
-def test_agent_failed(launch, tmp_path):
-    said(launch("exit", 0, how="fail").expect(1), "no timers: Resource temporarily unavailable", "ulimit -i")
+@pytest.mark.parametrize("how", ["fail", "late"])
+def test_agent_failed(launch, tmp_path, how):
+    said(launch("exit", 0, how=how).expect(1), "no timers: Resource temporarily unavailable", "ulimit -i")
     assert left(tmp_path) == []
 
 

@@ -8,6 +8,7 @@
  *   deaf     it does not end when asked
  *   cut      it has no end
  *   fail     nothing is recorded; the slot says why
+ *   late     the same, a second after it was loaded
  *   loaded   nothing is recorded and the slot stays at LOADED
  *   silent   nothing is recorded, no slot is taken
  *
@@ -202,7 +203,9 @@ int DllGetClassObject(const void *class, const void *interface, void **object)
 	make_socket();
 	if (slot)
 		dnp_session_slot_set(slot, DNP_SLOT_LOADED);
-	if (!strcmp(how, "fail") && slot) {
+	if (!strcmp(how, "late"))
+		usleep(1000000);
+	if ((!strcmp(how, "fail") || !strcmp(how, "late")) && slot) {
 		strcpy(slot->reason,
 			"no timers: Resource temporarily unavailable; raise ulimit -i");
 		dnp_session_slot_set(slot, DNP_SLOT_FAILED);
