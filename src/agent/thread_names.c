@@ -8,21 +8,64 @@
 #include "agent/agent.h"
 #include "base/text.h"
 
-/*
- * Names of threads that have not started, each in the place its id hashes to: a name is lost only
- * when two such threads meet there, and then the thread keeps the name the system knows.
- */
-#define WAITING 256u
+/* Of threads that were named and never started; the runtime does not say when one is gone. */
+#define WAITING_MAX 16384u
+#define BUCKETS     256u
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
+/* The name of a thread that has not started. */
+struct waiting {
+	struct waiting *next;
 	ThreadID managed;
 	char *name; /* owned */
-} waiting[WAITING];
+};
 
-static unsigned place_of(ThreadID managed)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct waiting *buckets[BUCKETS];
+static unsigned n_waiting;
+
+static struct waiting **bucket_of(ThreadID managed)
 {
-	return (unsigned)(managed * UINT64_C(0x9e3779b97f4a7c15) >> 56) % WAITING;
+	return &buckets[(managed * UINT64_C(0x9e3779b97f4a7c15) >> 56) % BUCKETS];
+}
+
+/* Its name, which is the caller's then; NULL: there is none. */
+static char *take(ThreadID managed)
+{
+	struct waiting **at = bucket_of(managed), *found;
+	char *name = NULL;
+
+	pthread_mutex_lock(&lock);
+	while (*at && (*at)->managed != managed)
+		at = &(*at)->next;
+	found = *at;
+	if (found) {
+		*at = found->next;
+		name = found->name;
+		n_waiting--;
+	}
+	pthread_mutex_unlock(&lock);
+	free(found);
+	return name;
+}
+
+/* The name becomes the table's. */
+static void put(ThreadID managed, char *name)
+{
+	struct waiting *one = malloc(sizeof(*one)), **at = bucket_of(managed);
+	bool kept;
+
+	pthread_mutex_lock(&lock);
+	kept = one && n_waiting < WAITING_MAX;
+	if (kept) {
+		*one = (struct waiting){*at, managed, name};
+		*at = one;
+		n_waiting++;
+	}
+	pthread_mutex_unlock(&lock);
+	if (kept)
+		return;
+	free(one);
+	free(name);
 }
 
 static char *to_utf8(const WCHAR *name, uint32_t length)
@@ -45,45 +88,42 @@ static struct dnp_thread *running_thread(ThreadID managed)
 	return tid ? dnp_thread_find(tid) : NULL;
 }
 
-void dnp_thread_names_set(ThreadID managed, const WCHAR *name, uint32_t length)
-{
-	struct dnp_thread *thread = running_thread(managed);
-	char *text = to_utf8(name, length), *before;
-	unsigned place = place_of(managed);
-
-	if (thread) {
-		dnp_thread_rename(thread, text);
-		return;
-	}
-	pthread_mutex_lock(&lock);
-	before = waiting[place].name;
-	waiting[place].managed = managed;
-	waiting[place].name = text;
-	pthread_mutex_unlock(&lock);
-	free(before);
-}
-
 void dnp_thread_names_started(ThreadID managed, struct dnp_thread *thread)
 {
-	unsigned place = place_of(managed);
-	char *name = NULL;
+	char *name = take(managed);
 
-	pthread_mutex_lock(&lock);
-	if (waiting[place].managed == managed) {
-		name = waiting[place].name;
-		waiting[place].name = NULL;
-	}
-	pthread_mutex_unlock(&lock);
 	if (name)
 		dnp_thread_rename(thread, name);
 }
 
+void dnp_thread_names_set(ThreadID managed, const WCHAR *name, uint32_t length)
+{
+	struct dnp_thread *thread = running_thread(managed);
+	char *text = to_utf8(name, length);
+
+	free(take(managed));
+	if (thread) {
+		dnp_thread_rename(thread, text);
+		return;
+	}
+	put(managed, text);
+	thread = running_thread(managed);
+	if (thread) /* it started meanwhile, and found none */
+		dnp_thread_names_started(managed, thread);
+}
+
 void dnp_thread_names_done(void)
 {
+	struct waiting *one;
+
 	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < WAITING; i++) {
-		free(waiting[i].name);
-		waiting[i].name = NULL;
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		while ((one = buckets[i])) {
+			buckets[i] = one->next;
+			free(one->name);
+			free(one);
+		}
 	}
+	n_waiting = 0;
 	pthread_mutex_unlock(&lock);
 }

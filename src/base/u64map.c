@@ -54,13 +54,17 @@ static void insert(struct dnp_u64map *map, uint64_t key, uint32_t value)
 	/* `used` counts deleted slots too: they lengthen probes just as much. */
 	if (map->slots[i].state == EMPTY)
 		map->used++;
+	map->n++;
 	map->slots[i] = (struct dnp_u64map_slot){key, value, USED};
 }
 
-static int grow(struct dnp_u64map *map)
+/* Leaves out what was deleted; that may be room enough. */
+static int make_room(struct dnp_u64map *map)
 {
-	struct dnp_u64map bigger = {.capacity = map->capacity ? map->capacity * 2 : 64};
+	struct dnp_u64map bigger = {.capacity = map->capacity ? map->capacity : 64};
 
+	if (map->n > map->capacity / 2)
+		bigger.capacity *= 2;
 	bigger.slots = calloc(bigger.capacity, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
@@ -81,7 +85,7 @@ int dnp_u64map_put(struct dnp_u64map *map, uint64_t key, uint32_t value)
 		return 0;
 	}
 	if (map->used >= map->capacity / 4 * 3) {
-		int failed = grow(map);
+		int failed = make_room(map);
 
 		if (failed)
 			return failed;
@@ -94,6 +98,8 @@ void dnp_u64map_remove(struct dnp_u64map *map, uint64_t key)
 {
 	struct dnp_u64map_slot *slot = find(map, key);
 
-	if (slot)
-		slot->state = DELETED;
+	if (!slot)
+		return;
+	slot->state = DELETED;
+	map->n--;
 }

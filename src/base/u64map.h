@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash map from uint64_t keys to uint32_t values. Open addressing, grows by doubling, key 0 is
- * allowed. One thread at a time; allocates, so not for handlers.
+ * A hash map from uint64_t keys to uint32_t values. Open addressing; doubles as there are more keys
+ * at once, not as they come and go; key 0 is allowed. One thread at a time; allocates, so not for
+ * handlers.
  */
 #ifndef DNP_BASE_U64MAP_H
 #define DNP_BASE_U64MAP_H
@@ -12,7 +13,8 @@
 struct dnp_u64map {
 	struct dnp_u64map_slot *slots; /* owned */
 	size_t capacity;               /* a power of two, or 0 */
-	size_t used;
+	size_t used;                   /* slots that are not empty */
+	size_t n;                      /* keys */
 };
 
 /* A zeroed map is empty and ready. */

@@ -43,6 +43,12 @@ def opened(path):
     return Report(json.loads(result.stdout)), result.status == 3
 
 
+def test_names_that_threads_have_before_they_start(tmp_path, tfm):
+    """Two hundred at once: each is named before the first of them starts."""
+    _, shown = record(tmp_path, program(tfm, "idle", "--seconds", 0.1))
+    assert {f"sleeper-{n}" for n in range(200)} <= shown.threads().keys()
+
+
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recording")

@@ -135,6 +135,21 @@ TEST(map_finds_puts_and_removes)
 	dnp_u64map_done(&map);
 }
 
+TEST(map_does_not_grow_by_keys_that_come_and_go)
+{
+	struct dnp_u64map map = {0};
+
+	for (uint64_t i = 0; i < 100000; i++) {
+		CHECK_EQ(dnp_u64map_put(&map, i, (uint32_t)i), 0);
+		if (i >= 10)
+			dnp_u64map_remove(&map, i - 10);
+	}
+	CHECK_EQ(map.n, 10);
+	CHECK_EQ(map.capacity, 64);
+	CHECK(dnp_u64map_get(&map, 99990));
+	dnp_u64map_done(&map);
+}
+
 /* A thread record of this thread, whose samples the test makes up. */
 static struct dnp_thread *own_record(uint32_t depth)
 {
