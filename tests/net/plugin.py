@@ -33,16 +33,12 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than half a minute")
-    config.addinivalue_line("markers", "alone: nothing else of the tests should run meanwhile")
     config.addinivalue_line("markers", "measured: compares with a tolerance or needs so many of something: see README.md")
     config.addinivalue_line("markers", "soak: for script/soak only, which says how often it holds")
     surroundings.settle()
 
 
 def pytest_collection_modifyitems(config, items):
-    for item in items:
-        if item.get_closest_marker("measured"):
-            item.add_marker("alone")
     if SOAK:
         return
     left_out = [item for item in items if item.get_closest_marker("soak")]

@@ -22,12 +22,12 @@ from net.hangs import PATIENCE_S, TEST_S, all_stacks, descendants
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "build/test-log"
 
-#: At once: most tests wait for a while, some would rather have the machine to themselves (`alone`).
+#: At once: most tests wait for a while.
 WORKERS = min((os.cpu_count() or 1) + 1, 8)
 #: More tries than the first: of a whole-program test, and of a program of Meson's or Node's.
 RERUNS, PROGRAM_RERUNS = 3, 2
-#: More tests of a suite that never passed beside others are no chance.
-AGAIN_MAX = 10
+#: More tests of a suite that failed beside others are no chance.
+AGAIN_MAX = 20
 #: After which one command of a suite has hung.
 COMMAND_S = 8 * PATIENCE_S
 
@@ -177,16 +177,21 @@ def pytest_once(folder, how, env):
     return status, total
 
 
+#: The two passes of a suite, by marker: how many more tries a test has where it is, and with the machine to itself.
+PASSES = (("not measured", RERUNS, 0), ("measured", 0, RERUNS - 1))
+
+
 def pytest(path, which="", env=None, limit=TEST_S):
-    """First the tests that may run beside each other, then, one by one, those that may not. Each has more tries where it
-    is; one of the first that never passes has a last one with the machine to itself."""
+    """Several at once. One that fails is tried again: beside the others where its verdict is exact, then with the machine to
+    itself."""
     def run(folder):
         total, statuses, before = Count(), [], set(os.listdir(LOG))
-        for how in (["-m", "not alone and not measured", "-n", WORKERS], ["-m", "alone or measured"]):
-            status, count = pytest_once(folder, [path, *how, "-k", which, "--reruns", RERUNS, f"--limit={limit}"], env)
-            if status == SOME_FAILED and "-n" in how and len(count.names) == count.failed <= AGAIN_MAX:
+        for kind, beside, alone in PASSES:
+            status, count = pytest_once(
+                folder, [path, "-m", kind, "-n", WORKERS, "-k", which, "--reruns", beside, f"--limit={limit}"], env)
+            if status == SOME_FAILED and len(count.names) == count.failed <= AGAIN_MAX:
                 print(f"== again, alone: {' '.join(count.names)}", flush=True)
-                status, last = pytest_once(folder, [*count.names, f"--limit={limit}"], env)
+                status, last = pytest_once(folder, [*count.names, "--reruns", alone, f"--limit={limit}"], env)
                 if status in (0, SOME_FAILED) and last.passed + last.failed == count.failed:
                     count.passed, count.failed, count.names = count.passed + last.passed, last.failed, last.names
             statuses.append(status)

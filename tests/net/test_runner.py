@@ -56,6 +56,13 @@ def test_one_that_fails_once_is_passed_and_named(tmp_path):
     assert "assert 0 > 0" in kept.read_text()
 
 
+def test_one_that_measures_is_tried_again_with_the_machine_to_itself(tmp_path):
+    status, lines = ran(tmp_path, sample("figure_is_off_twice"))
+    assert (status, lines[-1]) == (0, "1 passed, 0 failed, 0 skipped")
+    assert "test_figure_is_off_twice: " in named(lines, "AGAIN")[0]
+    assert len(list((tmp_path / "marks").iterdir())) == 3
+
+
 def test_one_that_always_fails_is_red(tmp_path):
     status, lines = ran(tmp_path, sample("fails_always or good"))
     assert (status, lines[-1]) == (1, "1 passed, 1 failed, 0 skipped")

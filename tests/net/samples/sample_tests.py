@@ -22,9 +22,13 @@ def test_good():
     pass
 
 
-@pytest.mark.measured
 def test_fails_once():
     assert tried() > 0, "once is chance"
+
+
+@pytest.mark.measured
+def test_figure_is_off_twice():
+    assert tried() > 1 and not os.environ.get("PYTEST_XDIST_WORKER"), "twice is chance"
 
 
 def test_fails_always():
