@@ -3,6 +3,7 @@
  * Where the CPU time goes: each thread is interrupted each time it has used so much of it, and
  * walks its own stack in the handler.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -174,6 +175,8 @@ static void start_sampler(struct dnp_thread *thread)
 	int failed = dnp_sampler_start(&thread->sampler, cpu.source, cpu.kernel, thread->tid, signo,
 		first_ns, cpu.interval_ns, owner_at(thread->place));
 
+	if (failed == -ESRCH) /* it ends, and has no samples to come: a timer could still be had */
+		return;
 	/* Out of descriptors, say: a tick-bound thread is better than an unseen one. */
 	if (failed && cpu.source == DNP_SAMPLER_PERF)
 		failed = dnp_sampler_start(&thread->sampler, DNP_SAMPLER_TIMER, 0, thread->tid,

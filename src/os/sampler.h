@@ -31,7 +31,7 @@ enum dnp_sampler_source dnp_sampler_probe(
 /*
  * Starts sampling thread `tid` of this process by signal `signo`. The first interval is `first_ns`
  * (random below interval_ns, so that short threads get their share). The handler finds
- * `owner` again by dnp_sampler_owner. Any thread; 0 or -errno.
+ * `owner` again by dnp_sampler_owner. Any thread; 0 or -errno, -ESRCH: the thread ends or has.
  */
 int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source source, int kernel,
 	int tid, int signo, uint64_t first_ns, uint64_t interval_ns, void *owner);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads that the engine of CPU time is told of when they have all but gone. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agentless.h"
+#include "capture/engine.h"
+#include "os/clock.h"
+#include "os/sampler.h"
+#include "os/sampling_signal.h"
+#include "test.h"
+
+static const struct dnp_agent_options options = {
+	.source = DNP_SOURCE_PERF, .interval_ns = UINT64_C(1000000)};
+static const struct dnp_engine_setting setting = {
+	.options = &options, .thread = thread_of, .is_ours = is_ours, .announce = announce};
+
+static void on_activation(int signo, siginfo_t *info, void *context)
+{
+	(void)signo;
+	(void)info;
+	(void)context;
+}
+
+/* Of a thread that has ended and is still there: the first is, as long as another runs. */
+static bool has_ended(int tid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	file = fopen(path, "r");
+	CHECK(file);
+	CHECK_EQ(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+	fclose(file);
+	return state == 'Z';
+}
+
+static void *start_when_ended(void *unused)
+{
+	uint64_t deadline_ns = dnp_now_ns() + TEST_HANG_NS;
+	struct dnp_thread *thread;
+	struct dnp_err err;
+	int is_new;
+
+	while (!has_ended(getpid()))
+		CHECK(dnp_now_ns() < deadline_ns);
+	if (dnp_engine_cpu.start(&setting, 0, &err))
+		FAIL("%s", err.text);
+	thread = dnp_thread_begin(getpid(), &is_new);
+	CHECK(thread && is_new);
+	dnp_engine_cpu.thread_begin(thread);
+	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_NO_KERNEL), 0);
+	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_REFUSED), 0);
+	dnp_engine_cpu.stop();
+	test_end_child(0);
+	return unused;
+}
+
+TEST(thread_that_ends_lacks_nothing)
+{
+	struct sigaction activation = {.sa_sigaction = on_activation, .sa_flags = SA_SIGINFO};
+	struct dnp_err err;
+	pthread_t thread;
+	int kernel;
+
+	if (dnp_sampler_probe(DNP_SAMPLER_PERF, &kernel, &err) != DNP_SAMPLER_PERF)
+		SKIP("perf events are not allowed here, and timers tell nothing of the kernel");
+	signal(SIGSEGV, SIG_DFL);
+	CHECK(sigaction(dnp_signal_number(), &activation, NULL) == 0);
+	dnp_threads_init(16);
+	CHECK_EQ(pthread_create(&thread, NULL, start_when_ended, NULL), 0);
+	syscall(SYS_exit, 0);
+}
