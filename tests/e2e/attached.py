@@ -260,9 +260,14 @@ class Running:
         self.started.__exit__(*error)
         self.temporary.cleanup()
 
+    def wait_until_ready(self, when):
+        """For it to stand and wait for the file WHEN."""
+        harness.wait_for(when.with_name(when.name + ".ready").exists, "the program")
+
     def record_when_told(self, events, out, when, what, detach=False):
         """Attaches and records EVENTS of all that the program does from the moment that the file WHEN is there until it
         says that WHAT is over; its result when it has ended."""
+        self.wait_until_ready(when)
         harness.dnprof("attach", self.pid).expect()
         harness.dnprof("start", "-e", events, "-o", out, self.pid).expect()
         when.touch()

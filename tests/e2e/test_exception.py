@@ -73,6 +73,7 @@ def test_attached(tmp_path, tfm):
     """All that were thrown after the recording began, in a program that had run for a while; others come before."""
     out, when = tmp_path / "out.dnp", tmp_path / "when"
     with attached.Running(program(tfm, *THROWING, "--when", when), 0.05) as it:
+        it.wait_until_ready(when)
         dnprof("record", "-q", "-e", "cpu,exception", "-d", 0.1, "-o", tmp_path / "before.dnp", it.pid).expect()
         result = it.record_when_told("exception", out, when, "the last exception")
     shown = report(out, options=("-n", 0))

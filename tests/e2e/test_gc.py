@@ -125,6 +125,7 @@ def test_attached(tmp_path, tfm, env):
     """In a program that runs already, a second time after the agent had left."""
     out, when = tmp_path / "out.dnp", tmp_path / "when"
     with attached.Running(program(tfm, *GARBAGE, "--when", when), 0.05, env=env) as it:
+        it.wait_until_ready(when)
         dnprof("record", "-q", "-e", "cpu,gc", "-d", 0.1, "-o", tmp_path / "before.dnp", it.pid).expect()
         result = it.record_when_told("gc", out, when, "the last collection", detach=True)
     shown = shown_of(out)

@@ -82,6 +82,7 @@ def test_attached(tmp_path, tfm, collector):
         when = tmp_path / "when"
         argv = program(tfm, "leaks", "--work", work, "--one-in", 200, "--collect", 100, "--when", when, "--handles")
         with attached.Running(argv, 0, env=SERVER if collector == "server" else None) as it:
+            it.wait_until_ready(when)
             if recorded:
                 dnprof("record", "-q", "-e", "alloc=100k", "--live", "-d", 0.1, "-o", tmp_path / "first.dnp", it.pid).expect()
                 dnprof("attach", it.pid).expect()
@@ -92,7 +93,8 @@ def test_attached(tmp_path, tfm, collector):
                 dnprof("stop", it.pid)
                 dnprof("detach", it.pid).expect()
             when.unlink()
-            (tmp_path / "when.done").unlink()
+            for said in ("ready", "done"):
+                (tmp_path / f"when.{said}").unlink()
             return it.started.end().expect().truth
 
     truth, without = run(True), run(False)

@@ -88,6 +88,7 @@ def test_one_that_is_interrupted(tmp_path, tfm):
 def test_attached(tmp_path, tfm):
     out, when = tmp_path / "out.dnp", tmp_path / "when"
     with attached.Running(program(tfm, "locks", "--work", 1, "--when", when), 0.05) as it:
+        it.wait_until_ready(when)
         dnprof("record", "-q", "-e", "lock", "-d", 0.1, "-o", tmp_path / "before.dnp", it.pid).expect()
         result = it.record_when_told("lock", out, when, "the last wait")
     check(result, report(out, options=("-e", "lock", "-n", 0)))

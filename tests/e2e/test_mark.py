@@ -52,6 +52,7 @@ def test_attached_with_native(tmp_path, tfm):
     """In a program that runs already, a second time after the agent had left; native code has its say, too."""
     out, when = tmp_path / "out.dnp", tmp_path / "when"
     with attached.Running(program(tfm, *SAYING, "--native", "--recorded", "--when", when), 0.05) as it:
+        it.wait_until_ready(when)
         dnprof("record", "-q", "-e", "cpu,mark", "-d", 0.1, "-o", tmp_path / "before.dnp", it.pid).expect()
         result = it.record_when_told("mark", out, when, "the last mark", detach=True)
     assert result.truth["spans"]["native"]["count"] == result.truth["points"]["native point"] == 3 * 2 * 10

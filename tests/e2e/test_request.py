@@ -85,7 +85,7 @@ def test_attached(tmp_path, tfm):
     out, when = tmp_path / "out.dnp", tmp_path / "when"
     with attached.Running(server(tfm, *ASKING, "--when", when), 0.05) as it:
         before = tmp_path / "before.dnp"
-        wait_for((tmp_path / "when.ready").exists, "the server")
+        it.wait_until_ready(when)
         dnprof("record", "-q", "-e", "cpu,request", "-d", 0.1, "-o", before, it.pid).expect()
         event = shown_of(before).data["events"]["request"]
         assert event["samples"] == 0 and event["note"].startswith("no request came")
@@ -156,7 +156,7 @@ def test_nothing_of_what_was_said(tmp_path, how):
         result = dnprof_again("run", "-q", "-e", events, "--no-messages", "-o", out, "--", *server(NEWEST, *ASKING)).expect()
     else:
         with attached.Running(server(NEWEST, *ASKING, "--when", when), 0.05) as it:
-            wait_for((tmp_path / "when.ready").exists, "the server")
+            it.wait_until_ready(when)
             dnprof("attach", it.pid).expect()
             dnprof("start", "-e", events, "--no-messages", "-o", out, it.pid).expect()
             when.touch()
@@ -232,7 +232,7 @@ def test_samples_of_requests(tmp_path, tfm):
 def test_samples_of_requests_after_attach(tmp_path, tfm):
     out, when = tmp_path / "out.dnp", tmp_path / "when"
     with attached.Running(server(tfm, *COSTS, "--when", when), 0.05) as it:
-        wait_for((tmp_path / "when.ready").exists, "the server")
+        it.wait_until_ready(when)
         dnprof("record", "-q", "-e", "cpu,request", "-d", 0.1, "-o", tmp_path / "before.dnp", it.pid).expect()
         result = it.record_when_told("cpu,request", out, when, "the last request", detach=True)
     check_costs(result.truth, out)

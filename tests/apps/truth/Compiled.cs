@@ -9,30 +9,6 @@ using System.Text.Json.Nodes;
 
 namespace Truth;
 
-/// <summary>Waits of programs for those who watch them.</summary>
-static class When
-{
-  /// <summary><c>--when FILE</c>: until that file is there.</summary>
-  public static string? Begin(Options o)
-  {
-    int at = o.Rest.IndexOf("--when");
-    string? when = at < 0 ? null : o.Rest[at + 1];
-    while (when != null && !File.Exists(when))
-      Thread.Sleep(10);
-    return when;
-  }
-
-  /// <summary>Makes FILE.done, and waits until FILE has gone.</summary>
-  public static void End(string? when)
-  {
-    if (when == null)
-      return;
-    File.WriteAllText(when + ".done", "");
-    while (File.Exists(when))
-      Thread.Sleep(10);
-  }
-}
-
 /// <summary>Types without end, each of which makes an instantiation of its own.</summary>
 static class Types
 {
@@ -87,11 +63,11 @@ static class Compiled
     var types = Types.Some(1 + Generics).ToArray();
     Work(generic, types[..1], -1, 0); // what it takes besides is compiled by now
     Now();
-    string? when = When.Begin(o);
+    o.WaitToBegin();
     var before = Now();
     Work(generic, types[1..], 0, Dynamics);
     var after = Now();
-    When.End(when);
+    o.SayDone();
     return new JsonObject {
       ["generics"] = Generics, ["dynamics"] = Dynamics, ["from"] = before.Time, ["to"] = after.Time,
       ["methods"] = after.Count - before.Count, ["ns"] = after.Ns - before.Ns,
@@ -120,14 +96,14 @@ static class Loaded
     string plugin = Path.Combine(AppContext.BaseDirectory, "plugin.dll");
     var types = Types.Some(1 + Classes).ToArray();
     LoadClass(types[0]);
-    string? when = When.Begin(o);
+    o.WaitToBegin();
     AppDomain.CurrentDomain.AssemblyLoad += (_, e) => told.Add(e.LoadedAssembly.GetName().Name!);
     foreach (var type in types[1..])
       LoadClass(type);
     for (int i = 0; i < 3; i++)
       LoadAssembly(plugin);
     int n = told.Count(name => name == "plugin");
-    When.End(when);
+    o.SayDone();
     return new JsonObject { ["classes"] = Classes, ["plugins"] = n };
   }
 }

@@ -16,7 +16,7 @@ static unsafe class Finalizers
 
   public static JsonObject Run(Options o)
   {
-    string? when = When.Begin(o);
+    o.WaitToBegin();
     Collect(0);
     GC.WaitForPendingFinalizers();
     CalledThread();
@@ -25,7 +25,7 @@ static unsafe class Finalizers
     GC.WaitForPendingFinalizers();
     Collect(100_000_000);
     burnt.Wait();
-    When.End(when);
+    o.SayDone();
     released.Set();
     return new JsonObject { ["methods"] = new JsonObject { ["Truth.Finalizers.Last"] = spent } };
   }

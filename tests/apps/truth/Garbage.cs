@@ -100,26 +100,20 @@ static class Garbage
 
   public static JsonObject Run(Options o)
   {
-    int at = o.Rest.IndexOf("--when");
-    string? when = at < 0 ? null : o.Rest[at + 1];
     Node? heap = null;
     for (int i = 0; i < Live; i++)
       heap = new Node { Next = heap };
     pinned = GC.AllocateArray<byte>(100_000, pinned: true);
-    while (when != null && !File.Exists(when))
-      Thread.Sleep(10);
+    o.WaitToBegin();
     // From the program's start all count.
-    long[] before = when == null ? [0, 0, 0] : Counts();
-    long paused = when == null ? 0 : (long)GC.GetTotalPauseDuration().TotalNanoseconds;
+    long[] before = o.When == null ? [0, 0, 0] : Counts();
+    long paused = o.When == null ? 0 : (long)GC.GetTotalPauseDuration().TotalNanoseconds;
     var budget = o.Budget();
     while (budget.More())
       Unit();
     long[] after = Counts();
     paused = (long)GC.GetTotalPauseDuration().TotalNanoseconds - paused;
-    if (when != null)
-      File.WriteAllText(when + ".done", "");
-    while (when != null && File.Exists(when))
-      Thread.Sleep(10);
+    o.SayDone();
     GC.KeepAlive(heap);
     GC.KeepAlive(pinned);
     return new JsonObject {

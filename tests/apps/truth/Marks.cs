@@ -113,21 +113,15 @@ static class Marks
 
   public static JsonObject Run(Options o)
   {
-    int at = o.Rest.IndexOf("--when");
-    string? when = at < 0 ? null : o.Rest[at + 1];
     bool native = o.Has("--native");
-    while (when != null && !File.Exists(when))
-      Thread.Sleep(10);
+    o.WaitToBegin();
     while (o.Has("--recorded") && truth_mark_is_on() == 0)
       Thread.Sleep(10);
     var open = o.Has("--open") ? Mark.Span("open") : default;
     var budget = o.Budget();
     while (budget.More())
       Crew.Run(Enumerable.Range(0, 2).Select(n => ($"marks-{n}", (Action)(() => Unit(native)))));
-    if (when != null)
-      File.WriteAllText(when + ".done", "");
-    while (when != null && File.Exists(when))
-      Thread.Sleep(10);
+    o.SayDone();
     var truth = new JsonObject {
       ["work"] = budget.Done,
       ["spans"] = new JsonObject(spans.Select(s => KeyValuePair.Create(s.Key, (JsonNode?)s.Value.ToJson()))),

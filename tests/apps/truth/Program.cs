@@ -100,12 +100,15 @@ sealed class Options
 
   public bool Has(string flag) => Rest.Contains(flag);
 
-  string? When => Rest.IndexOf("--when") is >= 0 and var at ? Rest[at + 1] : null;
+  public string? When => Rest.IndexOf("--when") is >= 0 and var at ? Rest[at + 1] : null;
 
-  /// <summary><c>--when FILE</c>: that there is that file.</summary>
+  /// <summary><c>--when FILE</c>: makes FILE.ready, and waits until FILE is there.</summary>
   public void WaitToBegin()
   {
-    while (When is string file && !File.Exists(file))
+    if (When is not string file)
+      return;
+    File.WriteAllText(file + ".ready", "");
+    while (!File.Exists(file))
       Thread.Sleep(10);
   }
 

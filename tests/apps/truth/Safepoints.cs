@@ -49,7 +49,7 @@ static class Safepoints
   public static JsonObject Run(Options o)
   {
     using var never = new ManualResetEvent(false);
-    string? when = When.Begin(o);
+    o.WaitToBegin();
     int before = GC.CollectionCount(0);
     Thread[] threads = [
       Start("late", () => { while (!over) Hold(); }),
@@ -69,7 +69,7 @@ static class Safepoints
     never.Set();
     foreach (Thread thread in threads)
       thread.Join();
-    When.End(when);
+    o.SayDone();
     return new JsonObject { ["collections"] = Collections, ["all"] = after - before, ["hold_ns"] = HoldNs };
   }
 }

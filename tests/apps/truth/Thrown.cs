@@ -168,7 +168,7 @@ static class Thrown
   {
     Action[] firsts = Firsts();
     using var together = new Barrier(2);
-    string? when = When.Begin(o);
+    o.WaitToBegin();
     Crew.Run([.. Enumerable.Range(0, 2).Select(t => ($"throw-{t}", (Action)(() => {
       for (int n = 0; n < Times; n++)
         Once(n);
@@ -178,7 +178,7 @@ static class Thrown
       }
     })))]);
     CatchInitializer();
-    When.End(when);
+    o.SayDone();
     return new JsonObject { ["times"] = 2 * Times, ["numbers"] = 2 * Numbers, ["firsts"] = 2 * firsts.Length, ["filter_ms"] = FilterMs };
   }
 }
