@@ -93,8 +93,7 @@ static void work(unsigned tick)
 /* Sleeps until there is something to do, and does it. */
 static void record_on(void)
 {
-	int before = 0;
-	unsigned news = dnp_watch_wait(recorder.next_tick_ns, dnp_recording_see_thread, &before);
+	unsigned news = dnp_watch_wait(recorder.next_tick_ns, dnp_recording_thread_begun);
 
 	if (atomic_load(&recorder.stop))
 		return;
@@ -114,7 +113,7 @@ static void sleep_on(void)
 {
 	uint64_t control_ns = dnp_control_deadline(), leave_ns = dnp_requests_deadline();
 
-	dnp_watch_wait(control_ns < leave_ns ? control_ns : leave_ns, NULL, NULL);
+	dnp_watch_wait(control_ns < leave_ns ? control_ns : leave_ns, NULL);
 	if (atomic_load(&recorder.stop))
 		return;
 	dnp_control_serve(meanwhile);
@@ -134,7 +133,7 @@ static void *run(void *context)
 	(void)context;
 	dnp_thread_set_name("dnprof");
 	while (goes_on() && !atomic_load_explicit(&recorder.may_begin, memory_order_acquire))
-		dnp_watch_wait(UINT64_MAX, NULL, NULL);
+		dnp_watch_wait(UINT64_MAX, NULL);
 	recorder.next_tick_ns = dnp_now_ns();
 	dnp_agent_begin();
 	while (goes_on()) {

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +31,9 @@
 static_assert(LOOK_EVERY % DNP_CALM_TICKS == 0 && STATS_EVERY % DNP_CALM_TICKS == 0 &&
 		FLUSH_EVERY % DNP_CALM_TICKS == 0 && LAUNCHER_EVERY % DNP_CALM_TICKS == 0,
 	"what is due is due in a tick that is taken");
+
+/* Threads are listed a moment before the kernel tells of them. */
+#define SAME_NS UINT64_C(1000000)
 
 /* It is calm after so long without a new thread, and with so much time between two samples. */
 #define CALM_AFTER_NS    UINT64_C(1000000000)
@@ -88,6 +92,27 @@ int dnp_recording_see_thread(int tid, void *context)
 		recording.newest_ns = dnp_now_ns();
 	}
 	return 0;
+}
+
+void dnp_recording_thread_begun(int tid, uint64_t begun_ns)
+{
+	struct dnp_thread *thread = dnp_thread_find(tid);
+	char *name = NULL;
+	int before = 0;
+
+	/* Of one that has gone and left its number. */
+	if (thread && thread->start_ns + SAME_NS < begun_ns) {
+		name = atomic_exchange(&thread->new_name, NULL);
+		dnp_drain_thread_gone(&recording.drain, thread);
+	}
+	dnp_recording_see_thread(tid, &before);
+	if (!name)
+		return;
+	thread = dnp_thread_find(tid);
+	if (thread)
+		dnp_thread_rename(thread, name);
+	else
+		free(name);
 }
 
 /*

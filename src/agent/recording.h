@@ -55,6 +55,8 @@ struct dnp_walked_node dnp_recording_walked(unsigned event, const struct dnp_wal
 uint32_t dnp_recording_frame(dnp_frame_word word, uint64_t time_ns);
 /* A thread of this process was seen; `context`: points to whether it was there before. */
 int dnp_recording_see_thread(int tid, void *context);
+/* The kernel tells that one has begun. */
+void dnp_recording_thread_begun(int tid, uint64_t begun_ns);
 /* A time such that every walk that was going on then has ended. */
 uint64_t dnp_recording_quiet_since(void);
 /* Has all that was seen until now in the file. 0 or the -errno of a write. */

@@ -42,11 +42,14 @@ enum dnp_watch_news {
 	DNP_WATCH_READABLE = 2, /* one of the descriptors besides can be read */
 };
 
+/* Thread `tid` has begun, at that time (CLOCK_MONOTONIC), before it ran. */
+typedef void (*dnp_watch_begun)(int tid, uint64_t begun_ns);
+
 /*
  * Waits until CLOCK_MONOTONIC has reached deadline_ns or there is news, which it returns (enum
- * dnp_watch_news). Calls visit(tid) for each thread that began meanwhile; where it is NULL they are
+ * dnp_watch_news). Calls begun for each thread that began meanwhile; where it is NULL they are
  * left for the next wait. One thread only.
  */
-unsigned dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *context), void *context);
+unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun);
 
 #endif

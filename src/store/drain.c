@@ -429,7 +429,7 @@ static void write_told_end(struct dnp_drain *drain, struct dnp_thread *thread)
 		drain, thread, thread->end_ns ? thread->end_ns : dnp_now_ns(), thread->end_cpu_ns);
 }
 
-static void end_thread(struct dnp_drain *drain, struct dnp_thread *thread)
+void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread)
 {
 	/* Pairs with the release at a handler's end: what the last one wrote comes before what
 	 * follows. */
@@ -463,7 +463,7 @@ static void visit(struct dnp_thread *thread, void *context)
 	if (dnp_now_ns() - thread->start_ns > SETTLED_NS)
 		look_at_name_again(thread, round->drain);
 	if (!dnp_thread_exists(thread->tid))
-		end_thread(round->drain, thread);
+		dnp_drain_thread_gone(round->drain, thread);
 }
 
 int dnp_drain_round(struct dnp_drain *drain, int look_for_ends)

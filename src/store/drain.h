@@ -99,6 +99,9 @@ int dnp_drain_round(struct dnp_drain *drain, int look_for_ends);
 struct dnp_walked_node dnp_drain_walked(
 	struct dnp_drain *drain, unsigned event, const struct dnp_walked *walked);
 
+/* The thread has gone: as a round that finds it so. */
+void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread);
+
 /* Defines a thread in the recording, if it is not yet, and tells what it has missed. */
 void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread);
 

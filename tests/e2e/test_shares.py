@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where the CPU time went, against what the programs measured themselves."""
 import json
+import os
 import re
 
 import pytest
@@ -80,6 +81,17 @@ def test_sleepers_cost_nothing(tmp_path):
     assert_close(truth["threads"], {t: seen.get(t, 0) for t in truth["threads"]}, 0.05)
     asleep = sum(n for name, n in seen.items() if name.startswith("sleeper-"))
     assert asleep < report.samples * LOOSE * 0.1
+
+
+@pytest.mark.measured
+@pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/proc/sys/kernel/ns_last_pid"),
+                    reason="only root says where numbers go on, and not to every kernel")
+def test_number_used_again(tmp_path):
+    """A thread with the number of one that ended just before is another one, from its beginning on."""
+    truth, report = profile(tmp_path, NEWEST, "reused", 0, hz=997)
+    seen = {t: report.threads().get(t, 0) for t in truth["threads"]}
+    assert_close(truth["threads"], seen, 0.02)
+    assert sum(seen.values()) * report.cpu["interval_ns"] > sum(truth["threads"].values()) * (1 - LOOSE * 0.05)
 
 
 @pytest.mark.measured

@@ -45,6 +45,8 @@ static int open_events(int cpu)
 		.exclude_hv = 1,
 		.watermark = 1,
 		.wakeup_watermark = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 	};
 
 	return dnp_perf_open(&attr, 0, cpu);
@@ -175,8 +177,7 @@ static void copy_out(const void *ring, uint64_t at, void *to, size_t n)
 		((char *)to)[i] = data[(at + i) % RING_BYTES];
 }
 
-static void read_ring(
-	struct perf_event_mmap_page *ring, int (*visit)(int tid, void *context), void *context)
+static void read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
 {
 	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->data_tail;
@@ -191,19 +192,19 @@ static void read_ring(
 			record.header.size >= sizeof(record)) {
 			copy_out(ring, tail, &record, sizeof(record));
 			if ((int)record.pid == getpid())
-				visit((int)record.tid, context);
+				begun((int)record.tid, record.time);
 		}
 		tail += record.header.size;
 	}
 	__atomic_store_n(&ring->data_tail, head, __ATOMIC_RELEASE);
 }
 
-unsigned dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *context), void *context)
+unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 {
 	uint64_t now = dnp_now_ns(), left = deadline_ns > now ? deadline_ns - now : 0, drained;
 	struct timespec patience = {
 		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
-	unsigned news = 0, n = visit ? watch.n : FIRST_RING;
+	unsigned news = 0, n = begun ? watch.n : FIRST_RING;
 
 	if (ppoll(watch.fds, n, &patience, NULL) <= 0)
 		return 0;
@@ -218,7 +219,7 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *contex
 	for (unsigned i = FIRST_RING; i < n; i++)
 		if (watch.fds[i].revents) {
 			news |= DNP_WATCH_CALLED;
-			read_ring(watch.rings[i], visit, context);
+			read_ring(watch.rings[i], begun);
 		}
 	return news;
 }

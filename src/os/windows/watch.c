@@ -48,9 +48,8 @@ SIGSAFE void dnp_watch_call(void)
 		dnp_bell_ring(open);
 }
 
-unsigned dnp_watch_wait(uint64_t deadline_ns, int (*visit)(int tid, void *context), void *context)
+unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 {
-	(void)visit;
-	(void)context;
+	(void)begun;
 	return dnp_bell_wait(atomic_load(&bell), deadline_ns) ? DNP_WATCH_CALLED : 0;
 }

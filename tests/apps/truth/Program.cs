@@ -173,6 +173,7 @@ static class Program
     ["prologs"] = InPrologs.Run,
     ["registers"] = Registers.Run,
     ["resolver"] = InResolver.Run,
+    ["reused"] = Reused.Run,
     ["safepoints"] = Safepoints.Run,
     ["serialise"] = Serialise.Run,
     ["shortthreads"] = ShortThreads.Run,

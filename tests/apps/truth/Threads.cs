@@ -126,6 +126,42 @@ static class ShortThreads
 }
 
 /// <summary>
+/// Native threads that get the number of one that has ended a moment ago. The kernel gives numbers in turn; root may say
+/// where it goes on, and others may take the number first.
+/// </summary>
+static class Reused
+{
+  const string Last = "/proc/sys/kernel/ns_last_pid";
+  const int Again = 12;
+
+  static ulong Native(string name, ulong ns)
+  {
+    var spent = new ulong[1];
+    Check.Same("pthread_create", 0, Helper.truth_threads(1, ns, name, spent));
+    return spent[0];
+  }
+
+  static int LastNumber() => int.Parse(File.ReadAllText(Last));
+
+  public static JsonObject Run(Options o)
+  {
+    ulong first = 0, next = 0;
+    int again = 0, tries = 0;
+    for (; again < Again; tries++) {
+      first += Native("first", 2_000_000);
+      int number = LastNumber();
+      while (Directory.Exists($"/proc/self/task/{number}")) { }
+      File.WriteAllText(Last, $"{number - 1}");
+      next += Native("next", 60_000_000);
+      again += LastNumber() == number ? 1 : 0;
+    }
+    return new JsonObject {
+      ["work"] = 1, ["tries"] = tries, ["threads"] = new JsonObject { ["first-0"] = first, ["next-0"] = next },
+    };
+  }
+}
+
+/// <summary>
 /// Threads of native code that call managed code and end, of which the runtime's finalizer is to tell: that one is busy.
 /// Then as many threads that compute for a while each.
 /// </summary>
