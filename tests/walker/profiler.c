@@ -441,8 +441,8 @@ static void abort_other(ThreadID thread)
 			DNPROF_CORPROF_E_STACKSNAPSHOT_ABORTED);
 }
 
-/* The runtime walks nobody for a moment, before it looks at anything else. */
-static bool is_delicate(int32_t result)
+/* Before the runtime has started (g_fEEStarted) it walks nobody, whatever it is asked. */
+static bool is_not_yet(int32_t result)
 {
 	return result == DNPROF_CORPROF_E_STACKSNAPSHOT_UNSAFE && !usleep(1000);
 }
@@ -480,7 +480,7 @@ static void check_errors(void)
 		/* On Linux never. */
 		do
 			result = dnprof_walk_thread(walker, thread, &options, on_frame, &c);
-		while (is_delicate(result));
+		while (is_not_yet(result));
 		expect("the runtime's walk of another thread that runs", result,
 			wanted.noflag ? DNPROF_CORPROF_E_INCONSISTENT_WITH_FLAGS
 				      : DNPROF_E_NOTIMPL);
@@ -492,7 +492,7 @@ static void check_errors(void)
 	if (wanted.noflag) {
 		do
 			result = dnprof_walk_self(walker, &options, on_frame, &c);
-		while (is_delicate(result));
+		while (is_not_yet(result));
 		expect("the runtime's walk without the flag", result,
 			DNPROF_CORPROF_E_INCONSISTENT_WITH_FLAGS);
 		expect("all threads without the flag",
