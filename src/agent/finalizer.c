@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/finalizer.h"
 
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "os/clock.h"
 #include "os/thread.h"
@@ -23,19 +21,12 @@ static int find(int tid, void *context)
 	return 1;
 }
 
-/* In a wait for an event, and not for one of the runtime's locks. */
-static bool waits(const struct dnp_thread_state *state)
-{
-	return state->asleep && state->syscall == SYS_futex &&
-		((uint32_t)state->argument[1] & (uint32_t)FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
-}
-
 static bool rests(int tid)
 {
 	uint64_t cpu_ns = dnp_thread_cpu_ns(tid);
 	struct dnp_thread_state before, after;
 
-	if (dnp_thread_state(tid, &before) || !waits(&before))
+	if (dnp_thread_state(tid, &before) || !dnp_thread_waits_for_event(&before))
 		return false;
 	dnp_sleep_until_ns(dnp_now_ns() + LOOK_NS);
 	return !dnp_thread_state(tid, &after) && !memcmp(&before, &after, sizeof(before)) &&

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/relay.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/str.h"
 #include "clr/hresult.h"
 #include "format/agent_options.h"
+#include "os/library.h"
 
 typedef HRESULT(DNP_COM *get_class)(const struct dnp_guid *, const struct dnp_guid *, void **);
 
@@ -48,13 +48,13 @@ static void tell(const struct relay *relay, const char *text)
 
 static HRESULT load(const struct relay *relay, get_class *function)
 {
-	void *library = dlopen(relay->library, RTLD_LAZY | RTLD_LOCAL);
+	void *library = dnp_library_open(relay->library);
 
 	if (library)
-		*(void **)function = dlsym(library, "DllGetClassObject");
+		*(void **)function = dnp_library_function(library, "DllGetClassObject");
 	if (*function)
 		return S_OK;
-	tell(relay, dlerror());
+	tell(relay, dnp_library_error());
 	return CLASS_E_CLASSNOTAVAILABLE;
 }
 

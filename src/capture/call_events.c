@@ -9,18 +9,17 @@
 #include "capture/call_events.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/mem.h"
 #include "os/thread.h"
 #include "os/ticks.h"
+#include "os/word.h"
 
 /*
  * What a thread with a full ring is held up at most: longer than a busy machine keeps the writer
@@ -97,7 +96,7 @@ static void wake_writer(void)
 {
 	if (!atomic_exchange(&events.sleeping, 0))
 		return;
-	syscall(SYS_futex, &events.sleeping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	dnp_word_wake(&events.sleeping);
 }
 
 static uint64_t taken(const struct dnp_call_ring *ring)
@@ -261,9 +260,8 @@ static struct dnp_call_ring *make_ring(void)
 
 	while (number >= ring_sizes[size].rings)
 		size++;
-	ring = mmap(NULL, ring_bytes(ring_sizes[size].events), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (ring == MAP_FAILED)
+	ring = dnp_mem_map(ring_bytes(ring_sizes[size].events));
+	if (!ring)
 		return NULL;
 	ring->mask = ring_sizes[size].events - 1;
 	ring->carry = (struct dnp_call_carry *)(void *)&ring->events[ring_sizes[size].events];
@@ -434,7 +432,7 @@ static void free_ring(struct dnp_call_ring *ring)
 {
 	add(&events.waits, atomic_exchange(&ring->waits, 0));
 	atomic_fetch_sub(&events.bytes, ring_bytes(ring_events(ring)));
-	madvise((char *)ring + PAGE, ring_bytes(ring_events(ring)) - PAGE, MADV_DONTNEED);
+	dnp_mem_clear((char *)ring + PAGE, ring_bytes(ring_events(ring)) - PAGE);
 	atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
 }
 
@@ -488,11 +486,10 @@ static bool look_at_all(bool last)
 static void nap(void)
 {
 	uint64_t ns = events.clock.ns - events.happened_ns < OLD_NS ? NAP_NS : SLEEP_NS;
-	struct timespec time = {.tv_nsec = (long)ns};
 
 	atomic_store(&events.sleeping, 1);
 	if (!atomic_load(&events.ending))
-		syscall(SYS_futex, &events.sleeping, FUTEX_WAIT_PRIVATE, 1, &time, NULL, 0);
+		dnp_word_wait(&events.sleeping, 1, ns);
 	atomic_store(&events.sleeping, 0);
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "capture/call_events.h"
 #include "os/clock.h"
@@ -15,7 +14,6 @@
 #define STACK_FRAMES (1u << 20) /* more than fit on the largest usual stack */
 #define NODES        (1u << 24)
 #define LEAST        (1u << 12) /* of both, where address space is short */
-#define HUGE_BYTES   ((size_t)2 << 20)
 
 /* What elt.S knows. */
 _Static_assert(offsetof(struct dnp_calls, top) == 8, "CALLS_TOP");
@@ -87,28 +85,15 @@ int dnp_calls_open(enum dnp_calls_choice depth, uint32_t (*index_of)(int tid))
 	return dnp_call_methods ? dnp_thread_word_open() : -ENOMEM;
 }
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1 */
-#endif
-
-/* What is there already, in large pages; where the system has no such call it stays as it is. */
-static void collapse(void *from, const void *end)
-{
-	uintptr_t low = (uintptr_t)from & ~(HUGE_BYTES - 1);
-	uintptr_t last = ((uintptr_t)end + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
-
-	madvise((void *)low, last - low, MADV_COLLAPSE);
-}
-
 void dnp_calls_enlarge(struct dnp_calls *calls)
 {
 	uint32_t n = atomic_load(&calls->n_nodes);
 	char *end = calls->told + (size_t)calls->max_nodes * calls->told_bytes;
 
-	madvise(calls->blocks, (size_t)(end - (char *)calls->blocks), MADV_HUGEPAGE);
-	collapse(calls->blocks, calls->blocks + calls->n_blocks);
-	collapse(calls->nodes, dnp_call_node_at(calls, n));
-	collapse(calls->origins, calls->origins + n);
+	dnp_mem_want_large_pages(calls->blocks, (size_t)(end - (char *)calls->blocks));
+	dnp_mem_make_pages_large(calls->blocks, calls->blocks + calls->n_blocks);
+	dnp_mem_make_pages_large(calls->nodes, dnp_call_node_at(calls, n));
+	dnp_mem_make_pages_large(calls->origins, calls->origins + n);
 }
 
 /* With the lock. The state of a thread that had this id and has gone without our notice, or none's.
@@ -156,7 +141,7 @@ static int get_spaces(struct dnp_calls *calls)
 	if (!space)
 		return -ENOMEM;
 	/* A thread that calls little is not to have megabytes for it. */
-	madvise(space, spaces_bytes(frames, nodes), MADV_NOHUGEPAGE);
+	dnp_mem_want_small_pages(space, spaces_bytes(frames, nodes));
 	calls->max_nodes = (uint32_t)nodes;
 	calls->max_blocks = (uint32_t)blocks_of(nodes);
 	calls->base = (void *)space;
@@ -264,7 +249,7 @@ static void clear_spaces(struct dnp_calls *calls)
 {
 	size_t frames = (size_t)((char *)calls->end - (char *)calls->base) / calls->frame_bytes + 1;
 
-	madvise(calls->base, spaces_bytes(frames, calls->max_nodes), MADV_DONTNEED);
+	dnp_mem_clear(calls->base, spaces_bytes(frames, calls->max_nodes));
 	memset(calls->unused_blocks, 0, sizeof(calls->unused_blocks));
 	atomic_store(&calls->n_nodes, 0);
 	calls->told_nodes = 0;

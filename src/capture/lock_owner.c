@@ -9,10 +9,8 @@
  * moment that a walk takes (unwind/target.h).
  */
 #include <errno.h>
-#include <linux/futex.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +26,7 @@
 #include "os/stop.h"
 #include "os/thread.h"
 #include "os/watch.h"
+#include "os/word.h"
 #include "store/labels.h"
 #include "store/ring.h"
 
@@ -96,7 +95,7 @@ void dnp_lock_owner_missed(enum dnp_lock_missed why)
 static void ring(void)
 {
 	atomic_fetch_add(&owner.rung, 1);
-	syscall(SYS_futex, &owner.rung, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	dnp_word_wake(&owner.rung);
 }
 
 /*
@@ -198,12 +197,10 @@ static void rest(uint64_t paid_ns)
 	uint32_t rung = atomic_load(&owner.rung);
 	uint64_t until_ns = next_look_ns(paid_ns), now_ns = dnp_now_ns();
 	uint64_t ns = until_ns > now_ns ? until_ns - now_ns : 0;
-	struct timespec patience = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
 
 	atomic_store(&owner.asleep_ns, until_ns);
 	if (ns && !atomic_load(&owner.stopping))
-		syscall(SYS_futex, &owner.rung, FUTEX_WAIT_PRIVATE, rung,
-			until_ns == UINT64_MAX ? NULL : &patience, NULL, 0);
+		dnp_word_wait(&owner.rung, rung, ns);
 	atomic_store(&owner.asleep_ns, 0);
 }
 

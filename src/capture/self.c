@@ -9,8 +9,8 @@
 #include "os/sampler.h"
 #include "os/thread.h"
 #include "os/watch.h"
+#include "os/x86_64/context.h"
 #include "store/labels.h"
-#include "unwind/regs.h"
 #include "unwind/walk.h"
 
 #define KERNEL_FRAMES_MAX 128

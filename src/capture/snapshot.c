@@ -21,11 +21,9 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,12 +39,13 @@
 #include "os/sampling_signal.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
+#include "os/word.h"
 #include "unwind/dss.h"
 
-#define RETRY_FIRST_NS UINT64_C(50000) /* pause after a suspension that was refused, doubled … */
-#define RETRY_MOST_NS  UINT64_C(1000000)  /* … up to this */
-#define RETRY_SPAN_NS  UINT64_C(20000000) /* and after so long it waits for the next round */
-#define STOP_PATIENCE  5                  /* seconds */
+#define RETRY_FIRST_NS   UINT64_C(50000) /* pause after a suspension that was refused, doubled … */
+#define RETRY_MOST_NS    UINT64_C(1000000)  /* … up to this */
+#define RETRY_SPAN_NS    UINT64_C(20000000) /* and after so long it waits for the next round */
+#define STOP_PATIENCE_NS UINT64_C(5000000000)
 
 /* One thread in a round. */
 struct turn {
@@ -335,11 +334,9 @@ static void rest_until(uint64_t deadline_ns)
 {
 	uint64_t now_ns = dnp_now_ns();
 	uint64_t ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-	struct timespec t = {
-		(time_t)(ns / UINT64_C(1000000000)), (long)(ns % UINT64_C(1000000000))};
 
 	if (ns)
-		syscall(SYS_futex, &sampler.stop, FUTEX_WAIT_PRIVATE, 0, &t, NULL, 0);
+		dnp_word_wait(&sampler.stop, 0, ns);
 }
 
 static void *run(void *context)
@@ -367,7 +364,7 @@ static void *run(void *context)
 		atomic_store(&sampler.since_ns, UINT64_MAX);
 	}
 	atomic_store_explicit(&sampler.stopped, 1, memory_order_release);
-	syscall(SYS_futex, &sampler.stopped, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	dnp_word_wake(&sampler.stopped);
 	return NULL;
 }
 
@@ -510,18 +507,14 @@ static uint64_t walking_since(void)
  */
 static void snapshot_stop(void)
 {
-	struct timespec patience = {STOP_PATIENCE, 0};
-
 	if (!sampler.thread.running || sampler.abandoned)
 		return;
 	pthread_mutex_lock(&end_lock);
 	atomic_store_explicit(&sampler.stop, 1, memory_order_release);
 	pthread_mutex_unlock(&end_lock);
-	syscall(SYS_futex, &sampler.stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	dnp_word_wake(&sampler.stop);
 	while (!atomic_load_explicit(&sampler.stopped, memory_order_acquire))
-		if (syscall(SYS_futex, &sampler.stopped, FUTEX_WAIT_PRIVATE, 0, &patience, NULL,
-			    0) &&
-			errno == ETIMEDOUT) {
+		if (!dnp_word_wait(&sampler.stopped, 0, STOP_PATIENCE_NS)) {
 			sampler.abandoned = true;
 			break;
 		}

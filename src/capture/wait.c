@@ -9,12 +9,10 @@
  * when their length is known. capture/budget.h bounds what all of it costs.
  */
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +32,7 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "os/watch.h"
+#include "os/word.h"
 #include "store/ring.h"
 #include "switches/waits.h"
 #include "unwind/native.h"
@@ -230,9 +229,7 @@ static void look(void)
 
 static void rest(uint64_t ns)
 {
-	struct timespec patience = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
-
-	syscall(SYS_futex, &wait.stopping, FUTEX_WAIT_PRIVATE, 0, &patience, NULL, 0);
+	dnp_word_wait(&wait.stopping, 0, ns);
 }
 
 static uint64_t pause_of(const struct dnp_budget *budget)
@@ -494,7 +491,7 @@ static int wait_start(const struct dnp_engine_setting *setting, unsigned index, 
 static void wait_stop(void)
 {
 	atomic_store(&wait.stopping, 1);
-	syscall(SYS_futex, &wait.stopping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	dnp_word_wake(&wait.stopping);
 	dnp_own_thread_join(&wait.thread);
 }
 

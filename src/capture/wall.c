@@ -12,11 +12,9 @@
  * LOOKS_PER_S bounds what a look costs at most in recordings, CPU_SHARE what all of them cost.
  */
 #include <assert.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +27,7 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "os/watch.h"
+#include "os/word.h"
 
 #define SECOND_NS     UINT64_C(1000000000)
 #define LOOKS_PER_S   5000 /* at all threads together */
@@ -439,10 +438,9 @@ static void look_at_next(uint64_t due_ns)
 static void rest_until(uint64_t due_ns)
 {
 	uint64_t now = dnp_now_ns(), ns = due_ns > now ? due_ns - now : 0;
-	struct timespec patience = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
 
 	if (ns)
-		syscall(SYS_futex, &stopping, FUTEX_WAIT_PRIVATE, 0, &patience, NULL, 0);
+		dnp_word_wait(&stopping, 0, ns);
 }
 
 /*
@@ -653,7 +651,7 @@ static void finish(struct dnp_thread *thread)
 static void wall_stop(void)
 {
 	atomic_store(&stopping, 1);
-	syscall(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	dnp_word_wake(&stopping);
 	dnp_own_thread_join(&sampler);
 	close_down();
 	pthread_mutex_lock(&lock);

@@ -16,6 +16,12 @@ extern const char dnp_library_prefix[], dnp_library_suffix[];
 void *dnp_library_open(const char *path);
 void dnp_library_close(void *library);
 
+/* What it exports by that name; NULL: nothing. */
+void *dnp_library_function(void *library, const char *symbol);
+
+/* Why the last of these did not go well on the calling thread; good until its next call. */
+const char *dnp_library_error(void);
+
 /* What a library that is loaded, "coreclr", exports by that name; NULL: nothing. */
 void *dnp_library_symbol(const char *library, const char *symbol);
 

@@ -54,5 +54,9 @@ void dnp_mem_unshare(void *shared, size_t bytes);
 
 /* A hint, for memory that is met in no order: pages as large as there are. Nothing for little. */
 void dnp_mem_want_large_pages(void *memory, size_t bytes);
+/* For what may be touched here and there only: such pages would take more memory than is used. */
+void dnp_mem_want_small_pages(void *pages, size_t bytes);
+/* What is there of [from, end) already, now; where the system cannot, it stays as it is. */
+void dnp_mem_make_pages_large(void *from, const void *end);
 
 #endif

@@ -28,4 +28,7 @@ int dnp_thread_state_read(int fd, struct dnp_thread_state *state);
 /* Both, for one look. */
 int dnp_thread_state(int tid, struct dnp_thread_state *state);
 
+/* Whether it waits for an event (pthread_cond_wait), and not for a lock. */
+bool dnp_thread_waits_for_event(const struct dnp_thread_state *state);
+
 #endif

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -13,15 +11,6 @@
 
 #define FLUSH_NS   UINT64_C(500000000) /* what a killed recorder can lose */
 #define TEXT_BYTES 32768
-
-static uint64_t random_number(const struct dnp_switch_file *file)
-{
-	uint64_t number = 0;
-
-	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
-		number = dnp_now_ns() ^ (uint64_t)file->pid << 40;
-	return number;
-}
 
 static void close_takers(struct dnp_switch_file *file)
 {
@@ -47,7 +36,7 @@ int dnp_switch_file_open(
 	int failed;
 
 	*file = (struct dnp_switch_file){.pid = pid};
-	failed = dnp_writer_open(&file->writer, fd, random_number(file));
+	failed = dnp_writer_open(&file->writer, fd, dnp_now_ns() ^ (uint64_t)pid << 40);
 	if (failed)
 		return dnp_err(err, failed, "the recording cannot be written: %s; make room for it",
 			strerror(-failed));
@@ -79,7 +68,6 @@ static void write_process(struct dnp_switch_file *file, char *const *command)
 {
 	static char words[TEXT_BYTES], executable[4096];
 	char path[64], os[160] = "";
-	struct utsname name;
 	struct dnp_rec_process rec = {
 		.pid = (uint64_t)file->pid,
 		.start_ns = file->begin_ns,
@@ -97,8 +85,7 @@ static void write_process(struct dnp_switch_file *file, char *const *command)
 	snprintf(path, sizeof(path), "/proc/%d/exe", file->pid);
 	n = command ? -1 : readlink(path, executable, sizeof(executable));
 	rec.executable = (struct dnp_str){executable, n > 0 ? (size_t)n : 0};
-	if (!uname(&name))
-		snprintf(os, sizeof(os), "%s %s", name.sysname, name.release);
+	dnp_system_name(os, sizeof(os));
 	rec.os = dnp_str(os);
 	dnp_write_process(&file->writer, &rec);
 }

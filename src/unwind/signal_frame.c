@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/signal_frame.h"
 
-#include "unwind/regs.h"
+#include "os/x86_64/context.h"
 #include "unwind/stack_copy.h"
 
 const size_t dnp_signal_frame_bytes = sizeof(ucontext_t);

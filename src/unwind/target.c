@@ -11,9 +11,9 @@
 #include "os/stop.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
+#include "os/x86_64/context.h"
 #include "unwind/decode.h"
 #include "unwind/native.h"
-#include "unwind/regs.h"
 #include "unwind/stack_copy.h"
 #include "unwind/turn.h"
 

@@ -15,12 +15,8 @@
 #include <stdint.h>
 
 #include "base/clean.h"
+#include "os/x86_64/regs.h"
 #include "os/x86_64/rule.h"
-
-/* Registers of one frame, x86-64. */
-struct dnp_regs {
-	uintptr_t pc, sp, bp, bx, r10, r11;
-};
 
 /* A frame as walked: the address in the low 56 bits, its kind above. */
 typedef uint64_t dnp_frame_word;

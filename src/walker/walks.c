@@ -9,10 +9,10 @@
 #include "os/clock.h"
 #include "os/mem.h"
 #include "os/stop.h"
+#include "os/x86_64/regs.h"
 #include "unwind/code.h"
 #include "unwind/dss.h"
 #include "unwind/managed.h"
-#include "unwind/regs.h"
 #include "unwind/target.h"
 #include "walker/walker.h"
 

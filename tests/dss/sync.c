@@ -20,9 +20,9 @@
 #include "os/file_sink.h"
 #include "os/modules.h"
 #include "os/thread.h"
+#include "os/x86_64/regs.h"
 #include "unwind/dss.h"
 #include "unwind/native.h"
-#include "unwind/regs.h"
 
 #define DEPTH_MAX 1024
 

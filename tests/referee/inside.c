@@ -10,9 +10,9 @@
 #include "os/clock.h"
 #include "os/mem.h"
 #include "os/thread.h"
+#include "os/x86_64/context.h"
 #include "referee.h"
 #include "unwind/dss.h"
-#include "unwind/regs.h"
 
 void __real_dnp_callback_complete(struct ICorProfilerCallbackVtbl *table);
 void __wrap_dnp_callback_complete(struct ICorProfilerCallbackVtbl *table);

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "os/x86_64/context.h"
 #include "unwind/cfi.h"
 #include "unwind/native.h"
-#include "unwind/regs.h"
 
 #define STACK_WORDS 0x4000
 

@@ -9,10 +9,10 @@
 
 #include "clr/context.h"
 #include "clr/hresult.h"
+#include "os/x86_64/regs.h"
 #include "test.h"
 #include "unwind/dss.h"
 #include "unwind/native.h"
-#include "unwind/regs.h"
 
 #define FRAMES_MAX 256
 

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "os/x86_64/context.h"
 #include "unwind/native.h"
-#include "unwind/regs.h"
 #include "unwind/walk.h"
 
 #define FRAMES_MAX 4096

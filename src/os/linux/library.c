@@ -31,6 +31,16 @@ void dnp_library_close(void *library)
 	dlclose(library);
 }
 
+void *dnp_library_function(void *library, const char *symbol)
+{
+	return dlsym(library, symbol);
+}
+
+const char *dnp_library_error(void)
+{
+	return dlerror();
+}
+
 void *dnp_library_symbol(const char *library, const char *symbol)
 {
 	char name[64];

@@ -43,6 +43,11 @@ SIGSAFE int dnp_mem_read(uintptr_t address, void *to, size_t n)
 	return read_pieces(address, to, n, &all, 1) == n ? 0 : -EFAULT;
 }
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
+#define HUGE_BYTES ((uintptr_t)2 << 20)
 #define PAGE_BYTES 4096u
 #define PIECES_MAX 32
 
@@ -121,6 +126,19 @@ void *dnp_mem_share(const char *path, size_t bytes)
 void dnp_mem_unshare(void *shared, size_t bytes)
 {
 	munmap(shared, bytes);
+}
+
+void dnp_mem_want_small_pages(void *pages, size_t bytes)
+{
+	madvise(pages, bytes, MADV_NOHUGEPAGE);
+}
+
+void dnp_mem_make_pages_large(void *from, const void *end)
+{
+	uintptr_t low = (uintptr_t)from & ~(HUGE_BYTES - 1);
+	uintptr_t last = ((uintptr_t)end + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+
+	madvise((void *)low, last - low, MADV_COLLAPSE); /* NOLINT(performance-no-int-to-ptr) */
 }
 
 void dnp_mem_want_large_pages(void *memory, size_t bytes)

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clean.h"
@@ -77,4 +79,10 @@ int dnp_thread_state(int tid, struct dnp_thread_state *state)
 	auto_close int fd = dnp_thread_state_open(tid);
 
 	return fd < 0 ? fd : dnp_thread_state_read(fd, state);
+}
+
+bool dnp_thread_waits_for_event(const struct dnp_thread_state *state)
+{
+	return state->asleep && state->syscall == SYS_futex &&
+		((uint32_t)state->argument[1] & (uint32_t)FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 }

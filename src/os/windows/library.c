@@ -35,6 +35,19 @@ void dnp_library_close(void *library)
 	FreeLibrary(library);
 }
 
+void *dnp_library_function(void *library, const char *symbol)
+{
+	return (void *)(uintptr_t)GetProcAddress(library, symbol);
+}
+
+const char *dnp_library_error(void)
+{
+	static _Thread_local char text[32];
+
+	snprintf(text, sizeof(text), "Windows error %lu", GetLastError());
+	return text;
+}
+
 void *dnp_library_symbol(const char *library, const char *symbol)
 {
 	char name[64];

@@ -132,3 +132,15 @@ void dnp_mem_want_large_pages(void *memory, size_t bytes)
 	(void)memory;
 	(void)bytes;
 }
+
+void dnp_mem_want_small_pages(void *pages, size_t bytes)
+{
+	(void)pages;
+	(void)bytes;
+}
+
+void dnp_mem_make_pages_large(void *from, const void *end)
+{
+	(void)from;
+	(void)end;
+}
