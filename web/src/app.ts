@@ -12,6 +12,7 @@ import { Help, type KeyGroup } from './ui/help.ts';
 import { Legend } from './ui/legend.ts';
 import { Menu } from './ui/menu.ts';
 import { Overview } from './ui/overview.ts';
+import type { Key, Page } from './ui/page.ts';
 import { SearchBox } from './ui/searchbox.ts';
 import { Shown } from './ui/shown.ts';
 import type { ThemeSwitch } from './ui/theme.ts';
@@ -23,7 +24,7 @@ import { DetailsView } from './views/details.ts';
 import { FlameView } from './views/flame.ts';
 import { MethodsView } from './views/methods.ts';
 import { TimeLineView } from './views/timeline.ts';
-import type { Key, Page, View } from './views/view.ts';
+import type { View } from './views/view.ts';
 
 const HASH_DELAY_MS = 150;
 const THEME_NAMES = { auto: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };

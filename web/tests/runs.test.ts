@@ -3,13 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { HOW } from '../src/data/numbers.ts';
 import { waitAt } from '../src/data/waits.ts';
 import { DataError } from '../src/data/meta.ts';
+import { bins, together, type Track } from '../src/data/track.ts';
 import { Answers } from '../src/model/answers.ts';
 import { clocked } from '../src/model/clocks.ts';
 import { fromHash, toHash } from '../src/model/hash.ts';
 import { RowList } from '../src/model/rows.ts';
-import { bins, HOW, together, type Track } from '../src/model/track.ts';
 import { random } from '../tools/sample.mjs';
 import { manyRuns, runsOf, threads as sampleThreads, type SampleRow } from '../tools/sample-runs.mjs';
 import { load, state } from './helpers.ts';

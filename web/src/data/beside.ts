@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What is known beside the slices of threads: what the program said it was doing, and who woke whom.
 
-import type { Nanoseconds } from '../model/selection.ts';
 import { checkBelow, checkSame } from './calls.ts';
 import type { Sections } from './decode.ts';
 import { DataError } from './meta.ts';
 import { splitStrings } from './strings.ts';
+import type { Nanoseconds } from './time.ts';
 import { Varints } from './varint.ts';
 
 /** A point in time, or a span from there on. */

@@ -3,10 +3,10 @@
 //
 // Everything is a typed array.
 
-import { KINDS, OTHER_KIND } from '../model/kinds.ts';
 import { checkBelow, checkSame, readCalls, readRows, type Calls, type Rows } from './calls.ts';
 import { Sections } from './decode.ts';
 import { DataError, type EventInfo, type Meta } from './meta.ts';
+import { CODE } from './numbers.ts';
 import { readRuns, type Runs } from './runs.ts';
 import { splitStrings } from './strings.ts';
 import { Trie, withoutNative, type Native, type Shown } from './trie.ts';
@@ -21,8 +21,6 @@ export interface EventRows extends Rows {
 
 /** What a stack of native frames alone is called where those are left out. */
 const BARE = '[native]';
-const FIRST_NOT_MANAGED = 2;
-const NATIVE_KIND = 2;
 
 function append<A extends Uint8Array | Uint32Array>(values: A, value: number): A {
   const longer = new (values.constructor as new (length: number) => A)(values.length + 1);
@@ -49,10 +47,10 @@ function readEvent(info: EventInfo, sections: Sections, trie: Trie, { threads: {
 function readFrames(sections: Sections, strings: string[]) {
   const name = sections.u32('frame.name');
   const module = sections.u32('frame.module');
-  const kind = sections.u8('frame.kind').map((k) => (k < KINDS.length ? k : OTHER_KIND));
+  const kind = sections.u8('frame.kind').map((k) => Math.min(k, CODE.other));
   const managed = sections.has('frame.managed')
     ? sections.u8('frame.managed')
-    : kind.map((k) => (k < FIRST_NOT_MANAGED ? 1 : 0));
+    : kind.map((k) => (k < CODE.native ? 1 : 0));
   checkSame('the columns of frames', name, module);
   checkSame('the columns of frames', name, kind);
   checkSame('the columns of frames', name, managed);
@@ -61,7 +59,7 @@ function readFrames(sections: Sections, strings: string[]) {
   return {
     name: append(name, strings.push(BARE) - 1),
     module: append(module, 0),
-    kind: append(kind, NATIVE_KIND),
+    kind: append(kind, CODE.native),
     managed: append(managed, 0),
   };
 }

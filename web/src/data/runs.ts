@@ -2,10 +2,11 @@
 // What an event of switches has: for each thread when it had a processor, the kernel's clocks, and what
 // was lost.
 
-import { Track } from '../model/track.ts';
 import { readBeside, type Beside } from './beside.ts';
 import type { Sections } from './decode.ts';
 import { DataError, type EventInfo } from './meta.ts';
+import { HOW_BITS, HOW_MASK } from './numbers.ts';
+import { Track } from './track.ts';
 import { Varints } from './varint.ts';
 import { readWaits, type Waits } from './waits.ts';
 
@@ -104,8 +105,9 @@ function readTracks(sections: Sections, event: string, threads: number) {
       const place = reader.next();
       start[i] = now;
       ran[r + 1] = ran[r]! + length;
-      where[i] = Math.min(place >>> 3, NO_CPU) * 8 + (place & 7);
-      if (place >>> 3 > highest && place >>> 3 < NO_CPU) highest = place >>> 3;
+      const cpu = place >>> HOW_BITS;
+      where[i] = (Math.min(cpu, NO_CPU) << HOW_BITS) | (place & HOW_MASK);
+      if (cpu > highest && cpu < NO_CPU) highest = cpu;
       now += length;
     }
     const to = now + reader.next();

@@ -4,14 +4,15 @@
 
 import type { Calls } from '../data/calls.ts';
 import type { EventRows, Recording } from '../data/recording.ts';
+import type { Nanoseconds, TimeRange } from '../data/time.ts';
+import { bins } from '../data/track.ts';
 import { ROOT, type Shown, type Trie } from '../data/trie.ts';
 import { KINDS } from './kinds.ts';
 import { weighCalls } from './callweights.ts';
 import { mark, markFrames, type Marked } from './chart.ts';
 import { countDurations, type Durations } from './durations.ts';
 import { findFrames, type Matches } from './search.ts';
-import type { Nanoseconds, Order, Selection, TimeRange } from './selection.ts';
-import { bins } from './track.ts';
+import type { Order, Selection } from './selection.ts';
 import { lowerBound, sums, sumUp, Wanted, type CallSums, type Sums, type Weights } from './wanted.ts';
 import { calleesOf, callersOf, forward, reversed, type StackTree } from './tree.ts';
 

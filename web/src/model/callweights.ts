@@ -3,8 +3,9 @@
 
 import type { Rows } from '../data/calls.ts';
 import type { EventRows, Recording } from '../data/recording.ts';
+import type { TimeRange } from '../data/time.ts';
 import { ROOT, type Shown } from '../data/trie.ts';
-import type { Selection, TimeRange } from './selection.ts';
+import type { Selection } from './selection.ts';
 import { eachSlice, needsSlices } from './slicing.ts';
 import { lowerBound, sums, sumUp, type Wanted, type Weights } from './wanted.ts';
 

@@ -5,8 +5,8 @@
 // recorded: the next cell's first slice is found by bisection.
 
 import type { Lane, Lanes } from '../data/lanes.ts';
+import type { Nanoseconds } from '../data/time.ts';
 import { Layout } from './layout.ts';
-import type { Nanoseconds } from './selection.ts';
 import { firstAfter } from './slicing.ts';
 
 /** Pixels; narrower slices share a cell. */

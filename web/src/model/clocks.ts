@@ -2,7 +2,7 @@
 // What the kernel's own clocks of a thread say of a part of the time: they were read now and then only.
 
 import type { Readings } from '../data/runs.ts';
-import type { Nanoseconds } from './selection.ts';
+import type { Nanoseconds } from '../data/time.ts';
 import { lowerBound } from './wanted.ts';
 
 export interface Clocked {

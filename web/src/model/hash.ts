@@ -2,8 +2,9 @@
 // The state of the page as the part of its address after '#', so that a link or a reload brings it back.
 
 import type { Recording } from '../data/recording.ts';
+import type { Nanoseconds, TimeRange } from '../data/time.ts';
 import { NATIVES } from '../data/trie.ts';
-import { ACTIVITIES, INITIAL, initial, ROW_ORDERS, type Nanoseconds, type State, type TimeRange } from './selection.ts';
+import { ACTIVITIES, INITIAL, initial, ROW_ORDERS, type State } from './selection.ts';
 
 const DEEPEST_FOCUS = 2000;
 

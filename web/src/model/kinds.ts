@@ -20,5 +20,3 @@ export const KINDS: readonly Kind[] = [
   { name: 'JIT', what: 'just-in-time compiler', light: '#e0705a', dark: '#883a33' },
   { name: 'Other', what: 'stubs and unknown code', light: '#cfd2d6', dark: '#4d515b' },
 ];
-
-export const OTHER_KIND = KINDS.length - 1;

@@ -4,9 +4,10 @@
 import type { ThreadInfo } from '../data/meta.ts';
 import type { Recording } from '../data/recording.ts';
 import type { Runs } from '../data/runs.ts';
+import type { Nanoseconds } from '../data/time.ts';
+import { together, type Track } from '../data/track.ts';
 import { MANY, alike } from './pools.ts';
-import type { Nanoseconds, RowOrder, State } from './selection.ts';
-import { together, type Track } from './track.ts';
+import type { RowOrder, State } from './selection.ts';
 
 /** A thread that had a processor for less than this part of the time is idle. */
 export const IDLE = 0.001;

@@ -2,18 +2,13 @@
 // What the user looks at: one selection, which all views share, and how it is shown.
 
 import type { Recording } from '../data/recording.ts';
+import type { Nanoseconds, TimeRange } from '../data/time.ts';
 import { NATIVES, type Native } from '../data/trie.ts';
 
 /** Samples of which threads: of those that ran, those that waited, or all. */
 export type Activity = 'any' | 'running' | 'waiting';
 
 export const ACTIVITIES: readonly Activity[] = ['any', 'running', 'waiting'];
-
-/** A part of the recording, in its units of time since its start: from ≤ t < to. */
-export interface TimeRange {
-  readonly from: number;
-  readonly to: number;
-}
 
 export interface Selection {
   /** Index of the event whose samples are counted. */
@@ -41,12 +36,6 @@ export interface Selection {
 }
 
 export type Order = 'weight' | 'name';
-
-/** From ≤ ns < to. */
-export interface Nanoseconds {
-  readonly from: number;
-  readonly to: number;
-}
 
 /** What rows of the time line stand for, and their order. */
 export type RowsBy = 'thread' | 'cpu';

@@ -2,7 +2,8 @@
 // What of the time drawings show, and which range of it all views count: in nanoseconds, while the range
 // itself is in the recording's units.
 
-import type { Nanoseconds, State, Store } from './selection.ts';
+import type { Nanoseconds } from '../data/time.ts';
+import type { State, Store } from './selection.ts';
 
 /** Nothing shorter can be looked at. */
 export const LEAST_NS = 20;

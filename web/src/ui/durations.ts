@@ -6,9 +6,9 @@ import { bucketStart } from '../data/calls.ts';
 import { quantile, type Durations } from '../model/durations.ts';
 import { callCount, count, duration, percent } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
-import type { Page } from '../views/view.ts';
 import { cleared, setPixels, SMALL_FONT } from './canvas.ts';
 import { el, setText } from './dom.ts';
+import type { Page } from './page.ts';
 
 const HEIGHT = 92;
 const AXIS = 16;

@@ -9,10 +9,10 @@ import { amount, count, mean, percent, sampledTime, statedTime } from '../model/
 import { Layout, layOut, type Span } from '../model/layout.ts';
 import type { StackTree } from '../model/tree.ts';
 import type { EventInfo } from '../data/meta.ts';
-import type { Page } from '../views/view.ts';
 import { cleared, setSize } from './canvas.ts';
 import { el, measured, prefersLessMotion } from './dom.ts';
 import type { Item } from './menu.ts';
+import type { Page } from './page.ts';
 import { Painter, ROW_HEIGHT, type Rows } from './painter.ts';
 import type { Card } from './tooltip.ts';
 

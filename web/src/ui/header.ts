@@ -5,8 +5,8 @@ import type { CallsInfo, EventInfo, SwitchesInfo } from '../data/meta.ts';
 import { printable } from '../data/strings.ts';
 import { command, count, date, duration } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
-import type { Page } from '../views/view.ts';
 import { el } from './dom.ts';
+import type { Page } from './page.ts';
 
 /** Counts of what went wrong, and what each means. */
 const LOSSES: readonly (readonly [keyof EventInfo & ('lost' | 'truncated' | 'unresolved' | 'failed'), string])[] = [

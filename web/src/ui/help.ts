@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // All keys, on "?". The list is made from the keys themselves, so none can be forgotten.
 
-import type { Key } from '../views/view.ts';
 import { el } from './dom.ts';
+import type { Key } from './page.ts';
 
 export interface KeyGroup {
   readonly title: string;

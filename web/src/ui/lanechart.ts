@@ -2,17 +2,17 @@
 // The single calls of a thread over time: zooms, pans, shows what is under the pointer, walks by keyboard.
 
 import type { Lane, Lanes } from '../data/lanes.ts';
+import type { Nanoseconds } from '../data/time.ts';
 import { ROOT } from '../data/trie.ts';
 import { isMarked, layOutLane, rowOf, sliceAt, type Marked } from '../model/chart.ts';
 import { callCount, count, duration, instant } from '../model/format.ts';
 import { KINDS } from '../model/kinds.ts';
 import { Layout } from '../model/layout.ts';
-import type { Nanoseconds } from '../model/selection.ts';
 import { firstAfter } from '../model/slicing.ts';
-import type { Page } from '../views/view.ts';
 import { cleared, setSize } from './canvas.ts';
 import { el, measured } from './dom.ts';
 import type { Item } from './menu.ts';
+import type { Page } from './page.ts';
 import { Painter, ROW_HEIGHT } from './painter.ts';
 import { paintRuler, RULER_HEIGHT } from './ruler.ts';
 import { shadeRange, TimePane } from './timepane.ts';

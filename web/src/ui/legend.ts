@@ -5,8 +5,8 @@
 import { percent } from '../model/format.ts';
 import { KINDS } from '../model/kinds.ts';
 import type { State } from '../model/selection.ts';
-import type { Page } from '../views/view.ts';
 import { el, setPressed, setText } from './dom.ts';
+import type { Page } from './page.ts';
 
 export class Legend {
   readonly element: HTMLElement;

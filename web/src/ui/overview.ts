@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The strip over all views: samples over time by kind of code, or processors in use. Dragging on it chooses a time range.
 
+import type { TimeRange } from '../data/time.ts';
 import { amount, duration, isBytes, percent } from '../model/format.ts';
 import { KINDS } from '../model/kinds.ts';
-import type { State, TimeRange } from '../model/selection.ts';
-import type { Page } from '../views/view.ts';
+import type { State } from '../model/selection.ts';
 import { cleared, DRAG, setPixels, SMALL_FONT } from './canvas.ts';
 import { el, setText } from './dom.ts';
+import type { Page } from './page.ts';
 import { css } from './theme.ts';
 
 const AXIS = 18;

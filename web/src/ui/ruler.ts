@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Times along the top of a picture.
 
-import type { Nanoseconds } from '../model/selection.ts';
+import type { Nanoseconds } from '../data/time.ts';
 import { SMALL_FONT } from './canvas.ts';
 import { tickLabel, tickStep } from './overview.ts';
 import type { Colors } from './theme.ts';

@@ -2,17 +2,18 @@
 // The time line: a row for each thread or processor, over time. Only rows in sight are drawn.
 
 import { saidIn, wakeIn, type Mark, type Wake, type Waker } from '../data/beside.ts';
+import { HOW } from '../data/numbers.ts';
 import type { Runs } from '../data/runs.ts';
+import type { Nanoseconds } from '../data/time.ts';
+import type { Track } from '../data/track.ts';
 import { waitAt, type Wait } from '../data/waits.ts';
 import { count, duration, instant, percent } from '../model/format.ts';
 import { nameParts } from '../model/names.ts';
 import type { Row, Rows } from '../model/rows.ts';
 import type { Marks } from '../model/search.ts';
-import type { Nanoseconds } from '../model/selection.ts';
-import { HOW, type Track } from '../model/track.ts';
-import type { Page } from '../views/view.ts';
 import { cleared, setSize, SMALL_FONT } from './canvas.ts';
 import { el, measured, setText } from './dom.ts';
+import type { Page } from './page.ts';
 import { paintRuler, RULER_HEIGHT } from './ruler.ts';
 import { FLAG_WIDE, RUN_ROW, RunPainter } from './runpainter.ts';
 import { css } from './theme.ts';

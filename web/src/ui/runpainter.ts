@@ -4,11 +4,11 @@
 
 import { firstMark } from '../data/beside.ts';
 import type { Loss } from '../data/runs.ts';
+import type { Nanoseconds } from '../data/time.ts';
+import { bins, type Bins, type Track } from '../data/track.ts';
 import { firstWait, type Wait, type Waits } from '../data/waits.ts';
 import type { Row } from '../model/rows.ts';
 import type { Marks } from '../model/search.ts';
-import type { Nanoseconds } from '../model/selection.ts';
-import { bins, type Bins, type Track } from '../model/track.ts';
 import { SMALL_FONT } from './canvas.ts';
 import { css, type Colors, type Rgb } from './theme.ts';
 

@@ -3,10 +3,10 @@
 // mixed.
 
 import type { Runs } from '../data/runs.ts';
+import type { Nanoseconds } from '../data/time.ts';
+import type { Times, Track } from '../data/track.ts';
 import { clocked, type Clocked } from '../model/clocks.ts';
 import { count, duration, percent } from '../model/format.ts';
-import type { Nanoseconds } from '../model/selection.ts';
-import type { Times, Track } from '../model/track.ts';
 import { el, setText } from './dom.ts';
 import { Table, type Column } from './table.ts';
 

@@ -3,8 +3,8 @@
 
 import { count, percent } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
-import type { Page } from '../views/view.ts';
 import { el, setPressed, setText, toggle } from './dom.ts';
+import type { Page } from './page.ts';
 
 export class SearchBox {
   readonly element: HTMLElement;

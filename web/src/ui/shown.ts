@@ -7,8 +7,8 @@ import { printable } from '../data/strings.ts';
 import { NATIVES, type Native } from '../data/trie.ts';
 import { count, duration, percent, statedTime } from '../model/format.ts';
 import { ACTIVITIES, type Activity, type State } from '../model/selection.ts';
-import type { Page } from '../views/view.ts';
 import { el, setPressed, setText, toggle } from './dom.ts';
+import type { Page } from './page.ts';
 
 const ACTIVITY_TEXT: Record<Activity, readonly [string, string]> = {
   any: ['All', 'Samples of all threads'],

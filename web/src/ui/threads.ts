@@ -6,8 +6,8 @@ import { clocked } from '../model/clocks.ts';
 import { count, duration, isBytes, isTime, percent, statedTime } from '../model/format.ts';
 import { findPools, type Pool } from '../model/pools.ts';
 import type { State } from '../model/selection.ts';
-import type { Page } from '../views/view.ts';
 import { el, setText } from './dom.ts';
+import type { Page } from './page.ts';
 import { Table, type Column } from './table.ts';
 
 const compareText = (a: string, b: string) => a.localeCompare(b, undefined, { numeric: true });

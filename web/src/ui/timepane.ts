@@ -2,7 +2,7 @@
 // What is drawn over time, below a ruler: the wheel zooms, dragging pans, dragging on the ruler or with
 // Shift chooses a range of time. It knows times and pixels, not what is drawn.
 
-import type { Nanoseconds } from '../model/selection.ts';
+import type { Nanoseconds } from '../data/time.ts';
 import { LEAST_NS, within } from '../model/window.ts';
 import { DRAG } from './canvas.ts';
 

@@ -8,9 +8,10 @@ import type { State } from '../model/selection.ts';
 import type { StackTree } from '../model/tree.ts';
 import { el, setPressed, toggle } from '../ui/dom.ts';
 import type { Item } from '../ui/menu.ts';
+import type { Key, Page } from '../ui/page.ts';
 import { Table, type Column } from '../ui/table.ts';
 import { exactly } from './flame.ts';
-import type { Key, Page, View } from './view.ts';
+import type { View } from './view.ts';
 
 /** Which nodes are open, by the frames on the way to them: another tree has other nodes. */
 class Open {

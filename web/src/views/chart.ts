@@ -9,8 +9,9 @@ import { TimeWindow } from '../model/window.ts';
 import { el, setText } from '../ui/dom.ts';
 import { LaneChart } from '../ui/lanechart.ts';
 import type { Item } from '../ui/menu.ts';
+import type { Key, Page } from '../ui/page.ts';
 import { exactly } from './flame.ts';
-import type { Key, Page, View } from './view.ts';
+import type { View } from './view.ts';
 
 export class ChartView implements View {
   readonly name = 'chart';

@@ -7,8 +7,9 @@ import { printable } from '../data/strings.ts';
 import { bytes, count, duration } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
 import { el, setPressed, setText, toggle } from '../ui/dom.ts';
+import type { Key, Page } from '../ui/page.ts';
 import { Table, type Column } from '../ui/table.ts';
-import type { Key, Page, View } from './view.ts';
+import type { View } from './view.ts';
 
 const FORMATS: Record<ColumnKind, (value: string | number) => string> = {
   name: (v) => printable(String(v)),

@@ -9,7 +9,8 @@ import { amount, percent } from '../model/format.ts';
 import { el, setPressed, setText, toggle } from '../ui/dom.ts';
 import { FlameGraph } from '../ui/flamegraph.ts';
 import type { Item } from '../ui/menu.ts';
-import type { Key, Page, View } from './view.ts';
+import type { Key, Page } from '../ui/page.ts';
+import type { View } from './view.ts';
 
 /** Of a long way to the focus, the last steps are shown. */
 const LAST_CRUMBS = 3;

@@ -12,9 +12,10 @@ import { breakable, el, setText } from '../ui/dom.ts';
 import { DurationBars } from '../ui/durations.ts';
 import { FlameGraph } from '../ui/flamegraph.ts';
 import type { Item } from '../ui/menu.ts';
+import type { Key, Page } from '../ui/page.ts';
 import { Table, type Column } from '../ui/table.ts';
 import { exactly } from './flame.ts';
-import type { Key, Page, View } from './view.ts';
+import type { View } from './view.ts';
 
 /** A flame graph of a tree of its own, with a zoom of its own. */
 class Side {

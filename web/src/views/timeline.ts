@@ -8,10 +8,11 @@ import { findMarks, type Marks } from '../model/search.ts';
 import { ROW_ORDERS, type RowOrder, type State } from '../model/selection.ts';
 import { TimeWindow } from '../model/window.ts';
 import { el, setPressed, setText, toggle } from '../ui/dom.ts';
+import type { Key, Page } from '../ui/page.ts';
 import { RunChart } from '../ui/runchart.ts';
 import { RunTable } from '../ui/runtable.ts';
 import { WaitPanel } from '../ui/waitpanel.ts';
-import type { Key, Page, View } from './view.ts';
+import type { View } from './view.ts';
 
 const ORDER_TEXT: Record<RowOrder, string> = { activity: 'by activity', name: 'by name', tid: 'by TID', first: 'as first seen' };
 

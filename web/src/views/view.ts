@@ -1,35 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a view is, and what the page gives it. A view shows one selection in its own way and changes
-// it through the store; it knows no other view.
+// What a view is. It shows one selection in its own way and changes it through the store; it knows no
+// other view.
 
-import type { Recording } from '../data/recording.ts';
-import type { Answers } from '../model/answers.ts';
-import type { State, Store } from '../model/selection.ts';
-import type { Announcer } from '../ui/dom.ts';
-import type { Menu } from '../ui/menu.ts';
-import type { Colors } from '../ui/theme.ts';
-import type { Tooltip } from '../ui/tooltip.ts';
-
-export interface Page {
-  readonly recording: Recording;
-  readonly answers: Answers;
-  readonly store: Store;
-  readonly announcer: Announcer;
-  readonly tooltip: Tooltip;
-  readonly menu: Menu;
-  readonly colors: () => Colors;
-  /** A kind of code to bring out, or null. */
-  readonly highlightedKind: () => number | null;
-  copy(text: string): void;
-}
-
-export interface Key {
-  /** Values of KeyboardEvent.key. */
-  readonly keys: readonly string[];
-  readonly label: string;
-  readonly what: string;
-  run?(event: KeyboardEvent): void;
-}
+import type { State } from '../model/selection.ts';
+import type { Key } from '../ui/page.ts';
 
 export interface View {
   /** In the address of the page. */

@@ -6,13 +6,9 @@
 // in any part of the time. For the time between slices, and for wide views of millions of slices, blocks
 // of some slices carry sums of their own.
 
-import type { Nanoseconds } from './selection.ts';
+import { HOW, HOW_BITS, HOW_MASK } from './numbers.ts';
+import type { Nanoseconds } from './time.ts';
 
-/** How a slice ended, as the recording numbers it. */
-export const HOW = { waits: 0, preempted: 1, ended: 2, runs: 3, unknown: 4, sampled: 5 } as const;
-
-const HOW_BITS = 3;
-const HOW_MASK = 7;
 const NONE = new Uint16Array(0);
 
 /** Slices of a block. */
@@ -89,7 +85,7 @@ export interface Columns {
   readonly start: Float64Array;
   /** One more than slices: ran[i] is how long it ran before slice i. */
   readonly ran: Float64Array;
-  /** Processor and how each ended; empty for tracks of several threads. */
+  /** Place of each; empty for tracks of several threads. */
   readonly where: Uint16Array;
   /** Whose each slice is, for tracks of several threads. */
   readonly owner: Uint32Array | null;
