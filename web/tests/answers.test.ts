@@ -6,6 +6,7 @@ import { Answers } from '../src/model/answers.ts';
 import { lowerBound } from '../src/model/wanted.ts';
 import { KINDS } from '../src/model/kinds.ts';
 import { findPools, MANY } from '../src/model/pools.ts';
+import { CODE } from '../src/data/numbers.ts';
 import type { Native } from '../src/data/trie.ts';
 import { random } from '../tools/sample.mjs';
 import {
@@ -71,7 +72,7 @@ for (let seed = 1; seed <= 4; seed++) {
 
   test(`kinds are those of the leaves, seed ${seed}`, () => {
     const kinds = answers.kinds(state());
-    assert.equal(kinds[3], sum(samples.filter((x) => x.stack.at(-1) === '[k] f')));
+    assert.equal(kinds[CODE.kernel], sum(samples.filter((x) => x.stack.at(-1) === '[k] f')));
     assert.equal(kinds.reduce((a, b) => a + b, 0), sum(samples));
   });
 

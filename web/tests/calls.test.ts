@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BUCKETS, bucketStart } from '../src/data/calls.ts';
 import { DataError } from '../src/data/meta.ts';
+import { CODE } from '../src/data/numbers.ts';
 import { Varints } from '../src/data/varint.ts';
 import { Answers } from '../src/model/answers.ts';
 import { isMarked, layOutLane, mark, markedBeside, rowOf, sliceAt } from '../src/model/chart.ts';
@@ -33,7 +34,7 @@ function make(seed: number): Made {
       const start = now + Math.floor(next() * 2000);
       const end = Math.min(to, start + 10 + Math.floor(next() * (to - from)));
       if (start >= end) break;
-      const node = builder.child(caller, builder.frame(`A.m${Math.floor(next() * 5)}()`, 'A.dll', 0));
+      const node = builder.child(caller, builder.frame(`A.m${Math.floor(next() * 5)}()`, 'A.dll', CODE.user));
       fill(thread, node, start, end, depth + 1);
       calls.push({ thread, node, start, end });
       now = end;
@@ -153,7 +154,7 @@ test('methods know their calls, the mean, the shortest and the longest', () => {
 
 test('trees carry calls, also where calls took no time', () => {
   const { builder, calls } = make(14);
-  const node = builder.child(0, builder.frame('A.Empty()', 'A.dll', 0));
+  const node = builder.child(0, builder.frame('A.Empty()', 'A.dll', CODE.user));
   calls.push({ thread: 1, node, start: 0, end: 0 });
   const recording = load(traceOf(builder, calls, { duration_ns: DURATION_NS, threads }));
   const answers = new Answers(recording);

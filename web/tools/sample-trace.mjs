@@ -2,7 +2,7 @@
 // Recordings of calls for tests and for work on the page, from calls made up one by one.
 
 import { varints, zigzag } from './encode.mjs';
-import { Builder, random } from './sample.mjs';
+import { Builder, CODE, random } from './sample.mjs';
 
 const BUCKETS = 128;
 const UNIT_NS = 1000;
@@ -146,7 +146,7 @@ class Runner {
 
   /** Calls a method at a time; returns when it ended. */
   run(thread, name, caller, start, depth = 0) {
-    const node = this.builder.child(caller, this.builder.frame(name, 'Shop.dll', 0));
+    const node = this.builder.child(caller, this.builder.frame(name, 'Shop.dll', CODE.user));
     const [own, callees] = PROGRAM[name];
     const slow = this.next() < 0.02 ? 12 : 1;
     const part = () => Math.max(1, Math.round((own * slow * (0.3 + 1.4 * this.next())) / 2));
@@ -165,15 +165,15 @@ class Runner {
 export function trace({ depth = 'events', requests = 90, seed = 3, cpu = false } = {}) {
   const builder = new Builder();
   const runner = new Runner(builder, seed);
-  const main = builder.child(0, builder.frame('Shop.Program.Main(string[])', 'Shop.dll', 0));
-  const loop = builder.child(main, builder.frame('Shop.Server.Run()', 'Shop.dll', 0));
+  const main = builder.child(0, builder.frame('Shop.Program.Main(string[])', 'Shop.dll', CODE.user));
+  const loop = builder.child(main, builder.frame('Shop.Server.Run()', 'Shop.dll', CODE.user));
   let now = runner.run(0, 'Shop.Config.Load()', main, 60_000) + 5_000;
   const begun = now;
   now += 40_000;
   for (let r = 0; r < requests / 3; r++) now = runner.run(0, 'Shop.Server.Handle(Request)', loop, now) + Math.round(runner.next() * 700_000);
   runner.calls.push({ thread: 0, node: loop, start: begun, end: now });
   runner.calls.push({ thread: 0, node: main, start: 20_000, end: now + 30_000 });
-  const worker = builder.child(0, builder.frame('Shop.Server.Work()', 'Shop.dll', 0));
+  const worker = builder.child(0, builder.frame('Shop.Server.Work()', 'Shop.dll', CODE.user));
   for (const thread of [1, 2]) {
     let at = begun + 900_000 * thread;
     const start = at;

@@ -10,6 +10,8 @@ export interface SampleRecording {
   events: { info: Record<string, unknown>; time: Uint32Array; thread: Uint32Array; node: Uint32Array; weight: Uint32Array; waiting?: Uint8Array; more?: [string, string, Uint8Array | Uint32Array | Float32Array][] }[];
   extra?: { name: string; type: string; data: Uint8Array | Uint32Array }[];
 }
+export const CODE: { user: 0; framework: 1; native: 2; kernel: 3; gc: 4; jit: 5; other: 6 };
+
 export class Builder {
   frame(name: string, module?: string, kind?: number): number;
   child(node: number, frame: number): number;

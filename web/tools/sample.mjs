@@ -16,15 +16,18 @@ export function random(seed) {
   };
 }
 
+/** As the page numbers them. */
+export const CODE = { user: 0, framework: 1, native: 2, kernel: 3, gc: 4, jit: 5, other: 6 };
+
 const FRAMEWORK = /^(System|Microsoft|Interop)\./;
 
 function kindOf(name) {
-  if (name.startsWith('[k] ')) return 3;
-  if (/!(WKS|SVR)::/.test(name)) return 4;
-  if (name.startsWith('libclrjit.so!')) return 5;
-  if (/^\[/.test(name)) return 6;
-  if (name.includes('!')) return 2;
-  return FRAMEWORK.test(name) ? 1 : 0;
+  if (name.startsWith('[k] ')) return CODE.kernel;
+  if (/!(WKS|SVR)::/.test(name)) return CODE.gc;
+  if (name.startsWith('libclrjit.so!')) return CODE.jit;
+  if (/^\[/.test(name)) return CODE.other;
+  if (name.includes('!')) return CODE.native;
+  return FRAMEWORK.test(name) ? CODE.framework : CODE.user;
 }
 
 const MODULES = [
@@ -59,7 +62,7 @@ export class Builder {
   rows = [];
 
   constructor() {
-    this.frame('all', '', 6);
+    this.frame('all', '', CODE.other);
   }
 
   string(text) {
