@@ -9,7 +9,7 @@ import { DataError, type EventInfo, type Meta } from './meta.ts';
 import { CODE } from './numbers.ts';
 import { readRuns, type Runs } from './runs.ts';
 import { splitStrings } from './strings.ts';
-import { Trie, withoutNative, type Native, type Shown } from './trie.ts';
+import { Trie, withoutNative, type Native, type Placed } from './trie.ts';
 
 export interface EventRows extends Rows {
   readonly info: EventInfo;
@@ -69,7 +69,7 @@ export class Recording {
   /** The frame that stands for a stack of native frames alone; only there where those are left out. */
   readonly bare: number;
   private ranks: Uint32Array | null = null;
-  private readonly shownBy = new Map<Native, Shown>();
+  private readonly placedBy = new Map<Native, Placed>();
 
   private constructor(
     readonly meta: Meta,
@@ -142,10 +142,10 @@ export class Recording {
   }
 
   /** The calls with the native frames that are wanted; made when somebody first asks. */
-  shown(native: Native): Shown {
-    let shown = this.shownBy.get(native);
-    if (!shown) this.shownBy.set(native, (shown = this.makeShown(native)));
-    return shown;
+  placed(native: Native): Placed {
+    let placed = this.placedBy.get(native);
+    if (!placed) this.placedBy.set(native, (placed = this.makePlaced(native)));
+    return placed;
   }
 
   /** Whether a frame stays where native ones are left out. */
@@ -153,7 +153,7 @@ export class Recording {
     return this.managed[frame] === 1;
   }
 
-  private makeShown(native: Native): Shown {
+  private makePlaced(native: Native): Placed {
     if (native === 'all') return { trie: this.trie, place: null };
     return withoutNative(this.trie, this.managed, this.bare, native === 'leaf');
   }

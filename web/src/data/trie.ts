@@ -62,7 +62,7 @@ export class Trie {
 }
 
 /** A trie, and where in it the nodes of the recording's own stand; null: each in its own place. */
-export interface Shown {
+export interface Placed {
   readonly trie: Trie;
   readonly place: Uint32Array | null;
 }
@@ -109,7 +109,7 @@ class Growing {
  */
 export function withoutNative(
   trie: Trie, managed: Uint8Array, bare: number, leaf: boolean,
-): Shown {
+): Placed {
   const { nodes, parent, frame } = trie;
   const growing = new Growing(nodes + 1, frame[ROOT]!);
   const place = new Uint32Array(nodes);

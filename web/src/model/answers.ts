@@ -6,7 +6,7 @@ import type { Calls } from '../data/calls.ts';
 import type { EventRows, Recording } from '../data/recording.ts';
 import type { Nanoseconds, TimeRange } from '../data/time.ts';
 import { bins } from '../data/track.ts';
-import { ROOT, type Shown, type Trie } from '../data/trie.ts';
+import { ROOT, type Placed, type Trie } from '../data/trie.ts';
 import { KINDS } from './kinds.ts';
 import { weighCalls } from './callweights.ts';
 import { mark, markFrames, type Marked } from './chart.ts';
@@ -130,8 +130,8 @@ export class Answers {
     return this.recording.events[s.event]!;
   }
 
-  shown(s: Selection): Shown {
-    return this.recording.shown(s.native);
+  placed(s: Selection): Placed {
+    return this.recording.placed(s.native);
   }
 
   matches(s: Selection): Matches | null {
@@ -141,7 +141,7 @@ export class Answers {
 
   private under(s: Selection): Under | null {
     const matches = this.matches(s);
-    const { trie } = this.shown(s);
+    const { trie } = this.placed(s);
     return this.keptUnder.get(`${s.native}|${searchKey(s)}`, () => matches && this.markUnder(trie, matches.frames));
   }
 
@@ -171,10 +171,10 @@ export class Answers {
   }
 
   private countWeights(s: Selection): Weights {
-    const { trie, place } = this.shown(s);
+    const { trie, place } = this.placed(s);
     const { time, thread, node, weight, waiting: didNotRun, calls } = this.rows(s);
     const wanted = this.wantedNow(s);
-    if (calls) return weighCalls(this.recording, s, this.shown(s), wanted);
+    if (calls) return weighCalls(this.recording, s, this.placed(s), wanted);
     const all = sums(trie.nodes);
     const waiting = didNotRun && sums(trie.nodes);
     const byThread = new Float64Array(this.recording.meta.threads.length);
@@ -339,7 +339,7 @@ export class Answers {
 
   private countHistogram(s: Selection, bins: number): Histogram {
     const { frameKind } = this.recording;
-    const { trie, place } = this.shown(s);
+    const { trie, place } = this.placed(s);
     const { node } = this.rows(s);
     const values = new Float64Array(bins * KINDS.length);
     const heights = new Float64Array(bins);
@@ -384,7 +384,7 @@ export class Answers {
   }
 
   private countMatched(s: Selection, bins: number, under: Uint8Array): Float64Array {
-    const { place } = this.shown(s);
+    const { place } = this.placed(s);
     const { node } = this.rows(s);
     const heights = new Float64Array(bins);
     const wanted = this.wanted(s, under);

@@ -4,7 +4,7 @@
 import type { Rows } from '../data/calls.ts';
 import type { EventRows, Recording } from '../data/recording.ts';
 import type { TimeRange } from '../data/time.ts';
-import { ROOT, type Shown } from '../data/trie.ts';
+import { ROOT, type Placed } from '../data/trie.ts';
 import type { Selection } from './selection.ts';
 import { eachSlice, needsSlices } from './slicing.ts';
 import { lowerBound, sums, sumUp, type Wanted, type Weights } from './wanted.ts';
@@ -16,18 +16,18 @@ class Weigher {
   readonly callsByThread;
 
   constructor(
-    private readonly shown: Shown,
+    private readonly placed: Placed,
     private readonly wanted: Wanted,
     threads: number,
   ) {
-    this.time = sums(shown.trie.nodes);
-    this.calls = sums(shown.trie.nodes);
+    this.time = sums(placed.trie.nodes);
+    this.calls = sums(placed.trie.nodes);
     this.timeByThread = new Float64Array(threads);
     this.callsByThread = new Float64Array(threads);
   }
 
   add(thread: number, node: number, time: number, calls: number): void {
-    const n = this.shown.place === null ? node : this.shown.place[node]!;
+    const n = this.placed.place === null ? node : this.placed.place[node]!;
     if (!this.wanted.stack(n)) return;
     this.timeByThread[thread]! += time;
     this.callsByThread[thread]! += calls;
@@ -43,7 +43,7 @@ class Weigher {
   }
 
   finish(): Weights {
-    const { trie } = this.shown;
+    const { trie } = this.placed;
     sumUp(trie, this.time);
     sumUp(trie, this.calls);
     return {
@@ -59,10 +59,10 @@ export function bySlices({ info, calls }: EventRows, time: TimeRange | null, uni
   return needsSlices((time.to - time.from) * unit_ns, info.calls.bin_ns, info.calls.merged_below_ns);
 }
 
-export function weighCalls(recording: Recording, s: Selection, shown: Shown, wanted: Wanted): Weights {
+export function weighCalls(recording: Recording, s: Selection, placed: Placed, wanted: Wanted): Weights {
   const rows = recording.events[s.event]!;
   const { time_unit_ns } = recording.meta;
-  const weigher = new Weigher(shown, wanted, recording.meta.threads.length);
+  const weigher = new Weigher(placed, wanted, recording.meta.threads.length);
   if (bySlices(rows, s.time, time_unit_ns)) {
     const [from, to] = [s.time!.from * time_unit_ns, s.time!.to * time_unit_ns];
     const unit = rows.info.weight_ns;

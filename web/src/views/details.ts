@@ -27,7 +27,7 @@ function compare(a: string | number, b: string | number): number {
 const RANK: Column = { name: 'rank', title: '#', width: '40px', compare: (a, b) => a - b, text: (row) => count(row + 1) };
 
 /** One table, and the row that was chosen in it. */
-class Shown {
+class DetailTable {
   readonly table: Table;
   private chosen = -1;
 
@@ -70,10 +70,10 @@ export class DetailsView implements View {
   private readonly choices = el('div', { class: 'toggles', role: 'group', 'aria-label': 'Tables' });
   private readonly facts = el('span', { class: 'facts' });
   private readonly place = el('div', { class: 'details-table' });
-  private readonly shown = new Map<TableInfo, Shown>();
+  private readonly tables = new Map<TableInfo, DetailTable>();
   /** Of each event, which of its tables. */
   private readonly chosen = new Map<number, number>();
-  private current: Shown | null = null;
+  private current: DetailTable | null = null;
 
   constructor(private readonly page: Page) {
     this.element = el('div', { class: 'view details' }, el('div', { class: 'toolbar' }, this.facts, this.choices), this.place);
@@ -101,9 +101,9 @@ export class DetailsView implements View {
     this.current?.render();
   }
 
-  private of(info: TableInfo): Shown {
-    let found = this.shown.get(info);
-    if (!found) this.shown.set(info, (found = new Shown(info, (text) => this.page.copy(text))));
+  private of(info: TableInfo): DetailTable {
+    let found = this.tables.get(info);
+    if (!found) this.tables.set(info, (found = new DetailTable(info, (text) => this.page.copy(text))));
     return found;
   }
 
