@@ -9,7 +9,7 @@ import { Store, type State } from './model/selection.ts';
 import { Announcer, copyText, el, measured, setText } from './ui/dom.ts';
 import { Header } from './ui/header.ts';
 import { Help, type KeyGroup } from './ui/help.ts';
-import { Legend } from './ui/legend.ts';
+import { Highlight, Legend } from './ui/legend.ts';
 import { Menu } from './ui/menu.ts';
 import { Overview } from './ui/overview.ts';
 import type { Key, Page } from './ui/page.ts';
@@ -55,7 +55,6 @@ export class App {
   private hashTimer: ReturnType<typeof setTimeout> | undefined;
   private scheduled = false;
   private drawn: State | null = null;
-  private ready = false;
 
   constructor(
     private readonly recording: Recording,
@@ -63,8 +62,7 @@ export class App {
     private readonly theme: ThemeSwitch,
   ) {
     this.store = new Store(fromHash(location.hash, recording));
-    theme.changed = () => this.schedule();
-    this.legend = new Legend(() => this.page, () => this.schedule());
+    const highlight = new Highlight();
     this.page = {
       recording,
       answers: new Answers(recording),
@@ -72,8 +70,8 @@ export class App {
       announcer: new Announcer(),
       tooltip: new Tooltip(),
       menu: new Menu(),
-      colors: () => this.theme.colors,
-      highlightedKind: () => this.legend.highlighted,
+      colors: () => theme.colors,
+      highlightedKind: () => highlight.kind,
       copy: (text) => void this.copy(text),
     };
     this.views = this.makeViews();
@@ -89,13 +87,14 @@ export class App {
     this.overview = new Overview(this.page);
     this.threads = new Threads(this.page);
     this.search = new SearchBox(this.page, () => this.view.focus());
+    this.legend = new Legend(this.page, highlight, () => this.schedule());
     this.keys = this.pageKeys();
     this.help = new Help(this.keyGroups());
     this.build();
+    theme.changed = () => this.schedule();
     this.store.on(() => this.schedule());
     window.addEventListener('hashchange', () => this.onHash());
     document.addEventListener('keydown', (e) => this.onKey(e));
-    this.ready = true;
     measured('dnprof-render', () => this.render());
   }
 
@@ -245,7 +244,7 @@ export class App {
 
   /** Many changes before the next frame are one picture. */
   private schedule(): void {
-    if (!this.ready || this.scheduled) return;
+    if (this.scheduled) return;
     this.scheduled = true;
     requestAnimationFrame(() => {
       this.scheduled = false;

@@ -8,15 +8,23 @@ import type { State } from '../model/selection.ts';
 import { el, setPressed, setText } from './dom.ts';
 import type { Page } from './page.ts';
 
+/** The kind of code that is brought out: the one that is pointed at, or was clicked. */
+export class Highlight {
+  pointed: number | null = null;
+  kept: number | null = null;
+
+  get kind(): number | null {
+    return this.pointed ?? this.kept;
+  }
+}
+
 export class Legend {
   readonly element: HTMLElement;
   private readonly buttons: HTMLButtonElement[];
   private readonly swatches: HTMLElement[] = [];
   private readonly shares: HTMLElement[] = [];
-  private pointed: number | null = null;
-  private kept: number | null = null;
 
-  constructor(private readonly page: () => Page, private readonly changed: () => void) {
+  constructor(private readonly page: Page, private readonly highlight: Highlight, private readonly changed: () => void) {
     this.buttons = KINDS.map((kind, k) => {
       this.swatches[k] = el('span', { class: 'swatch', 'aria-hidden': 'true' });
       this.shares[k] = el('span', { class: 'legend-share' });
@@ -35,23 +43,20 @@ export class Legend {
     );
   }
 
-  get highlighted(): number | null {
-    return this.pointed ?? this.kept;
-  }
-
   private point(kind: number | null): void {
-    this.pointed = kind;
+    this.highlight.pointed = kind;
     this.changed();
   }
 
   private keep(kind: number): void {
-    this.kept = this.kept === kind ? null : kind;
-    this.buttons.forEach((button, k) => setPressed(button, k === this.kept));
+    const { highlight } = this;
+    highlight.kept = highlight.kept === kind ? null : kind;
+    this.buttons.forEach((button, k) => setPressed(button, k === highlight.kept));
     this.changed();
   }
 
   render(state: State): void {
-    const page = this.page();
+    const { page } = this;
     const kinds = page.answers.kinds(state);
     const { sum } = page.answers.weights(state);
     const colors = page.colors();
