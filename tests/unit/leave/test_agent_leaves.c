@@ -245,7 +245,7 @@ TEST(agent_comes_and_goes_while_threads_are_busy)
 	end_threads(THREADS_MAX);
 	come_and_go(MS_NS);
 	before = look(NAME);
-	for (int i = 0; i < 50; i++)
+	for (int i = 0; i < 10; i++)
 		come_and_go(MS_NS);
 	after = look(NAME);
 	check_same(&before, &after);
