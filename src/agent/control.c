@@ -16,7 +16,7 @@
 #include "base/clean.h"
 #include "format/control.h"
 #include "os/clock.h"
-#include "os/linux/fds.h"
+#include "os/fds.h"
 #include "os/passed.h"
 #include "os/process.h"
 #include "os/watch.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "os/modules.h"
+struct dnp_elf_module;
 
 /* How often modules came and went; the same again means that nothing has changed. */
 struct dnp_module_version {

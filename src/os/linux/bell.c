@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "os/linux/fds.h"
+#include "os/fds.h"
 
 int dnp_bell_open(void)
 {

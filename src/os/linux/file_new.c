@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "os/file.h"
-#include "os/linux/fds.h"
+#include "os/fds.h"
 
 int dnp_file_create_new(const char *path)
 {

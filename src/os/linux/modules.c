@@ -9,6 +9,7 @@
 #include "os/forks.h"
 #include "os/mem.h"
 #include "os/module_list.h"
+#include "os/modules.h"
 
 /* With one of its locks, which the C library does not make anew for a forked child. */
 static int ask_linker(int (*visit)(struct dl_phdr_info *, size_t, void *), void *arg)

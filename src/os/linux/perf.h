@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "os/linux/fds.h"
+#include "os/fds.h"
 
 /*
  * An event of a thread (0: this one, -1: all) on a processor (-1: any). Returns its descriptor,

@@ -12,6 +12,7 @@
 #include "os/library.h"
 #include "os/mem.h"
 #include "os/module_list.h"
+#include "os/modules.h"
 #include "os/windows/wide.h"
 
 /* ---- That something has changed */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptors that we open in somebody's process. */
-#ifndef DNP_OS_LINUX_FDS_H
-#define DNP_OS_LINUX_FDS_H
+#ifndef DNP_OS_FDS_H
+#define DNP_OS_FDS_H
 
 #include <fcntl.h>
 #include <unistd.h>
