@@ -6,7 +6,7 @@
 #include "base/clean.h"
 #include "export/log.h"
 #include "os/file.h"
-#include "read/packed.h"
+#include "read/pack.h"
 #include "read/symbolize.h"
 
 /* More samples lost than this share of all: the result is called incomplete. */

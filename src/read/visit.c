@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "format/chunk.h"
-#include "read/input.h"
+#include "read/recording.h"
 
 struct visit {
 	const struct dnp_visitor *visitor;

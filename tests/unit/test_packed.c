@@ -8,6 +8,7 @@
 
 #include "format/chunk.h"
 #include "read/input.h"
+#include "read/pack.h"
 #include "read/packed.h"
 #include "read/visit.h"
 #include "test.h"
