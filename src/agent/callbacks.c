@@ -10,9 +10,11 @@
 #include <stdbool.h>
 
 #include "agent/agent.h"
+#include "agent/allowed.h"
 #include "agent/beside.h"
 #include "agent/engines.h"
 #include "agent/knowledge.h"
+#include "agent/life.h"
 #include "agent/methods.h"
 #include "agent/pipe.h"
 #include "agent/thread_names.h"
@@ -20,39 +22,14 @@
 #include "clr/hresult.h"
 #include "format/rec.h"
 #include "os/clock.h"
-#include "os/gate.h"
 #include "os/thread.h"
 #include "unwind/turn.h"
 #include "unwind/code.h"
 
-static struct dnp_gate gate; /* by enum dnp_callbacks */
-static _Atomic bool forked;  /* this is a child that the program has forked */
-
-static bool enter(unsigned what)
-{
-	return dnp_gate_enter(&gate, what);
-}
-
-static void leave(void)
-{
-	dnp_gate_leave(&gate);
-}
-
-void dnp_callbacks_allow(unsigned what)
-{
-	dnp_gate_open(&gate, what);
-}
-
-void dnp_callbacks_forked(void)
-{
-	atomic_store(&forked, true);
-	dnp_gate_clear(&gate);
-}
-
 /* Ends of threads and of code wait for walks: those of the parent's threads go on nowhere. */
 static void wait_for_walk(int tid)
 {
-	if (!atomic_load(&forked))
+	if (!dnp_allowed_is_forked())
 		dnp_target_wait(tid);
 }
 
@@ -70,19 +47,19 @@ static HRESULT DNP_COM on_load(ICorProfilerCallback *self, BOOL *notification_on
 
 static HRESULT DNP_COM on_initialize(ICorProfilerCallback *self, IUnknown *info)
 {
-	return dnp_agent_load(info, is_notify(self));
+	return dnp_life_load(info, is_notify(self));
 }
 
 static HRESULT DNP_COM on_initialize_for_attach(
 	ICorProfilerCallback *self, IUnknown *info, void *data, uint32_t bytes)
 {
-	return dnp_agent_attach(info, is_notify(self), (struct dnp_str){data, bytes});
+	return dnp_life_attach(info, is_notify(self), (struct dnp_str){data, bytes});
 }
 
 static HRESULT DNP_COM on_attached(ICorProfilerCallback *self)
 {
 	(void)self;
-	dnp_agent_attached();
+	dnp_life_attached();
 	return S_OK;
 }
 
@@ -90,14 +67,14 @@ static HRESULT DNP_COM on_attached(ICorProfilerCallback *self)
 static HRESULT DNP_COM on_detached(ICorProfilerCallback *self)
 {
 	(void)self;
-	dnp_agent_detached();
+	dnp_life_detached();
 	return S_OK;
 }
 
 static HRESULT DNP_COM on_shutdown(ICorProfilerCallback *self)
 {
 	(void)self;
-	dnp_agent_shut_down();
+	dnp_life_shut_down();
 	return S_OK;
 }
 
@@ -123,9 +100,9 @@ static HRESULT DNP_COM on_thread_assigned(
 	ICorProfilerCallback *self, ThreadID managed, uint32_t os_thread)
 {
 	(void)self;
-	if (enter(DNP_CALLBACKS_THREADS)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		thread_assigned(managed, (int)os_thread);
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
@@ -158,9 +135,9 @@ static void thread_destroyed(ThreadID managed)
 static HRESULT DNP_COM on_thread_destroyed(ICorProfilerCallback *self, ThreadID managed)
 {
 	(void)self;
-	if (enter(DNP_CALLBACKS_THREADS)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		thread_destroyed(managed);
-		leave();
+		dnp_allowed_leave();
 	}
 	wait_for_walk(dnp_thread_id()); /* the recorder walks, too */
 	return S_OK;
@@ -170,18 +147,18 @@ static HRESULT DNP_COM on_thread_named(
 	ICorProfilerCallback *self, ThreadID managed, uint32_t length, WCHAR *name)
 {
 	(void)self;
-	if (name && enter(DNP_CALLBACKS_THREADS)) {
+	if (name && dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		dnp_thread_names_set(managed, name, length);
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
 
 static void compiled(FunctionID function, HRESULT status, bool dynamic)
 {
-	if (SUCCEEDED(status) && enter(DNP_CALLBACKS_CODE)) {
+	if (SUCCEEDED(status) && dnp_allowed_enter(DNP_ALLOWED_CODE)) {
 		dnp_methods_compiled(function, dynamic);
-		leave();
+		dnp_allowed_leave();
 	}
 }
 
@@ -215,9 +192,9 @@ static HRESULT DNP_COM on_dynamic_compiled(
 static HRESULT DNP_COM on_dynamic_unloaded(ICorProfilerCallback *self, FunctionID function)
 {
 	(void)self;
-	if (enter(DNP_CALLBACKS_CODE)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_CODE)) {
 		dnp_methods_dynamic_unloaded(function);
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
@@ -225,18 +202,18 @@ static HRESULT DNP_COM on_dynamic_unloaded(ICorProfilerCallback *self, FunctionI
 static HRESULT DNP_COM on_module_loading(ICorProfilerCallback *self, ModuleID module)
 {
 	(void)self;
-	if (enter(DNP_CALLBACKS_CODE)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_CODE)) {
 		dnp_engines_loading(module);
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
 
 static void loaded(enum dnp_loaded what, uintptr_t id, HRESULT status)
 {
-	if (SUCCEEDED(status) && enter(DNP_CALLBACKS_THREADS)) {
+	if (SUCCEEDED(status) && dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		dnp_engines_loaded(what, id);
-		leave();
+		dnp_allowed_leave();
 	}
 }
 
@@ -258,10 +235,10 @@ static HRESULT DNP_COM on_class_loaded(ICorProfilerCallback *self, ClassID class
 static HRESULT DNP_COM on_module_loaded(ICorProfilerCallback *self, ModuleID module, HRESULT status)
 {
 	(void)self;
-	if (SUCCEEDED(status) && enter(DNP_CALLBACKS_CODE)) {
+	if (SUCCEEDED(status) && dnp_allowed_enter(DNP_ALLOWED_CODE)) {
 		dnp_methods_module_loaded(module);
 		dnp_knowledge_loaded(module);
-		leave();
+		dnp_allowed_leave();
 	}
 	loaded(DNP_LOADED_MODULE, module, status);
 	return S_OK;
@@ -271,11 +248,11 @@ static HRESULT DNP_COM on_module_unloading(ICorProfilerCallback *self, ModuleID 
 {
 	(void)self;
 	dnp_engines_unloading();
-	if (enter(DNP_CALLBACKS_CODE)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_CODE)) {
 		dnp_knowledge_unloading(module);
 		dnp_methods_module_unloading(module);
 		dnp_code_module_unloading(&dnp_agent.info, module);
-		leave();
+		dnp_allowed_leave();
 	}
 	wait_for_walk(0); /* it may be reading the module's tables where they are */
 	return S_OK;
@@ -287,9 +264,9 @@ static HRESULT DNP_COM on_module_unloaded(
 	(void)self;
 	(void)module;
 	(void)status;
-	if (enter(DNP_CALLBACKS_CODE)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_CODE)) {
 		dnp_knowledge_unloaded();
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
@@ -319,10 +296,10 @@ static HRESULT DNP_COM on_gc_started(
 {
 	(void)self;
 	(void)reason;
-	if (enter(DNP_CALLBACKS_THREADS)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		mark_collecting(true);
 		dnp_engines_collecting(oldest_of(n_generations, generations));
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
@@ -330,10 +307,10 @@ static HRESULT DNP_COM on_gc_started(
 static HRESULT DNP_COM on_gc_finished(ICorProfilerCallback *self)
 {
 	(void)self;
-	if (enter(DNP_CALLBACKS_THREADS)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		mark_collecting(false);
 		dnp_engines_collected();
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
@@ -342,9 +319,9 @@ static HRESULT DNP_COM on_suspending(ICorProfilerCallback *self, COR_PRF_SUSPEND
 {
 	(void)self;
 	dnp_beside_told();
-	if (enter(DNP_CALLBACKS_THREADS)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		dnp_engines_suspending(reason);
-		leave();
+		dnp_allowed_leave();
 	}
 	dnp_suspension_begin(
 		reason == COR_PRF_SUSPEND_FOR_GC || reason == COR_PRF_SUSPEND_FOR_GC_PREP,
@@ -355,9 +332,9 @@ static HRESULT DNP_COM on_suspending(ICorProfilerCallback *self, COR_PRF_SUSPEND
 static HRESULT DNP_COM on_suspended(ICorProfilerCallback *self)
 {
 	(void)self;
-	if (enter(DNP_CALLBACKS_THREADS)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		dnp_engines_suspended();
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
@@ -374,14 +351,14 @@ static void held(ThreadID managed, bool now)
 {
 	struct dnp_thread *thread;
 
-	if (!enter(DNP_CALLBACKS_THREADS))
+	if (!dnp_allowed_enter(DNP_ALLOWED_THREADS))
 		return;
 	thread = dnp_thread_find(dnp_thread_id());
 	if (thread)
 		atomic_store(&thread->held, now);
 	if (now)
 		dnp_engines_safepoint(managed);
-	leave();
+	dnp_allowed_leave();
 }
 
 /* These two are around the sleep in which a thread waits for the end of a suspension. */
@@ -412,9 +389,9 @@ static HRESULT DNP_COM on_delivered(ICorProfilerCallback *self, EVENTPIPE_PROVID
 	(void)thread;
 	(void)n_frames;
 	(void)frames;
-	if (enter(DNP_CALLBACKS_THREADS)) {
-		dnp_pipe_delivered(provider, id, version, data, bytes);
-		leave();
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
+		dnp_pipe_delivered(provider, id, version, data, bytes, dnp_engines_delivered);
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
@@ -422,9 +399,9 @@ static HRESULT DNP_COM on_delivered(ICorProfilerCallback *self, EVENTPIPE_PROVID
 static HRESULT DNP_COM on_allocated(ICorProfilerCallback *self, ObjectID object, ClassID class_id)
 {
 	(void)self;
-	if (enter(DNP_CALLBACKS_THREADS)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		dnp_engines_allocated(object, class_id);
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
@@ -432,9 +409,9 @@ static HRESULT DNP_COM on_allocated(ICorProfilerCallback *self, ObjectID object,
 static HRESULT DNP_COM on_thrown(ICorProfilerCallback *self, ObjectID object)
 {
 	(void)self;
-	if (enter(DNP_CALLBACKS_THREADS)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		dnp_engines_thrown(object);
-		leave();
+		dnp_allowed_leave();
 	}
 	return S_OK;
 }
@@ -455,9 +432,9 @@ static HRESULT DNP_COM on_unwound(ICorProfilerCallback *self)
 
 static void handling(enum dnp_handling what, FunctionID function, ObjectID object)
 {
-	if (enter(DNP_CALLBACKS_THREADS)) {
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		dnp_engines_handling(what, function, object);
-		leave();
+		dnp_allowed_leave();
 	}
 }
 

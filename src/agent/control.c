@@ -12,12 +12,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/answer.h"
 #include "agent/requests.h"
 #include "base/clean.h"
 #include "format/control.h"
 #include "os/clock.h"
 #include "os/fds.h"
-#include "os/passed.h"
 #include "os/process.h"
 #include "os/watch.h"
 
@@ -186,20 +186,9 @@ __attribute__((destructor)) static void remove_socket(void)
 		unlinkat(control.folder, control.name, 0);
 }
 
-/* An answer that does not fit into the client's buffer at once is lost: it takes none. */
-void dnp_control_answer(
-	int fd, enum dnp_control_kind kind, uint32_t value, const char *text, int passed)
-{
-	static uint8_t packet[DNP_CONTROL_MAX]; /* the recorder's, too large for its stack */
-	size_t n =
-		dnp_control_put(packet, &(struct dnp_control_message){kind, value, dnp_str(text)});
-
-	(void)dnp_send_with_fd(fd, packet, n, passed, MSG_DONTWAIT);
-}
-
 static void refuse(int fd, int error, const char *text)
 {
-	dnp_control_answer(fd, DNP_CONTROL_ERROR, (uint32_t)error, text, -1);
+	dnp_answer_send(fd, DNP_CONTROL_ERROR, (uint32_t)error, text, -1);
 }
 
 static bool is_allowed(int fd, pid_t *pid)

@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format/control.h"
-
 /*
  * Makes the socket and has the watch (os/watch.h, open by now) look at it. 0, or -errno: then
  * nobody can ask, and all else goes on. Before the recorder runs, or on it; as the next.
@@ -33,13 +31,6 @@ void dnp_control_close(void);
  * is walked: what must not wait is done there. It returns false to end that.
  */
 void dnp_control_serve(bool (*meanwhile)(void));
-
-/*
- * Sends what was asked for, or what nobody asked for, with a descriptor, -1: with none. Nothing
- * happens where the client has gone. Recorder.
- */
-void dnp_control_answer(
-	int fd, enum dnp_control_kind kind, uint32_t value, const char *text, int passed);
 
 /* When dnp_control_serve is to be called even if nobody says anything; UINT64_MAX: never. */
 uint64_t dnp_control_deadline(void);

@@ -6,12 +6,9 @@
 #include <stdlib.h>
 
 #include "agent/agent.h"
-#include "agent/callbacks.h"
 #include "agent/events.h"
-#include "agent/knowledge.h"
 #include "agent/methods.h"
 #include "agent/pipe.h"
-#include "agent/recording.h"
 #include "base/framework.h"
 #include "clr/hresult.h"
 #include "clr/names.h"
@@ -211,25 +208,19 @@ static void keep_hooked(const struct dnp_engine *engine)
 	atomic_store(&hooked[i], engine);
 }
 
-int dnp_engines_start(struct dnp_err *err)
+int dnp_engines_start(const struct dnp_engine_setting *offered, struct dnp_err *err)
 {
-	struct dnp_engine_setting *setting = &given[chosen].setting;
+	struct dnp_engine_setting *setting = &given[chosen].setting, made = *offered;
 
-	*setting = (struct dnp_engine_setting){
-		.options = &given[chosen].options,
-		.info = &dnp_agent.info,
-		.runtime = (unsigned)strtoul(dnp_agent.runtime, NULL, 10),
-		.thread = dnp_engines_thread,
-		.is_ours = dnp_thread_is_own,
-		.announce = dnp_recording_announce,
-		.traced = dnp_methods_traced,
-		.reserve = dnp_methods_reserve,
-		.exact = dnp_methods_exact,
-		.walked = dnp_recording_walked,
-		.frame = dnp_recording_frame,
-		.type_label = dnp_knowledge_type_label,
-		.class_label = dnp_knowledge_class_label,
-	};
+	made.options = &given[chosen].options;
+	made.info = &dnp_agent.info;
+	made.runtime = (unsigned)strtoul(dnp_agent.runtime, NULL, 10);
+	made.thread = dnp_engines_thread;
+	made.is_ours = dnp_thread_is_own;
+	made.traced = dnp_methods_traced;
+	made.reserve = dnp_methods_reserve;
+	made.exact = dnp_methods_exact;
+	*setting = made; /* at once: hooks of earlier recordings may look at it */
 	for (unsigned i = 0; i < n_engines; i++) {
 		int failed;
 

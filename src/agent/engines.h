@@ -30,7 +30,11 @@ const struct dnp_agent_options *dnp_engines_options(void);
  */
 int dnp_engines_events(bool at_startup, struct dnp_err *err);
 
-int dnp_engines_start(struct dnp_err *err);
+/*
+ * `offered`: what they get of the recording (announce, walked, frame) and of types (the labels);
+ * the rest of the setting is filled in.
+ */
+int dnp_engines_start(const struct dnp_engine_setting *offered, struct dnp_err *err);
 /* No event comes any more when it returns. */
 void dnp_engines_stop(void);
 /* No callback may be under way. */

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
-#include "agent/callbacks.h"
+#include "agent/allowed.h"
 #include "agent/engines.h"
 #include "agent/events.h"
 #include "agent/finalizer.h"
@@ -367,7 +367,7 @@ int dnp_knowledge_begin(bool at_startup, struct dnp_err *err)
 {
 	if (!dnp_walk_codemap())
 		return dnp_err(err, -ENOMEM, "no memory for the map of managed code");
-	dnp_callbacks_allow(DNP_CALLBACKS_CODE);
+	dnp_allowed_set(DNP_ALLOWED_CODE);
 	if (at_startup)
 		return 0;
 	for (unsigned i = 0; i < TRIES && !learn(); i++)
@@ -378,7 +378,7 @@ int dnp_knowledge_begin(bool at_startup, struct dnp_err *err)
 void dnp_knowledge_end(void)
 {
 	dnp_events_set(COR_PRF_MONITOR_NONE, COR_PRF_HIGH_MONITOR_NONE);
-	dnp_callbacks_allow(DNP_CALLBACKS_NONE);
+	dnp_allowed_set(DNP_ALLOWED_NONE);
 	atomic_store(&unfinished, 0);
 	dnp_methods_forget();
 	dnp_walk_codemap_done();
@@ -466,7 +466,7 @@ void dnp_knowledge_threads(bool at_startup)
 	HRESULT hr;
 
 	list_threads(wanted);
-	dnp_callbacks_allow(DNP_CALLBACKS_CODE | DNP_CALLBACKS_THREADS);
+	dnp_allowed_set(DNP_ALLOWED_CODE | DNP_ALLOWED_THREADS);
 	if (!wanted)
 		return;
 	dnp_forks_hold();

@@ -7,7 +7,6 @@
 #include <uchar.h>
 
 #include "agent/agent.h"
-#include "agent/engines.h"
 #include "clr/hresult.h"
 #include "os/forks.h"
 #include "os/gate.h"
@@ -79,21 +78,17 @@ static void forget_providers(void)
 
 /* ---- What comes */
 
-static void deliver(EVENTPIPE_PROVIDER from, struct dnp_delivered *delivered)
-{
-	delivered->provider = provider_of(from);
-	if (delivered->provider != DNP_PROVIDERS)
-		dnp_engines_delivered(delivered);
-}
-
 void dnp_pipe_delivered(EVENTPIPE_PROVIDER provider, uint32_t id, uint32_t version,
-	const uint8_t *data, size_t bytes)
+	const uint8_t *data, size_t bytes, void (*tell)(const struct dnp_delivered *delivered))
 {
+	struct dnp_delivered delivered = {
+		.id = id, .version = version, .data = data, .bytes = bytes};
+
 	if (!dnp_gate_enter(&gate, 1))
 		return;
-	deliver(provider,
-		&(struct dnp_delivered){
-			.id = id, .version = version, .data = data, .bytes = bytes});
+	delivered.provider = provider_of(provider);
+	if (delivered.provider != DNP_PROVIDERS)
+		tell(&delivered);
 	dnp_gate_leave(&gate);
 }
 

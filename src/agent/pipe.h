@@ -13,7 +13,7 @@
 #include "clr/prf.h"
 
 /*
- * Begins to have wishes[DNP_PROVIDERS] delivered to the engines; none: nothing is done. `events`:
+ * Begins to have wishes[DNP_PROVIDERS] delivered; none: nothing is done. `events`:
  * as asked for, for messages. 0, or -errno with err. By who starts recordings, as stop.
  */
 int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events, struct dnp_err *err);
@@ -21,8 +21,8 @@ int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events, s
 /* No event is delivered any more when it returns. */
 void dnp_pipe_stop(void);
 
-/* On the thread that it happened on. */
+/* Tells an event of a provider that is known, on the thread that it happened on. */
 void dnp_pipe_delivered(EVENTPIPE_PROVIDER provider, uint32_t id, uint32_t version,
-	const uint8_t *data, size_t bytes);
+	const uint8_t *data, size_t bytes, void (*tell)(const struct dnp_delivered *delivered));
 
 #endif

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The thread of our own. While there is a recording it looks every few milliseconds for new threads
- * and modules, and drains the rings; else it sleeps until somebody asks. It alone writes
- * recordings, also their end: it has all signals blocked, so that a write beyond a file size limit
- * cannot kill the program. Between its rounds it serves the control socket.
- */
+#include "agent/recorder.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/agent.h"
 #include "agent/control.h"
 #include "agent/frames.h"
 #include "agent/recording.h"
@@ -32,6 +27,7 @@ static struct {
 	_Atomic uint32_t stop; /* enum dnp_end_reason, 0: go on */
 	_Atomic uint32_t stopped;
 	_Atomic bool may_begin;
+	void (*begin)(void);
 	uint64_t next_tick_ns;
 	unsigned tick, next_tick; /* how many there were, and the number of the next */
 } recorder;
@@ -135,7 +131,7 @@ static void *run(void *context)
 	while (goes_on() && !atomic_load_explicit(&recorder.may_begin, memory_order_acquire))
 		dnp_watch_wait(UINT64_MAX, NULL);
 	recorder.next_tick_ns = dnp_now_ns();
-	dnp_agent_begin();
+	recorder.begin();
 	while (goes_on()) {
 		if (!dnp_recording_is_on())
 			sleep_on();
@@ -152,13 +148,14 @@ static void *run(void *context)
 	return NULL;
 }
 
-int dnp_recorder_open(void)
+int dnp_recorder_open(void (*begin)(void))
 {
 	int failed = dnp_watch_open();
 
 	/* A library that could not be unloaded comes to life again. */
 	recorder.stop = recorder.stopped = 0;
 	recorder.may_begin = false;
+	recorder.begin = begin;
 	recorder.tick = recorder.next_tick = 0;
 	return failed ? failed : dnp_control_open();
 }

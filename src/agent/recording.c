@@ -64,17 +64,17 @@ bool dnp_recording_is_on(void)
 
 /* ---- Threads */
 
-void dnp_recording_announce(struct dnp_thread *thread)
+static void announce(struct dnp_thread *thread)
 {
 	dnp_drain_announce(&recording.drain, thread);
 }
 
-struct dnp_walked_node dnp_recording_walked(unsigned event, const struct dnp_walked *walked)
+static struct dnp_walked_node walked(unsigned event, const struct dnp_walked *walked)
 {
 	return dnp_drain_walked(&recording.drain, event, walked);
 }
 
-uint32_t dnp_recording_frame(dnp_frame_word word, uint64_t time_ns)
+static uint32_t frame(dnp_frame_word word, uint64_t time_ns)
 {
 	unsigned nature = 0;
 
@@ -149,30 +149,6 @@ static void look_for_threads(void)
 }
 
 /* ---- What is written */
-
-void dnp_agent_write_process(struct dnp_writer *writer, uint64_t start_ns, uint64_t start_unix_ns)
-{
-	static char command[32768], executable[4096];
-	struct dnp_rec_process rec = {
-		.pid = (uint64_t)dnp_process_id(),
-		.parent_pid = (uint64_t)dnp_process_parent_id(),
-		.start_ns = start_ns,
-		.start_unix_ns = start_unix_ns,
-		.runtime = dnp_str(dnp_agent.runtime),
-		.tool = dnp_str(DNP_VERSION),
-		.cpus = dnp_processors(),
-		.process_start_ns = dnp_process_start_ns(),
-	};
-	char os[160];
-
-	rec.command = (struct dnp_str){
-		command, dnp_process_command(dnp_process_id(), command, sizeof(command))};
-	rec.executable = (struct dnp_str){
-		executable, dnp_process_executable(executable, sizeof(executable))};
-	dnp_system_name(os, sizeof(os));
-	rec.os = dnp_str(os);
-	dnp_write_process(writer, &rec);
-}
 
 /* 0: there is none. */
 static uint64_t interval_ns(const struct dnp_engine *engine)
@@ -471,10 +447,17 @@ static int prepare(const struct dnp_recording_order *order, struct dnp_err *err)
 
 static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 {
+	static const struct dnp_engine_setting offered = {
+		.announce = announce,
+		.walked = walked,
+		.frame = frame,
+		.type_label = dnp_knowledge_type_label,
+		.class_label = dnp_knowledge_class_label,
+	};
 	int failed = prepare(order, err);
 
 	if (!failed)
-		failed = dnp_engines_start(err);
+		failed = dnp_engines_start(&offered, err);
 	if (failed) {
 		close(order->fd);
 		return failed;

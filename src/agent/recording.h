@@ -47,12 +47,6 @@ bool dnp_recording_is_calm(void);
 
 /* What it does all the time. */
 void dnp_recording_tick(unsigned tick);
-/* Has it define a thread, if it does not yet. */
-void dnp_recording_announce(struct dnp_thread *thread);
-/* Has it hold a stack, as a sample of an event. */
-struct dnp_walked_node dnp_recording_walked(unsigned event, const struct dnp_walked *walked);
-/* The frame of what a walk would store, by code that was there then. */
-uint32_t dnp_recording_frame(dnp_frame_word word, uint64_t time_ns);
 /* A thread of this process was seen; `context`: points to whether it was there before. */
 int dnp_recording_see_thread(int tid, void *context);
 /* The kernel tells that one has begun. */

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/control.h"
+#include "agent/answer.h"
+#include "agent/detach.h"
 #include "agent/dump.h"
 #include "agent/events.h"
 #include "agent/recording.h"
@@ -38,7 +39,7 @@ static struct {
 
 static void refuse(const struct dnp_asker *asker, int error, const char *text)
 {
-	dnp_control_answer(asker->fd, DNP_CONTROL_ERROR, (uint32_t)error, text, -1);
+	dnp_answer_send(asker->fd, DNP_CONTROL_ERROR, (uint32_t)error, text, -1);
 }
 
 /* ---- Stacks */
@@ -90,7 +91,7 @@ static void give_stacks(struct dnp_asker *asker, uint32_t patience_ms)
 	asker->given = -1;
 	n = dump(fd, &patience);
 	if (n >= 0)
-		dnp_control_answer(asker->fd, DNP_CONTROL_DONE, (uint32_t)n, "", -1);
+		dnp_answer_send(asker->fd, DNP_CONTROL_DONE, (uint32_t)n, "", -1);
 	else if (n == -ECANCELED && patience.ending)
 		refuse(asker, ESHUTDOWN, "the program is ending; run it again");
 	else if (n == -ECANCELED)
@@ -138,7 +139,7 @@ static bool start(struct dnp_asker *asker, const struct dnp_control_message *mes
 		refuse(asker, -failed, err.text);
 		return false;
 	}
-	if (dnp_agent_look_lost()) {
+	if (dnp_detach_look_lost()) {
 		refuse(asker, EOPNOTSUPP, dnp_hresult_text(DNPROF_E_LOST));
 		return false;
 	}
@@ -159,7 +160,7 @@ static bool start(struct dnp_asker *asker, const struct dnp_control_message *mes
 	holder.recording = holder.fd >= 0;
 	holder.flags = message->value;
 	dnp_recording_tick(0);
-	dnp_control_answer(asker->fd, DNP_CONTROL_DONE, 0, "", -1);
+	dnp_answer_send(asker->fd, DNP_CONTROL_DONE, 0, "", -1);
 	return holder.recording;
 }
 
@@ -168,7 +169,7 @@ static bool start(struct dnp_asker *asker, const struct dnp_control_message *mes
 static void tell_holder(enum dnp_end_reason reason, const char *text)
 {
 	if (holder.fd >= 0 && holder.recording)
-		dnp_control_answer(holder.fd, DNP_CONTROL_END, reason, text, -1);
+		dnp_answer_send(holder.fd, DNP_CONTROL_END, reason, text, -1);
 	holder.recording = false;
 }
 
@@ -194,8 +195,7 @@ static void stop(const struct dnp_asker *asker)
 	if (holder.fd == asker->fd)
 		holder.recording = false;
 	tell_holder(DNP_END_STOP, err.text);
-	dnp_control_answer(
-		asker->fd, DNP_CONTROL_DONE, failed != 0, err.text, dnp_recording_file());
+	dnp_answer_send(asker->fd, DNP_CONTROL_DONE, failed != 0, err.text, dnp_recording_file());
 	dnp_recording_file_close();
 }
 
@@ -211,7 +211,7 @@ static void flush(const struct dnp_asker *asker)
 	if (failed)
 		refuse(asker, -failed, strerror(-failed));
 	else
-		dnp_control_answer(asker->fd, DNP_CONTROL_DONE, 0, "", dnp_recording_file());
+		dnp_answer_send(asker->fd, DNP_CONTROL_DONE, 0, "", dnp_recording_file());
 }
 
 /* ---- Detach */
@@ -223,7 +223,7 @@ static HRESULT leave(void)
 		return CORPROF_E_PROFILER_DETACHING;
 	if (dnp_recording_is_on())
 		dnp_requests_end(DNP_END_STOP);
-	return dnp_agent_detach();
+	return dnp_detach_request();
 }
 
 static void stay_longer(void)
@@ -265,7 +265,7 @@ static void detach(const struct dnp_asker *asker)
 	char text[512];
 
 	if (SUCCEEDED(hr)) {
-		dnp_control_answer(asker->fd, DNP_CONTROL_DONE, 0, "", -1);
+		dnp_answer_send(asker->fd, DNP_CONTROL_DONE, 0, "", -1);
 		return;
 	}
 	snprintf(text, sizeof(text),
@@ -328,7 +328,7 @@ static const char *state(void)
 
 static void give_status(const struct dnp_asker *asker)
 {
-	HRESULT lasting = dnp_agent_is_lost() ? DNPROF_E_LOST : dnp_events_lasting();
+	HRESULT lasting = dnp_detach_is_lost() ? DNPROF_E_LOST : dnp_events_lasting();
 	char buffer[2048];
 	struct dnp_text text;
 
@@ -344,7 +344,7 @@ static void give_status(const struct dnp_asker *asker)
 	put_number(&text, "threads", dnp_process_thread_count());
 	if (dnp_recording_is_on())
 		put_recording(&text);
-	dnp_control_answer(asker->fd, DNP_CONTROL_DONE, 0, text.p, -1);
+	dnp_answer_send(asker->fd, DNP_CONTROL_DONE, 0, text.p, -1);
 }
 
 /* ---- Any */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What those who ask by the control socket are told. */
+#ifndef DNP_AGENT_ANSWER_H
+#define DNP_AGENT_ANSWER_H
+
+#include <stdint.h>
+
+#include "format/control.h"
+
+/*
+ * Sends what was asked for, or what nobody asked for, with a descriptor, -1: with none. Nothing
+ * happens where the client has gone. Recorder.
+ */
+void dnp_answer_send(
+	int fd, enum dnp_control_kind kind, uint32_t value, const char *text, int passed);
+
+#endif
