@@ -5,6 +5,14 @@
  * The reader trusts nothing: it works on a copy of the bytes, and what it does not understand
  * becomes a row without a rule. Source: DWARF 5, 6.4; Linux Standard Base, Exception Frames; the
  * System V ABI for x86-64, 3.7.
+ *
+ *   cfi_entry.c    entries: of functions, and what they have in common
+ *   cfi_run.c      their instructions, from row to row
+ *   cfi_state.c    what holds at one instruction, and the rule that it comes to
+ *   cfi_rows.c     rows as they are made
+ *   cfi_build.c    all of them → the table
+ *   cfi.c          searching the table
+ *   cfi_look_up.c  a rule without a table
  */
 #ifndef DNP_UNWIND_CFI_H
 #define DNP_UNWIND_CFI_H
