@@ -206,3 +206,11 @@ void dnp_walker_methods_done(void)
 	by_function = (struct dnp_u64map){0};
 	dnp_lifetime_forget();
 }
+
+void dnp_walker_functions(struct dnprof_walker *walker, struct dnp_gathered *gathered)
+{
+	uint64_t now_ns = dnp_now_ns();
+
+	for (size_t i = 0; i < gathered->n; i++)
+		gathered->functions[i] = dnp_walker_function(walker, gathered->frames[i], now_ns);
+}

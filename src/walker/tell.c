@@ -111,3 +111,11 @@ HRESULT dnp_tell(const struct dnp_teller *teller, const struct dnp_gathered *gat
 	/* A run behind the last managed frame is not told: the thread's start. */
 	return telling.any ? S_OK : E_FAIL;
 }
+
+HRESULT dnp_tell_result(HRESULT gathering, const struct dnp_teller *teller,
+	const struct dnp_gathered *gathered, size_t first, size_t n)
+{
+	HRESULT telling = SUCCEEDED(gathering) ? dnp_tell(teller, gathered, first, n) : S_OK;
+
+	return FAILED(telling) ? telling : gathering;
+}

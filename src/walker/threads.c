@@ -186,3 +186,10 @@ void dnp_walker_threads_done(void)
 	n_threads = room = 0;
 	pthread_mutex_unlock(&lock);
 }
+
+ThreadID dnp_walker_own_id(const struct dnprof_walker *walker)
+{
+	ThreadID id = 0;
+
+	return SUCCEEDED(dnp_com(walker->info.com, GetCurrentThreadID, &id)) ? id : 0;
+}

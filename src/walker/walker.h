@@ -6,7 +6,11 @@
  *   methods.c   what the host hears of code: FunctionIDs, and code that goes away
  *   threads.c   what the host hears of threads, and who is being walked
  *   gather.c    the time in which frames are gathered, and the memory for them
- *   walks.c     walks: gather, then tell
+ *   walk_self.c, walk_thread.c, walk_all.c
+ *               walks: gather, then tell; what they have in common is in walks.h
+ *   wish.c      what the host asks for of a walk
+ *   by_runtime.c
+ *               the runtime's own walk, and what is put into its holes
  *   tell.c      gathered frames → the host's callback
  *
  * The maps of code are one a process, so there is one walker.
@@ -19,6 +23,8 @@
 #include "clr/hresult.h"
 #include "clr/info.h"
 #include "unwind/walk.h"
+
+struct dnp_gathered;
 
 struct dnprof_walker {
 	struct dnp_info info;
@@ -34,6 +40,9 @@ void dnp_walker_module(struct dnprof_walker *walker, ModuleID module);
 /* Between begin and end of gathering: the FunctionID of a frame, 0: none. */
 FunctionID dnp_walker_function(
 	const struct dnprof_walker *walker, dnp_frame_word frame, uint64_t time_ns);
+
+/* The same for all that was gathered. */
+void dnp_walker_functions(struct dnprof_walker *walker, struct dnp_gathered *gathered);
 
 void dnp_walker_methods_done(void);
 
@@ -60,6 +69,9 @@ size_t dnp_walker_threads_count(void);
  */
 size_t dnp_walker_threads_hold(struct dnp_walker_thread *all, size_t most);
 void dnp_walker_threads_release(const struct dnp_walker_thread *threads, size_t n);
+
+/* The runtime's id of the calling thread, 0: it does not know it. */
+ThreadID dnp_walker_own_id(const struct dnprof_walker *walker);
 
 /* The calling thread's stack, which `sp` is in. False: it cannot be found. */
 bool dnp_walker_own_stack(uintptr_t sp, struct dnp_stack_range *stack);
@@ -111,5 +123,9 @@ struct dnp_teller {
  */
 HRESULT dnp_tell(const struct dnp_teller *teller, const struct dnp_gathered *gathered, size_t first,
 	size_t n);
+
+/* Tells what was gathered with that result, if it was; returns the result of both. */
+HRESULT dnp_tell_result(HRESULT gathering, const struct dnp_teller *teller,
+	const struct dnp_gathered *gathered, size_t first, size_t n);
 
 #endif
