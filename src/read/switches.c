@@ -140,12 +140,17 @@ void dnp_switches_done(struct dnp_switches *switches)
 
 /* ---- All threads in the order of time */
 
+/* One that begins before the slice before it has ended is damaged: it has none. */
 static void open_record(struct dnp_switches *switches, struct dnp_switch_thread *thread)
 {
 	const struct dnp_switch_record *record = &switches->records.p[thread->at];
 	struct dnp_rec_slices rec = {.time_ns = record->time_ns,
 		.slices = {(const char *)record->slices, record->bytes}};
 
+	if (record->time_ns < thread->slice.end_ns) {
+		switches->damaged += rec.slices.n;
+		rec.slices.n = 0;
+	}
 	dnp_slice_reader_init(&thread->reader, &rec);
 	switches->read_bytes += record->bytes;
 }

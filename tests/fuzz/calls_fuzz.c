@@ -61,8 +61,8 @@ static void check_again(const struct event *events, size_t n, struct event *agai
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+	static struct event events[UINT16_MAX], again[UINT16_MAX];
 	uint64_t count;
-	struct event *events;
 	uint8_t *block;
 	size_t decoded;
 
@@ -70,14 +70,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	count = (uint64_t)(data[0] | data[1] << 8);
 	block = malloc(n - 2 + !(n - 2));
-	events = calloc(count * 2 + 1, sizeof(*events));
-	if (!block || !events)
+	if (!block)
 		abort();
 	memcpy(block, data + 2, n - 2);
 	decoded = decode(block, n - 2, count, events);
 	if (encodable(events, decoded))
-		check_again(events, decoded, events + count);
-	free(events);
+		check_again(events, decoded, again);
 	free(block);
 	return 0;
 }

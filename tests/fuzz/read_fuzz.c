@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files from anywhere, up to every format that they are shown in. An input that begins with 'F' is
- * a file; with 'R', the records of a chunk, which is sealed here: the fuzzer need not guess
- * checksums.
+ * Files from anywhere, read: chunks, each record, calls with their values, slices of threads. An
+ * input that begins with 'F' is a file; with 'R', the records of a chunk, which is sealed here: the
+ * fuzzer need not guess checksums. What they come to is export_fuzz.c's. Bounds: the first
+ * STEPS_MAX calls and slices of what a record of a few bytes can claim to be millions.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/profile.h"
-#include "export/export.h"
-#include "export/html.h"
-#include "export/log.h"
-#include "export/stacks.h"
+#include "base/text.h"
 #include "format/chunk.h"
 #include "fuzz.h"
+#include "read/call_values.h"
 #include "read/calls.h"
+#include "read/input.h"
+#include "read/switches.h"
+#include "read/visit.h"
 
-static int discard(struct dnp_sink *sink, const void *bytes, size_t n)
-{
-	(void)sink;
-	(void)bytes;
-	(void)n;
-	return 0;
-}
+enum { STEPS_MAX = 1024 };
 
 static void check(int good)
 {
@@ -31,73 +26,47 @@ static void check(int good)
 		abort();
 }
 
-/* What each row stands for must be there. */
-static void check_profile(const struct dnp_profile *profile)
+/* A string of a record is within the input. */
+static void touch(struct dnp_str str)
 {
-	for (size_t i = 1; i < profile->nodes.n; i++)
-		check(profile->nodes.p[i].parent < i &&
-			profile->nodes.p[i].frame < profile->frames.n);
-	for (size_t i = 0; i < profile->threads.n; i++)
-		check(profile->threads.p[i].process < profile->processes.n);
-	for (size_t e = 0; e < profile->events.n; e++) {
-		const struct dnp_rows *rows = &profile->events.p[e].rows;
+	volatile char seen;
 
-		for (size_t i = 0; i < rows->n; i++) {
-			check(rows->slots[i].node < profile->nodes.n);
-			check(profile->detail == DNP_SUMS ||
-				rows->slots[i].thread < profile->threads.n);
-		}
-		for (size_t i = 0; i < rows->threads.n; i++)
-			check(!rows->threads.p[i].weight ||
-				rows->threads.p[i].thread < profile->threads.n);
+	if (str.n) {
+		seen = str.p[0];
+		seen = str.p[str.n - 1];
+		(void)seen;
 	}
 }
 
-static void export_all(const struct dnp_profile *profile, const struct dnp_input *input)
-{
-	struct dnp_export_options options = {
-		.methods = true, .threads = true, .tree = true, .columns = 60, .input = input};
-	struct dnp_sink sink = {.write = discard};
-
-	for (uint32_t i = 0; i < profile->events.n && i < 3; i++) {
-		options.event = i;
-		for (size_t k = 0; dnp_exporters[k]; k++)
-			if (dnp_exporters[k]->detail <= profile->detail)
-				check(!dnp_exporters[k]->write(profile, &options, &sink, NULL));
+#define DNP_RECORD(id, name, doc)                                                                  \
+	static int visit_##name(void *arg, const struct dnp_rec_##name *rec, uint64_t time_ns)     \
+	{                                                                                          \
+		(void)time_ns;                                                                     \
+		(void)rec;                                                                         \
+		++*(size_t *)arg;
+#define U(field, doc)
+#define I(field, doc)
+#define S(field, doc) touch(rec->field);
+#define DNP_RECORD_END(name)                                                                       \
+	return 0;                                                                                  \
 	}
-	if (profile->events.n && profile->detail == DNP_BY_TIME)
-		check(!dnp_html_write(
-			dnp_str("@DNPROF_META@@DNPROF_DATA@"), profile, &options, &sink, NULL));
-}
+#include "format/rec.def"
 
-static void show_stacks(const struct dnp_profile *profile, const struct dnp_recording *recording)
+static void visit_all(const struct dnp_recording *recording)
 {
-	struct dnp_sink sink = {.write = discard};
-	struct dnp_moment moment;
+	static const struct dnp_visitor visitor = {
+#define DNP_RECORD(id, name, doc) .name = visit_##name,
+#define U(field, doc)
+#define I(field, doc)
+#define S(field, doc)
+#define DNP_RECORD_END(name)
+#include "format/rec.def"
+	};
+	uint64_t damaged = 0;
+	size_t n = 0;
 
-	check(!dnp_moment_init(&moment, profile, recording));
-	for (size_t i = 0; i < moment.threads.n; i++)
-		check(moment.threads.p[i].same <= i);
-	dnp_stacks_text(&moment, false, 60, &sink);
-	dnp_stacks_text(&moment, true, 0, &sink);
-	dnp_stacks_json(&moment, &sink);
-	dnp_moment_done(&moment);
-}
-
-/* There is a log, or a sentence why there is none. */
-static void write_log(const struct dnp_input *input)
-{
-	struct dnp_log_options options = {.times = true, .signatures = true};
-	struct dnp_sink sink = {.write = discard};
-	struct dnp_log_outcome outcome;
-
-	for (int by_time = 0; by_time < 2; by_time++) {
-		struct dnp_err err = {0};
-
-		options.by_time = by_time;
-		check(!dnp_log_put(input, &options, &sink, &outcome, &err) ||
-			(err.code == -ENODATA && err.text[0]));
-	}
+	check(!dnp_recording_visit(recording, &visitor, &n, &damaged));
+	check(n + damaged <= recording->bytes);
 }
 
 /* Who pushes and pops what a cursor gives comes to the depth that it tells. */
@@ -106,6 +75,9 @@ static void follow_calls(const struct dnp_recording *recording, uint64_t index)
 	struct dnp_call_cursor *cursor;
 	struct dnp_call_event event;
 	struct dnp_call_log *log;
+	struct dnp_call_values *values;
+	struct dnp_text text;
+	char buffer[256];
 	uint64_t damaged = 0, last_ns = 0;
 	size_t n;
 
@@ -114,8 +86,9 @@ static void follow_calls(const struct dnp_recording *recording, uint64_t index)
 		uint64_t depth = 0;
 
 		check(!dnp_call_cursor_new(log, thread->thread, &cursor));
-		for (last_ns = 0; dnp_call_cursor_next(cursor, &event) > 0;
-			last_ns = event.time_ns) {
+		last_ns = 0;
+		for (unsigned i = 0; i < STEPS_MAX && dnp_call_cursor_next(cursor, &event) > 0;
+			i++, last_ns = event.time_ns) {
 			if (event.kind != DNP_CALL_ENTER && event.kind != DNP_CALL_LOST)
 				depth--;
 			check(event.depth == depth && event.time_ns >= last_ns);
@@ -124,20 +97,39 @@ static void follow_calls(const struct dnp_recording *recording, uint64_t index)
 		dnp_call_cursor_free(cursor);
 	}
 	check(!dnp_call_cursor_new(log, DNP_CALL_ALL_THREADS, &cursor));
-	for (last_ns = 0; dnp_call_cursor_next(cursor, &event) > 0; last_ns = event.time_ns)
+	check(!dnp_call_values_new(recording, index, &values));
+	last_ns = 0;
+	for (unsigned i = 0; i < STEPS_MAX && dnp_call_cursor_next(cursor, &event) > 0;
+		i++, last_ns = event.time_ns) {
 		check(event.time_ns >= last_ns);
+		dnp_text_init(&text, buffer, sizeof(buffer));
+		dnp_call_values_text(values, &event, &text);
+		check(text.n < text.cap);
+	}
+	dnp_call_values_free(values);
 	dnp_call_cursor_free(cursor);
 	dnp_call_log_free(log);
 }
 
+/* Slices come in the order in which they began. */
+static void follow_switches(const struct dnp_recording *recording)
+{
+	struct dnp_switches switches;
+	struct dnp_slice_at slice;
+	uint64_t last_ns = 0;
+	uint32_t thread;
+
+	check(!dnp_switches_init(&switches, recording));
+	for (unsigned i = 0; i < STEPS_MAX && dnp_switches_next(&switches, &thread, &slice) > 0;
+		i++) {
+		check(thread < switches.threads.n && slice.start_ns >= last_ns);
+		last_ns = slice.start_ns;
+	}
+	dnp_switches_done(&switches);
+}
+
 static void read_file(const void *bytes, size_t n)
 {
-	static const char *const patterns[] = {"*a*"};
-	const struct dnp_filter filters[] = {
-		{0},
-		{.exclude = patterns, .exclude_count = 1, .from_ns = 1, .to_ns = UINT64_MAX - 1},
-		{.requests = patterns, .request_count = 1},
-	};
 	struct dnp_input input;
 	struct dnp_err err = {0};
 
@@ -146,22 +138,10 @@ static void read_file(const void *bytes, size_t n)
 		check(err.code < 0 && err.text[0]);
 	} else {
 		check(!dnp_input_finish(&input, NULL));
+		for (size_t i = 0; i < input.recordings.n; i++)
+			visit_all(&input.recordings.p[i]);
 		follow_calls(&input.recordings.p[0], 0);
-		write_log(&input);
-		for (unsigned i = 0; i < 5; i++) {
-			enum dnp_detail detail = i < 2 ? (enum dnp_detail)i : DNP_BY_TIME;
-			const struct dnp_filter *filter = &filters[i < 4 ? i % 2 : 2];
-			struct dnp_profile profile;
-
-			check(!dnp_profile_init(&profile, detail, filter));
-			check(!dnp_profile_add(&profile, &input, NULL));
-			dnp_profile_finish(&profile);
-			check_profile(&profile);
-			export_all(&profile, &input);
-			if (detail != DNP_SUMS)
-				show_stacks(&profile, &input.recordings.p[0]);
-			dnp_profile_done(&profile);
-		}
+		follow_switches(&input.recordings.p[0]);
 	}
 	dnp_input_done(&input);
 }

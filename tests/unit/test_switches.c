@@ -91,6 +91,33 @@ TEST(slices_that_are_left_out_or_damaged)
 	recording_done(&rec);
 }
 
+/* A thread's records follow each other in time: one that does not is damaged, and order stays. */
+TEST(slices_that_go_back_are_not_believed)
+{
+	struct recording rec = recording_new(1);
+	struct dnp_switches switches;
+	struct dnp_input input;
+	struct dnp_slice_at slice;
+	uint32_t thread;
+
+	RECORD(&rec, process, .pid = 1, .start_ns = 1000000000);
+	RECORD(&rec, slices, .thread = 1, .time_ns = 1000000005, .slices = {"\0\5\0", 3});
+	RECORD(&rec, slices, .thread = 1, .time_ns = 1000000009, .slices = {"\0\1\0", 3});
+	RECORD(&rec, slices, .thread = 1, .time_ns = 1000000010, .slices = {"\0\1\0", 3});
+	recording_flush(&rec);
+	input = read_input(&rec);
+	CHECK_EQ(dnp_switches_init(&switches, &input.recordings.p[0]), 0);
+	CHECK_EQ(dnp_switches_next(&switches, &thread, &slice), 1);
+	CHECK_EQ(slice.start_ns, 1000000005);
+	CHECK_EQ(dnp_switches_next(&switches, &thread, &slice), 1);
+	CHECK_EQ(slice.start_ns, 1000000010);
+	CHECK_EQ(dnp_switches_next(&switches, &thread, &slice), 0);
+	CHECK_EQ(switches.damaged, 3);
+	dnp_switches_done(&switches);
+	dnp_input_done(&input);
+	recording_done(&rec);
+}
+
 TEST(nothing_to_read)
 {
 	struct recording rec = recording_new(1);
