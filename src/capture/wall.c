@@ -9,7 +9,7 @@
  * outside, undisturbed; a thread that runs, or could, is asked by a signal to sample itself. Nobody
  * who sleeps gets a signal, since many a system call would fail of it.
  *
- * LOOKS_PER_S bounds what a look costs at most in recordings, CPU_SHARE what all of them cost.
+ * What all looks cost is bounded (capture/pace.h).
  */
 #include <assert.h>
 #include <pthread.h>
@@ -19,9 +19,12 @@
 #include <unistd.h>
 
 #include "base/clean.h"
+#include "base/random.h"
 #include "capture/engine.h"
 #include "capture/outside.h"
+#include "capture/pace.h"
 #include "capture/self.h"
+#include "capture/turns.h"
 #include "os/clock.h"
 #include "os/sampling_signal.h"
 #include "os/thread.h"
@@ -29,17 +32,12 @@
 #include "os/watch.h"
 #include "os/word.h"
 
-#define SECOND_NS     UINT64_C(1000000000)
-#define LOOKS_PER_S   5000 /* at all threads together */
-#define CPU_SHARE     100  /* the sampler uses one part in so many of a processor's time */
-#define PACE_LOOKS    512  /* that its time for a look is an average of */
-#define LATE_NS       (SECOND_NS / 20) /* looks that are so late are not made up for */
-#define FIRST_LOOK_NS 5000
-#define TICK_MAX_NS   UINT64_C(5000000) /* sleeps no longer than that while looks are due */
-#define TRIES         4                 /* to read a stack that moves meanwhile */
-#define TAKEN_NS      SECOND_NS       /* a thread that runs takes its signal sooner, or blocks it */
-#define LAST_NS       (SECOND_NS / 5) /* for a last look at all threads */
-#define ANSWER_NS     (SECOND_NS / 20) /* for their last answers */
+#define SECOND_NS UINT64_C(1000000000)
+#define LATE_NS   (SECOND_NS / 20) /* looks that are so late are not made up for */
+#define TRIES     4                /* to read a stack that moves meanwhile */
+#define TAKEN_NS  SECOND_NS        /* a thread that runs takes its signal sooner, or blocks it */
+#define LAST_NS   (SECOND_NS / 5)  /* for a last look at all threads */
+#define ANSWER_NS (SECOND_NS / 20) /* for their last answers */
 
 /* Why a thread that is there could not be sampled. */
 enum failure { MOVED, NO_STACK, BLOCKED, NO_SIGNAL, FAILURES };
@@ -64,34 +62,17 @@ static _Atomic int active;
 static pthread_mutex_t begin_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint32_t stopping;
 
-/* Threads that are new, the newest first. */
-static _Atomic(struct dnp_thread *) newcomers;
-
 /*
- * The threads whose turn comes, and all of struct dnp_turn that is not atomic. A leaf lock of the
- * sampler and the recorder, held during one look at most.
+ * Over the threads whose turn comes (capture/turns.h), and all of struct dnp_turn that is not
+ * atomic. A leaf lock of the sampler and the recorder, held during one look at most.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dnp_thread *list[DNP_THREADS_MAX];
-static uint32_t n_list, at; /* before `at`: those that have had their turn in this round */
 static uint64_t random_state;
 
 /* The sampler's; the recorder's before it starts and after it has ended. */
 static struct dnp_own_thread sampler;
 static _Atomic uint64_t walking_since = UINT64_MAX;
 static _Atomic uint64_t failed[FAILURES];
-
-/* xorshift64*, Vigna 2016: a number below `limit`. The state is never 0. */
-static uint64_t random_below(uint64_t *state, uint64_t limit)
-{
-	uint64_t x = *state;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	*state = x;
-	return (x * UINT64_C(0x2545f4914f6cdd1d) >> 11) % limit;
-}
 
 /* ---- Weights */
 
@@ -104,7 +85,7 @@ static uint32_t take_weight(struct dnp_turn *turn, uint64_t now_ns)
 	if (left <= 0)
 		return 0;
 	weight = left / interval;
-	weight += (int64_t)random_below(&random_state, wall.interval_ns) < left % interval;
+	weight += (int64_t)dnp_random_below(&random_state, wall.interval_ns) < left % interval;
 	if (weight > INT32_MAX)
 		weight = INT32_MAX;
 	turn->counted_ns += weight * interval;
@@ -351,55 +332,9 @@ static void look(struct dnp_thread *thread, uint64_t due_ns)
 		look_closer(thread, cpu_ns, weight);
 }
 
-static void set_place(uint32_t i, struct dnp_thread *thread)
+static void begin(struct dnp_thread *thread)
 {
-	list[i] = thread;
-	thread->turn.place = i + 1;
-}
-
-static void take_newcomers(void)
-{
-	/* Pairs with the release of who put them there. */
-	struct dnp_thread *thread =
-		atomic_exchange_explicit(&newcomers, NULL, memory_order_acquire);
-
-	for (; thread; thread = thread->turn.next) {
-		thread->turn.counted_ns = (int64_t)thread->start_ns;
-		set_place(n_list++, thread);
-	}
-}
-
-static void remove_from_list(struct dnp_thread *thread)
-{
-	uint32_t hole = thread->turn.place - 1;
-
-	thread->turn.place = 0;
-	if (hole < at) {
-		at--;
-		set_place(hole, list[at]);
-		hole = at;
-	}
-	n_list--;
-	if (hole < n_list)
-		set_place(hole, list[n_list]);
-	thread->turn.place = 0; /* it may have been the one that moved */
-}
-
-/* Whose turn it is; NULL: there is no thread. */
-static struct dnp_thread *next_in_turn(void)
-{
-	struct dnp_thread *thread;
-	uint32_t chosen;
-
-	if (at >= n_list)
-		at = 0;
-	if (!n_list)
-		return NULL;
-	chosen = at + (uint32_t)random_below(&random_state, n_list - at);
-	thread = list[chosen];
-	set_place(chosen, list[at]);
-	set_place(at++, thread);
-	return thread;
+	thread->turn.counted_ns = (int64_t)thread->start_ns;
 }
 
 static void look_at(struct dnp_thread *thread, uint64_t due_ns)
@@ -417,8 +352,7 @@ static uint32_t count_threads(void)
 	uint32_t n;
 
 	pthread_mutex_lock(&lock);
-	take_newcomers();
-	n = n_list;
+	n = dnp_turns_take_new(begin);
 	pthread_mutex_unlock(&lock);
 	return n;
 }
@@ -428,7 +362,7 @@ static void look_at_next(uint64_t due_ns)
 	struct dnp_thread *thread;
 
 	pthread_mutex_lock(&lock);
-	thread = next_in_turn();
+	thread = dnp_turns_next(&random_state);
 	if (thread)
 		look_at(thread, due_ns);
 	pthread_mutex_unlock(&lock);
@@ -443,65 +377,17 @@ static void rest_until(uint64_t due_ns)
 		dnp_word_wait(&stopping, 0, ns);
 }
 
-/*
- * How much CPU time a look takes, on average over the last ones. Over many: were there a longer
- * pause after each costly look, then what follows costly ones would have more weight than its due.
- */
-struct pace {
-	uint64_t cpu_ns;  /* the sampler's, so far */
-	uint64_t look_ns; /* of which a look takes so much */
-	uint64_t random;
-};
-
-static void reckon(struct pace *pace, uint32_t looks)
+static bool is_asked(const struct dnp_thread *thread)
 {
-	uint64_t cpu_ns = dnp_thread_cpu_ns(0), spent_ns = cpu_ns - pace->cpu_ns;
-
-	pace->look_ns = (pace->look_ns * PACE_LOOKS + spent_ns) / (PACE_LOOKS + looks);
-	pace->cpu_ns = cpu_ns;
+	return atomic_load(&thread->turn.asked) != 0;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static bool is_answering(void)
 {
-	return a > b ? a : b;
-}
-
-/* Time between two looks at any thread. */
-static uint64_t slot(const struct pace *pace, uint32_t n_threads)
-{
-	uint64_t even = wall.interval_ns / (n_threads ? n_threads : 1);
-
-	return larger(larger(even, SECOND_NS / LOOKS_PER_S), pace->look_ns * CPU_SHARE);
-}
-
-/* How long to rest when a look is due every slot_ns: at random, so as not to march in step. */
-static uint64_t rest_ns(struct pace *pace, uint64_t slot_ns)
-{
-	uint64_t tick = wall.interval_ns < TICK_MAX_NS ? wall.interval_ns : TICK_MAX_NS;
-
-	tick = larger(tick, slot_ns);
-	return tick / 2 + random_below(&pace->random, tick + 1);
-}
-
-/* What is due after `passed_ns`, rounded at random; looks that were missed are not made up for. */
-static uint32_t looks_due(
-	struct pace *pace, uint64_t passed_ns, uint64_t slot_ns, uint32_t n_threads)
-{
-	uint64_t due =
-		passed_ns / slot_ns + (random_below(&pace->random, slot_ns) < passed_ns % slot_ns);
-
-	if (due < 1)
-		due = 1;
-	return due < n_threads ? (uint32_t)due : n_threads;
-}
-
-static int is_answering(void)
-{
-	int answering = 0;
+	bool answering;
 
 	pthread_mutex_lock(&lock);
-	for (uint32_t i = 0; i < n_list; i++)
-		answering |= atomic_load(&list[i]->turn.asked) != 0;
+	answering = dnp_turns_any(is_asked);
 	pthread_mutex_unlock(&lock);
 	return answering;
 }
@@ -511,7 +397,7 @@ static void look_last(void)
 {
 	uint64_t now = dnp_now_ns(), deadline = now + LAST_NS;
 
-	at = 0;
+	dnp_turns_again();
 	for (uint32_t n = count_threads(); n && dnp_now_ns() < deadline; n--)
 		look_at_next(now);
 	deadline = dnp_now_ns() + ANSWER_NS;
@@ -527,23 +413,25 @@ static void look_last(void)
 static void *look_at_all(void *context)
 {
 	uint64_t due_ns = dnp_now_ns();
-	struct pace pace = {.look_ns = FIRST_LOOK_NS, .random = due_ns | 1};
+	struct dnp_pace pace;
 
 	(void)context;
 	dnp_thread_set_name("dnprof-wall");
+	dnp_pace_begin(&pace, wall.interval_ns);
 	while (!atomic_load(&stopping)) {
 		uint32_t n = count_threads(), looks;
-		uint64_t slot_ns = slot(&pace, n), pause_ns = rest_ns(&pace, slot_ns), now_ns;
+		uint64_t slot_ns = dnp_pace_slot(&pace, n), now_ns;
+		uint64_t pause_ns = dnp_pace_rest(&pace, slot_ns);
 
 		rest_until(due_ns + pause_ns);
 		now_ns = dnp_now_ns();
 		if (now_ns > due_ns + pause_ns + LATE_NS)
 			pause_ns = now_ns - due_ns;
 		due_ns += pause_ns;
-		looks = looks_due(&pace, pause_ns, slot_ns, n);
+		looks = dnp_pace_due(&pace, pause_ns, slot_ns, n);
 		for (uint32_t i = 0; i < looks; i++)
 			look_at_next(due_ns);
-		reckon(&pace, looks);
+		dnp_pace_looked(&pace, looks);
 	}
 	look_last();
 	return NULL;
@@ -556,7 +444,7 @@ static void close_down(void)
 {
 	pthread_mutex_lock(&begin_lock);
 	atomic_store(&active, 0);
-	atomic_store(&newcomers, NULL);
+	dnp_turns_drop_new();
 	pthread_mutex_unlock(&begin_lock);
 }
 
@@ -597,16 +485,9 @@ static const char *wall_source(void)
 
 static void wall_thread_begin(struct dnp_thread *thread)
 {
-	struct dnp_thread *before;
-
 	pthread_mutex_lock(&begin_lock);
-	if (atomic_load(&active)) {
-		before = atomic_load_explicit(&newcomers, memory_order_relaxed);
-		do
-			thread->turn.next = before;
-		while (!atomic_compare_exchange_weak_explicit(
-			&newcomers, &before, thread, memory_order_release, memory_order_relaxed));
-	}
+	if (atomic_load(&active))
+		dnp_turns_add(thread);
 	pthread_mutex_unlock(&begin_lock);
 }
 
@@ -622,11 +503,11 @@ static void wall_managed_begin(uintptr_t id, struct dnp_thread *thread)
 static void wall_thread_end(struct dnp_thread *thread)
 {
 	pthread_mutex_lock(&lock);
-	take_newcomers();
-	if (thread->turn.place) {
+	dnp_turns_take_new(begin);
+	if (dnp_turns_has(thread)) {
 		if (!thread->turn.gone)
 			end(thread);
-		remove_from_list(thread);
+		dnp_turns_remove(thread);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -645,19 +526,19 @@ static void finish(struct dnp_thread *thread)
 	weight = take_back(thread);
 	if (weight)
 		put_failed(thread, weight, BLOCKED);
-	thread->turn.place = 0;
 }
 
 static void wall_stop(void)
 {
+	struct dnp_thread *thread;
+
 	atomic_store(&stopping, 1);
 	dnp_word_wake(&stopping);
 	dnp_own_thread_join(&sampler);
 	close_down();
 	pthread_mutex_lock(&lock);
-	while (n_list)
-		finish(list[--n_list]);
-	at = 0;
+	while ((thread = dnp_turns_take_out()))
+		finish(thread);
 	pthread_mutex_unlock(&lock);
 	dnp_signal_unshare(on_signal);
 }

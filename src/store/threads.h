@@ -25,7 +25,7 @@
 
 #define DNP_THREADS_MAX 16384
 
-/* What a sampler that looks at all threads in turn keeps of one (capture/wall.c). */
+/* What a sampler that looks at all threads in turn keeps of one (capture/wall.c, turns.c). */
 struct dnp_turn {
 	/* The sampler's, and the drain thread's when the thread has gone; under the sampler's lock.
 	 */

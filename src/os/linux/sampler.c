@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/random.h"
 #include "os/clock.h"
 #include "os/linux/clock_id.h"
 #include "os/linux/perf.h"
@@ -209,18 +210,6 @@ SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info)
 	return info->si_code == SI_TIMER || info->si_code == POLL_IN || info->si_code == POLL_HUP;
 }
 
-/* xorshift64*, Vigna 2016. */
-static SIGSAFE uint64_t next_random(uint64_t *state)
-{
-	uint64_t x = *state;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	*state = x;
-	return x * UINT64_C(0x2545f4914f6cdd1d) >> 11;
-}
-
 SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info)
 {
 	uint64_t now, late;
@@ -236,7 +225,7 @@ SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t
 	sampler->exhausted = 1;
 	now = dnp_thread_cpu_ns(0);
 	late = now > sampler->expected_ns ? now - sampler->expected_ns : 0;
-	late += next_random(&sampler->random) % sampler->interval_ns;
+	late += dnp_random_below(&sampler->random, sampler->interval_ns);
 	return 1 + (uint32_t)(late / sampler->interval_ns);
 }
 
@@ -335,7 +324,7 @@ SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns)
 	}
 	sampler->exhausted = 0;
 	sampler->period_ns =
-		sampler->interval_ns / 2 + next_random(&sampler->random) % sampler->interval_ns;
+		sampler->interval_ns / 2 + dnp_random_below(&sampler->random, sampler->interval_ns);
 	/* From the clock: the small errors of the samples before must not add up. */
 	sampler->expected_ns = dnp_thread_cpu_ns(0) + sampler->period_ns + DELIVERY_NS;
 	ioctl(sampler->fd, PERF_EVENT_IOC_PERIOD, &sampler->period_ns);
