@@ -19,6 +19,15 @@
 #include <stdint.h>
 #include <string.h>
 
+/* As gcc has it. */
+#ifdef __clang__
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1 /* NOLINT(bugprone-reserved-identifier) */
+#elif __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1 /* NOLINT(bugprone-reserved-identifier) */
+#endif
+#endif
+
 /*
  * What comes for certain, on whatever machine, has come by then: a limit for hangs, never for how
  * fast something is. A test that is not over somewhat later is ended.
