@@ -47,6 +47,19 @@ int dnp_modules_refresh(uint64_t now_ns);
 /* The loaded module whose code is at pc, or NULL. Valid as long as the calling walk runs. */
 SIGSAFE struct dnp_elf_module *dnp_module_find(uintptr_t pc);
 
+/* Where code is that the system knows to be of a module. */
+struct dnp_module_code {
+	uintptr_t low, high; /* of the whole module */
+	uintptr_t eh_frame_hdr;
+};
+
+/*
+ * The same for a module that the list does not have yet, since it has just been loaded: as the
+ * dynamic linker has it, where that can be asked in a handler (glibc 2.35). False: nothing is
+ * known. Nothing about it may be kept.
+ */
+SIGSAFE bool dnp_module_find_new(uintptr_t pc, struct dnp_module_code *code);
+
 /* The same for a sample of that time, among unloaded ones too. For the thread that reclaims. */
 struct dnp_elf_module *dnp_module_find_at(uintptr_t pc, uint64_t time_ns);
 

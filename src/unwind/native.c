@@ -179,6 +179,14 @@ SIGSAFE bool dnp_native_rule(
 	return true;
 }
 
+SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, struct dnp_rule *rule)
+{
+	struct dnp_module_code code;
+
+	return dnp_module_find_new(pc, &code) &&
+		dnp_cfi_look_up(code.eh_frame_hdr, code.low, code.high, pc, rule);
+}
+
 SIGSAFE bool dnp_native_function(const struct dnp_elf_module *module, uintptr_t pc, uint64_t *start)
 {
 	const struct dnp_cfi *table = table_of(module);

@@ -290,6 +290,13 @@ SIGSAFE bool dnp_native_rule(
 	return true;
 }
 
+SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, struct dnp_rule *rule)
+{
+	(void)pc;
+	(void)rule;
+	return false;
+}
+
 SIGSAFE bool dnp_native_function(const struct dnp_elf_module *module, uintptr_t pc, uint64_t *start)
 {
 	const struct table *table = table_of(module);

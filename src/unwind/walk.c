@@ -83,19 +83,23 @@ SIGSAFE static bool is_hijack_stub(struct place place, const struct dnp_elf_modu
 SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool *keep)
 {
 	const struct dnp_elf_module *module = dnp_module_find(lookup_address(place));
+	bool known;
 
-	if (!module)
-		return false;
 	*rule = (struct dnp_rule){0};
-	*keep = dnp_native_rule(module, lookup_address(place), place.exact, rule);
+	known = module ? dnp_native_rule(module, lookup_address(place), place.exact, rule)
+		       : dnp_native_rule_of_new(lookup_address(place), rule);
+	if (!module && !known)
+		return false;
+	*keep = module && known;
 	if (rule->cfa == DNP_CFA_PLT) {
 		bool pushed = (place.pc & 15) >= (uintptr_t)rule->off;
 
 		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = pushed ? 16 : 8};
-	} else if (rule->cfa == DNP_CFA_NONE && *keep && place.exact) {
+	} else if (rule->cfa == DNP_CFA_NONE && known && place.exact) {
 		/* A PLT without a description, most likely: the return address is on top. */
 		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 8};
-	} else if (rule->cfa == DNP_CFA_SP && rule->off > 8 && is_hijack_stub(place, module)) {
+	} else if (module && rule->cfa == DNP_CFA_SP && rule->off > 8 &&
+		is_hijack_stub(place, module)) {
 		rule->off -= 8;
 	}
 	rule->kind = DNP_WALK_NATIVE;

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <alloca.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,6 +124,35 @@ TEST(walk_reaches_the_start_through_all_kinds_of_functions)
 	CHECK_EQ(frames_of(recursive), 51);
 	CHECK(frames[0] & DNP_FRAME_EXACT);
 	CHECK_EQ(DNP_FRAME_KIND(frames[0]), DNP_WALK_NATIVE);
+}
+
+/* Of a library by that name; once modules have been listed. */
+static int frames_in(const char *path)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < n_frames; i++) {
+		const struct dnp_elf_module *module = dnp_module_find(DNP_FRAME_ADDR(frames[i]));
+
+		n += module && !strcmp(module->path, path);
+	}
+	return n;
+}
+
+TEST(library_that_is_just_being_loaded_is_known)
+{
+	void *library;
+
+	if (!dlsym(RTLD_DEFAULT, "_dl_find_object"))
+		SKIP("this C library does not tell handlers of what was just loaded");
+	prepare();
+	library = dlopen(NEW_LIBRARY, RTLD_NOW);
+	CHECK(library);
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_in(NEW_LIBRARY), 0);
+	CHECK_EQ(dnp_native_refresh(2), 1);
+	CHECK_EQ(frames_in(NEW_LIBRARY), 22);
+	CHECK_EQ(dlclose(library), 0);
 }
 
 TEST(registers_of_each_frame_are_those_to_go_on_with)

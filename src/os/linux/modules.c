@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the dynamic linker knows. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +12,42 @@
 #include "os/mem.h"
 #include "os/module_list.h"
 #include "os/modules.h"
+
+/* As glibc's dlfcn.h has it, from 2.35 on. */
+struct found_object {
+	unsigned long long flags;
+	void *map_start, *map_end;
+	struct link_map *link_map;
+	void *eh_frame; /* the segment PT_GNU_EH_FRAME */
+	unsigned long long reserved[7];
+};
+
+/* _dl_find_object; NULL: this C library has none, or nobody has looked yet. */
+static int (*_Atomic find_object)(void *pc, struct found_object *found);
+
+static void look_for_find_object(void)
+{
+	void *function = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	int (*found)(void *, struct found_object *);
+
+	memcpy(&found, &function, sizeof(found));
+	atomic_store(&find_object, found);
+}
+
+SIGSAFE bool dnp_module_find_new(uintptr_t pc, struct dnp_module_code *code)
+{
+	int (*find)(void *, struct found_object *) = atomic_load(&find_object);
+	struct found_object found;
+
+	if (!find)
+		return false;
+	/* sigsafe: without a lock, for handlers of signals and of exceptions (glibc's manual) */
+	if (find((void *)pc, &found) || !found.eh_frame) /* NOLINT(performance-no-int-to-ptr) */
+		return false;
+	*code = (struct dnp_module_code){
+		(uintptr_t)found.map_start, (uintptr_t)found.map_end, (uintptr_t)found.eh_frame};
+	return true;
+}
 
 /* With one of its locks, which the C library does not make anew for a forked child. */
 static int ask_linker(int (*visit)(struct dl_phdr_info *, size_t, void *), void *arg)
@@ -137,5 +175,7 @@ no_memory:
 
 void dnp_modules_collect(struct dnp_module_collection *all)
 {
+	if (!atomic_load(&find_object))
+		look_for_find_object();
 	ask_linker(collect, all);
 }
