@@ -38,6 +38,8 @@ const folder = mkdtempSync(join(tmpdir(), 'dnprof-page-'));
 export const shots = join(web, 'dist/shots');
 mkdirSync(shots, { recursive: true });
 
+const BLANK = 'about:blank';
+
 let browser;
 let template;
 let files = 0;
@@ -58,30 +60,55 @@ export function save(html) {
   return file;
 }
 
-/** Opens a page and returns it with `wrong`, what it did that it must not. */
-export async function open(file, { width = 1440, height = 900, scheme = 'light', hash = '', motion = 'reduce' } = {}) {
+/** What the page did that it must not, and where it is from. */
+let watched = { url: '', wrong: [] };
+let page;
+
+/** The one page of the browser: to open another takes longer than most tests. */
+async function onlyPage() {
+  if (page && !page.isClosed()) return page;
   browser ??= await chromium.launch({ executablePath: CHROMIUM, args: ARGS, timeout: HANG_MS });
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: motion });
+  const context = await browser.newContext();
   context.setDefaultTimeout(HANG_MS);
-  const page = await context.newPage();
-  const wrong = [];
-  page.on('console', (m) => ['error', 'warning'].includes(m.type()) && wrong.push(`console: ${m.text()}`));
-  page.on('pageerror', (e) => wrong.push(`error: ${e.message}`));
-  page.on('dialog', (d) => wrong.push(`dialog: ${d.message()}`));
-  const url = pathToFileURL(file).href;
-  page.on('request', (r) => r.url().split('#')[0] !== url && wrong.push(`request: ${r.url()}`));
+  page = await context.newPage();
+  const wrong = (what) => watched.wrong.push(what);
+  page.on('console', (m) => ['error', 'warning'].includes(m.type()) && wrong(`console: ${m.text()}`));
+  page.on('pageerror', (e) => wrong(`error: ${e.message}`));
+  page.on('dialog', (d) => wrong(`dialog: ${d.message()}`));
+  page.on('request', (r) => ![watched.url, BLANK].includes(r.url().split('#')[0]) && wrong(`request: ${r.url()}`));
+  page.on('crash', () => {
+    wrong('it crashed');
+    page = undefined;
+  });
   await page.addInitScript(() => {
     window.violations = [];
     document.addEventListener('securitypolicyviolation', (e) => window.violations.push(e.violatedDirective));
   });
-  await page.goto(url + (hash && `#${hash}`));
+  return page;
+}
+
+/** Leaves nothing for the next file: what the page has stored, and where the pointer is. */
+async function leave(page) {
+  await page.evaluate(() => localStorage.clear());
+  await page.mouse.move(0, 0);
+  await page.goto(BLANK);
+}
+
+/** Opens a file in the page; `done` leaves it and says what it did that it must not. One at a time. */
+export async function open(file, { width = 1440, height = 900, scheme = 'light', hash = '', motion = 'reduce' } = {}) {
+  const page = await onlyPage();
+  const wrong = [];
+  watched = { url: pathToFileURL(file).href, wrong };
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: scheme, reducedMotion: motion });
+  await page.goto(watched.url + (hash && `#${hash}`));
   await page.waitForSelector('.header, .failure');
   await settle(page);
   return {
     page,
     async done() {
       wrong.push(...(await page.evaluate(() => window.violations)).map((v) => `policy: ${v}`));
-      await context.close();
+      await leave(page);
       return wrong;
     },
   };
