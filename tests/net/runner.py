@@ -179,14 +179,16 @@ def pytest_once(folder, how, env):
 
 #: The two passes of a suite, by marker: how many more tries a test has where it is, and with the machine to itself.
 PASSES = (("not measured", RERUNS, 0), ("measured", 0, RERUNS - 1))
+#: The one pass of a suite that measures nothing.
+EXACT = (("", RERUNS, 0),)
 
 
-def pytest(path, which="", env=None, limit=TEST_S):
+def pytest(path, which="", env=None, limit=TEST_S, passes=PASSES):
     """Several at once. One that fails is tried again: beside the others where its verdict is exact, then with the machine to
     itself."""
     def run(folder):
         total, statuses, before = Count(), [], set(os.listdir(LOG))
-        for kind, beside, alone in PASSES:
+        for kind, beside, alone in passes:
             status, count = pytest_once(
                 folder, [path, "-m", kind, "-n", WORKERS, "-k", which, "--reruns", beside, f"--limit={limit}"], env)
             if status == SOME_FAILED and len(count.names) == count.failed <= AGAIN_MAX:
