@@ -32,9 +32,6 @@ static_assert(LOOK_EVERY % DNP_CALM_TICKS == 0 && STATS_EVERY % DNP_CALM_TICKS =
 		FLUSH_EVERY % DNP_CALM_TICKS == 0 && LAUNCHER_EVERY % DNP_CALM_TICKS == 0,
 	"what is due is due in a tick that is taken");
 
-/* Threads are listed a moment before the kernel tells of them. */
-#define SAME_NS UINT64_C(1000000)
-
 /* It is calm after so long without a new thread, and with so much time between two samples. */
 #define CALM_AFTER_NS    UINT64_C(1000000000)
 #define CALM_INTERVAL_NS UINT64_C(1000000)
@@ -100,16 +97,18 @@ void dnp_recording_thread_begun(int tid, uint64_t begun_ns)
 	char *name = NULL;
 	int before = 0;
 
-	/* Of one that has gone and left its number. */
-	if (thread && thread->start_ns + SAME_NS < begun_ns) {
+	if (thread && !dnp_thread_begun_at(thread, begun_ns)) {
+		/* It may have been given its name already, by the number alone. */
 		name = atomic_exchange(&thread->new_name, NULL);
 		dnp_drain_thread_gone(&recording.drain, thread);
+		thread = NULL;
 	}
 	dnp_recording_see_thread(tid, &before);
-	if (!name)
-		return;
-	thread = dnp_thread_find(tid);
+	if (!thread)
+		thread = dnp_thread_find(tid);
 	if (thread)
+		dnp_thread_begun_at(thread, begun_ns);
+	if (name && thread)
 		dnp_thread_rename(thread, name);
 	else
 		free(name);

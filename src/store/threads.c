@@ -11,6 +11,9 @@
 
 #define BUCKETS 1024u
 
+/* A thread is listed so long, at most, before the time at which the kernel says it began. */
+#define LISTED_NS UINT64_C(1000000)
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_thread *buckets[BUCKETS]; /* live records, by tid */
 static struct dnp_thread *unused;           /* records of threads that have gone */
@@ -210,6 +213,17 @@ struct dnp_thread *dnp_thread_find(int tid)
 	thread = find(tid);
 	pthread_mutex_unlock(&lock);
 	return thread;
+}
+
+bool dnp_thread_begun_at(struct dnp_thread *thread, uint64_t begun_ns)
+{
+	if (begun_ns <= thread->begun_ns)
+		return true;
+	/* One that is known to have begun before is another's; else it may just be listed. */
+	if (begun_ns > thread->start_ns + (thread->begun_ns ? 0 : LISTED_NS))
+		return false;
+	thread->begun_ns = begun_ns;
+	return true;
 }
 
 void dnp_threads_each(void (*visit)(struct dnp_thread *thread, void *context), void *context)

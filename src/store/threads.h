@@ -83,6 +83,7 @@ struct dnp_thread {
 	struct dnp_turn turn;
 
 	/* The drain thread's. */
+	uint64_t begun_ns;       /* see dnp_thread_begun_at */
 	_Atomic uint64_t end_ns; /* when it told us that it ends, 0: it has not */
 	_Atomic uint64_t end_cpu_ns;
 	int announced;
@@ -115,6 +116,13 @@ struct dnp_thread *dnp_thread_begin(int tid, int *is_new);
 
 /* The record of a live thread, NULL: none. */
 struct dnp_thread *dnp_thread_find(int tid);
+
+/*
+ * The system says that a thread with the record's number began at that time (CLOCK_MONOTONIC; what
+ * it says of several may come in any order). Whether the record can be of that thread or of one
+ * that began later; false: it is of one that has gone and left its number. Drain thread.
+ */
+bool dnp_thread_begun_at(struct dnp_thread *thread, uint64_t begun_ns);
 
 /*
  * The record in that place, whether it is live or not; NULL: there is none. Signals carry places:

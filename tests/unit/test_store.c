@@ -650,6 +650,40 @@ TEST(thread_that_has_gone_is_released_and_its_record_used_again)
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
 }
 
+/* Two that the kernel told of are two, however soon one comes after the other. */
+TEST(number_used_again_is_another_thread)
+{
+	struct dnp_thread *thread;
+	uint64_t start;
+	int is_new;
+
+	dnp_threads_init(16);
+	thread = dnp_thread_begin(4194303, &is_new);
+	CHECK(thread && is_new);
+	start = thread->start_ns;
+	CHECK(dnp_thread_begun_at(thread, start - 2000000));
+	CHECK(dnp_thread_begun_at(thread, start - 2000000));
+	CHECK(!dnp_thread_begun_at(thread, start + 1));
+	/* It was another's number before, and was seen after both had begun. */
+	CHECK(dnp_thread_begun_at(thread, start - 3000000));
+	CHECK(dnp_thread_begun_at(thread, start - 1000000));
+	CHECK(!dnp_thread_begun_at(thread, start + 1));
+}
+
+/* Before its word comes, a thread is listed for a moment. */
+TEST(thread_that_was_listed_first_is_the_one_that_the_kernel_tells_of)
+{
+	struct dnp_thread *thread;
+	int is_new;
+
+	dnp_threads_init(16);
+	thread = dnp_thread_begin(4194303, &is_new);
+	CHECK(thread && is_new);
+	CHECK(!dnp_thread_begun_at(thread, thread->start_ns + 2000000));
+	CHECK(dnp_thread_begun_at(thread, thread->start_ns + 1000));
+	CHECK(!dnp_thread_begun_at(thread, thread->start_ns + 2000));
+}
+
 /* Between the last round and the recording's end; what it said when it went stands. */
 TEST(thread_that_goes_last_has_the_clock_that_it_told)
 {
