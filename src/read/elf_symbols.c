@@ -4,8 +4,9 @@
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,36 +17,35 @@
 
 #define UNSIZED 4096u /* how far a symbol without a size may reach */
 
-int dnp_symbols_init(struct dnp_symbols *symbols)
-{
-	*symbols = (struct dnp_symbols){0};
-	return dnp_strings_init(&symbols->names);
-}
-
 void dnp_symbols_done(struct dnp_symbols *symbols)
 {
-	dnp_strings_done(&symbols->names);
+	dnp_vec_done(&symbols->names);
 	dnp_vec_done(&symbols->list);
 }
 
-/* Without the version behind it: memcpy@@GLIBC_2.14. */
-static struct dnp_str plain_name(const char *name)
+/* The name ends where a character of `end` stands. */
+static int add(struct dnp_symbols *symbols, const char *name, const char *end, uint64_t start,
+	uint64_t size, uint32_t rank)
 {
-	return (struct dnp_str){name, strcspn(name, "@")};
-}
-
-static int add(
-	struct dnp_symbols *symbols, const char *name, uint64_t start, uint64_t size, uint32_t rank)
-{
-	struct dnp_symbol symbol = {
-		.start = start, .end = start + (size ? size : UNSIZED), .rank = rank};
+	size_t n = strcspn(name, end), at = symbols->names.n;
+	struct dnp_symbol symbol = {.start = start,
+		.end = start + (size ? size : UNSIZED),
+		.name = (uint32_t)at,
+		.rank = rank};
 
 	if (symbol.end < start)
 		return 0;
-	if (dnp_strings_add(&symbols->names, plain_name(name), &symbol.name))
+	if (at > UINT32_MAX || dnp_vec_reserve(&symbols->names, at + n + 1) ||
+		dnp_vec_push(&symbols->list, symbol))
 		return -ENOMEM;
-	return dnp_vec_push(&symbols->list, symbol);
+	memcpy(symbols->names.p + at, name, n);
+	symbols->names.p[at + n] = '\0';
+	symbols->names.n += n + 1;
+	return 0;
 }
+
+/* Without the version behind it: memcpy@@GLIBC_2.14. */
+#define VERSION "@"
 
 /* Of several names for one place: sized, global, without leading underscores. */
 static uint32_t rank_of(const char *name, const GElf_Sym *sym)
@@ -73,7 +73,7 @@ static int add_symtab(struct dnp_symbols *symbols, Dwfl_Module *module)
 
 		if (!name || !*name || sym.st_shndx == SHN_UNDEF || !is_function(&sym))
 			continue;
-		if (add(symbols, name, address, sym.st_size, rank_of(name, &sym)))
+		if (add(symbols, name, VERSION, address, sym.st_size, rank_of(name, &sym)))
 			return -ENOMEM;
 	}
 	return 0;
@@ -98,7 +98,7 @@ static int add_stubs(struct dnp_symbols *symbols, Dwfl_Module *module)
 		name = elf_strptr(elf, names, header.sh_name);
 		if (!name || strncmp(name, ".plt", 4) || !(header.sh_flags & SHF_EXECINSTR))
 			continue;
-		if (add(symbols, "[plt]", header.sh_addr + bias, header.sh_size, 0))
+		if (add(symbols, "[plt]", "", header.sh_addr + bias, header.sh_size, 0))
 			return -ENOMEM;
 	}
 	return 0;
@@ -226,15 +226,15 @@ int dnp_symbols_add_elf(struct dnp_symbols *symbols, int fd, int debug, struct d
 	return status;
 }
 
+/* "ffffffff81000000 T name[\t[module]]"; some hundred thousand of them. */
 static int add_kernel_line(struct dnp_symbols *symbols, const char *line)
 {
-	uint64_t address;
-	char type, name[512];
+	char *type;
+	uint64_t address = strtoull(line, &type, 16);
 
-	if (sscanf(line, "%" SCNx64 " %c %511s", &address, &type, name) != 3 || !address ||
-		!strchr("tTwW", type))
+	if (!address || type[0] != ' ' || !type[1] || !strchr("tTwW", type[1]) || type[2] != ' ')
 		return 0;
-	return add(symbols, name, address, 0, 0);
+	return add(symbols, type + 3, "\t", address, 0, 0);
 }
 
 /* Not by stdio, which wants to know more of a descriptor than the system may tell here. */
@@ -298,7 +298,7 @@ const char *dnp_symbols_find(const struct dnp_symbols *symbols, uint64_t address
 	}
 	if (!low || address >= symbols->list.p[low - 1].end)
 		return NULL;
-	return dnp_strings_get(&symbols->names, symbols->list.p[low - 1].name);
+	return symbols->names.p + symbols->list.p[low - 1].name;
 }
 
 typedef char *demangle_fn(const char *, char *, size_t *, int *);

@@ -10,21 +10,20 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "base/strings.h"
 #include "base/vec.h"
 
 struct dnp_symbol {
 	uint64_t start, end; /* addresses, end not included */
-	uint32_t name;       /* string */
+	uint32_t name;       /* where it begins in `names` */
 	uint32_t rank;       /* of names for the same start the lowest is taken */
 };
 
+/* All-zero is the empty one. */
 struct dnp_symbols {
-	struct dnp_strings names;
+	struct dnp_vec_of(char) names;             /* each ends with a zero */
 	struct dnp_vec_of(struct dnp_symbol) list; /* by start */
 };
 
-int dnp_symbols_init(struct dnp_symbols *symbols);
 void dnp_symbols_done(struct dnp_symbols *symbols);
 
 /*

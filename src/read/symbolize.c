@@ -155,12 +155,12 @@ static int answer_all(void *context, struct dnp_sink *answer)
 {
 	static uint8_t room[RECORD_BYTES];
 	const struct question *question = context;
-	struct dnp_symbols symbols;
-	int status = dnp_symbols_init(&symbols);
+	struct dnp_symbols symbols = {0};
+	int status;
 
-	if (!status && question->wanted->kernel)
+	if (question->wanted->kernel)
 		status = dnp_symbols_add_kernel(&symbols, 0);
-	else if (!status)
+	else
 		status = dnp_symbols_add_elf(
 			&symbols, 0, question->debug < 0 ? -1 : 1, question->build_id);
 	if (!status)

@@ -46,11 +46,10 @@ static int add_file(struct dnp_symbols *symbols, const char *path, struct dnp_st
 
 TEST(symbols_of_this_program)
 {
-	struct dnp_symbols symbols;
+	struct dnp_symbols symbols = {0};
 	const char *path;
 	uint64_t address = place_of((const void *)(uintptr_t)test_symbolize_known, &path);
 
-	CHECK_EQ(dnp_symbols_init(&symbols), 0);
 	CHECK_EQ(add_file(&symbols, path, (struct dnp_str){0}), 0);
 	dnp_symbols_sort(&symbols);
 	CHECK_STR(dnp_symbols_find(&symbols, address), "test_symbolize_known");
@@ -62,9 +61,8 @@ TEST(symbols_of_this_program)
 
 TEST(symbols_of_another_build)
 {
-	struct dnp_symbols symbols;
+	struct dnp_symbols symbols = {0};
 
-	CHECK_EQ(dnp_symbols_init(&symbols), 0);
 	CHECK_EQ(add_file(&symbols, "/proc/self/exe", dnp_str("not this one")), -ESTALE);
 	CHECK_EQ(add_file(&symbols, "/nowhere/at/all", dnp_str("")), -ENOENT);
 	CHECK_EQ(add_file(&symbols, "/dev/zero", dnp_str("")), -EINVAL);
@@ -100,7 +98,7 @@ static int find_vdso_id(struct dl_phdr_info *info, size_t size, void *arg)
 
 TEST(symbols_of_the_vdso)
 {
-	struct dnp_symbols symbols;
+	struct dnp_symbols symbols = {0};
 	struct dnp_str id = {0};
 	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
 	const char *path;
@@ -108,7 +106,6 @@ TEST(symbols_of_the_vdso)
 	dl_iterate_phdr(find_vdso_id, &id);
 	if (!vdso || !id.n)
 		SKIP("the kernel maps no code here");
-	CHECK_EQ(dnp_symbols_init(&symbols), 0);
 	CHECK_EQ(dnp_symbols_add_elf(
 			 &symbols, dnp_symbols_open_vdso(), -1, dnp_str("another kernel")),
 		-ESTALE);
@@ -122,12 +119,11 @@ TEST(symbols_of_the_vdso)
 
 TEST(symbols_of_stubs)
 {
-	struct dnp_symbols symbols;
+	struct dnp_symbols symbols = {0};
 	bool found = false;
 	const char *path;
 
 	place_of((const void *)(uintptr_t)test_symbolize_known, &path);
-	CHECK_EQ(dnp_symbols_init(&symbols), 0);
 	CHECK_EQ(add_file(&symbols, path, (struct dnp_str){0}), 0);
 	dnp_symbols_sort(&symbols);
 	for (size_t i = 0; i < symbols.list.n && !found; i++)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define SECONDS    2
+#define KINDS      8
 #define HEAP_SLACK 8192
 #define PF_EXITING 4 /* the kernel's */
 
@@ -135,13 +136,13 @@ static void *make_threads(_Atomic int *tid)
 
 static void *live(void *context)
 {
-	static void *(*const ways[])(_Atomic int *) = {
+	static void *(*const ways[KINDS])(_Atomic int *) = {
 		spin, spin, block_at_times, doze, activate, spin, make_threads, spin};
 	_Atomic int *tid = context;
 	size_t i = (size_t)(tid - tids);
 
 	atomic_store(tid, (int)syscall(SYS_gettid));
-	return ways[i % 8](tid);
+	return ways[i % KINDS](tid);
 }
 
 void begin_threads(unsigned n)
@@ -293,4 +294,9 @@ time_t seconds_wanted(void)
 		return SECONDS;
 	alarm(0);
 	return atoi(text);
+}
+
+unsigned threads_wanted(void)
+{
+	return getenv("LEAVE_SECONDS") ? THREADS_MAX : 2 * KINDS;
 }

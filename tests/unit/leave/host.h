@@ -41,6 +41,9 @@ void check_same(const struct trace *before, const struct trace *after);
 
 /* LEAVE_SECONDS=N in the environment: for so long; else two seconds. */
 time_t seconds_wanted(void);
+/* With LEAVE_SECONDS THREADS_MAX; else two of each kind: where each has to wait its turn, a cycle
+ * is long. */
+unsigned threads_wanted(void);
 time_t seconds(void);
 
 #endif

@@ -237,12 +237,12 @@ TEST(agent_comes_and_goes_while_threads_are_busy)
 
 	begin();
 	end_s = seconds() + seconds_wanted();
-	begin_threads(THREADS_MAX);
+	begin_threads(threads_wanted());
 	for (cycles = 0; cycles < 3 || seconds() < end_s; cycles++)
 		come_and_go(10 * MS_NS);
 	printf("# %d cycles, %llu activations\n", cycles,
 		(unsigned long long)atomic_load(&activations));
-	end_threads(THREADS_MAX);
+	end_threads(threads_wanted());
 	come_and_go(MS_NS);
 	before = look(NAME);
 	for (int i = 0; i < 10; i++)

@@ -93,7 +93,7 @@ TEST(library_comes_and_goes_while_threads_are_busy)
 	int cycles;
 
 	act_as_the_runtime();
-	begin_threads(THREADS_MAX);
+	begin_threads(threads_wanted());
 	come_and_go("cpu,wall");
 	for (cycles = 0; cycles < 3 || seconds() < end_s; cycles++) {
 		struct library library = load();
@@ -106,7 +106,7 @@ TEST(library_comes_and_goes_while_threads_are_busy)
 	printf("# %d cycles, %llu samples, %llu activations\n", cycles, (unsigned long long)samples,
 		(unsigned long long)atomic_load(&activations));
 	CHECK(samples > (uint64_t)cycles / 10);
-	end_threads(THREADS_MAX);
+	end_threads(threads_wanted());
 	before = look("/libleave-sampler");
 	come_and_go("cpu,wall");
 	after = look("/libleave-sampler");
