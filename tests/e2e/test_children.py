@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import AGENT, LOOSE, NEWEST, PATIENCE_S, ROOT, cases, dnprof, program, record, report, run
+from harness import AGENT, LOOSE, NEWEST, PATIENCE_S, ROOT, dnprof, program, record, report, run
 from net import surroundings
 
 TAG = "TRUTH_SESSION"
@@ -125,7 +125,8 @@ def results_of_tests(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", cases([[], ["--children"]], [["--children"]]))
+@pytest.mark.soak
+@pytest.mark.parametrize("options", [[], ["--children"]])
 def test_tests(tmp_path, solution, tagged, options):
     """A real test project: the same tests pass, fail and are skipped."""
     run(["dotnet", "build", "Small.sln", "--no-restore", "-nodeReuse:false", "-p:UseSharedCompilation=false"],
