@@ -579,7 +579,7 @@ static struct dnp_regs bad_seed(const struct dnp_stack_range *stacks, size_t n, 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SEEDS 100000
 #else
-#define SEEDS 1000000
+#define SEEDS 200000
 #endif
 
 /* DNPROF_TEST_SEEDS says how many others are tried. Each gives an error or frames. */
