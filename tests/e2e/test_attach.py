@@ -76,7 +76,7 @@ def test_code_from_before_has_its_names(tmp_path, tfm):
 
 def test_wall(tmp_path, tfm):
     """Threads that wait since long before, too."""
-    with Running(program(tfm, "deadlock", "--seconds", 600)) as running:
+    with Running(program(tfm, "deadlock", "--seconds", 600, "--rests")) as running:
         recorded = recorded_of(running, tmp_path / "out.dnp", "-e", "wall", "-d", 1)
     stuck = [path for path, _ in recorded.stacks() if "Truth.Deadlock.TakeSecond" in map(harness.plain, path)]
     assert stuck and recorded.threads().keys() >= {"stuck-left", "stuck-right"}
@@ -89,7 +89,7 @@ KEPT_MAPS = 24
 
 
 def test_nothing_is_left(tmp_path, tfm):
-    with Running(program(tfm, "deadlock", "--seconds", 600)) as running:
+    with Running(program(tfm, "deadlock", "--seconds", 600, "--rests")) as running:
         first = Footprint.of(running.pid)
         before = set(harness.tasks(running.pid))
         recordings = ("cpu", "wall", "cpu,wall", "wall")
@@ -107,7 +107,7 @@ def test_nothing_is_left(tmp_path, tfm):
 
 def test_idle_agent_sleeps(tmp_path):
     """Attached and stopped: one thread that is never woken, no timer, no counter, no handler."""
-    with Running(program(NEWEST, "deadlock", "--seconds", 600)) as running:
+    with Running(program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as running:
         first = Footprint.of(running.pid)
         dnprof("attach", "-q", running.pid).expect()
         with open(tmp_path / "raw.dnp", "w+b") as file:

@@ -41,7 +41,7 @@ def running(tmp_path, argv=None, env=None, wait=True):
     """A program without any profiler, with TMPDIR and MARK_FOLDER in `tmp_path`; gives its pid."""
     marks = tmp_path / "marks"
     marks.mkdir(exist_ok=True)
-    with start(argv or program(NEWEST, "deadlock", "--seconds", 600),
+    with start(argv or program(NEWEST, "deadlock", "--seconds", 600, "--rests"),
                env={"TMPDIR": str(tmp_path), "MARK_FOLDER": str(marks), **(env or {})}) as run:
         pid = run.process.pid
         if wait:
@@ -79,7 +79,7 @@ def mark(tmp_path, pid):
 def test_attach_any(tmp_path, tfm, library):
     """With all of its client data, and nothing left behind."""
     data = "grün=" + "x" * 50000
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as pid:
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as pid:
         result = attach_other(library, pid, "--client-data", data).expect()
         assert f"attached to process {pid}" in result.out and not result.err
         assert mark(tmp_path, pid) == data
@@ -160,7 +160,7 @@ def test_no_rights(tmp_path):
 
 @pytest.mark.parametrize("variable", ["DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC"])
 def test_switched_off(tmp_path, tfm, variable):
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600), env={variable: "0"}, wait=False) as pid:
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests"), env={variable: "0"}, wait=False) as pid:
         wait_for(lambda: "libcoreclr.so" in maps(pid), "the runtime")
         refused(attach(pid), 1, "diagnostics are switched off", f"{variable}=0")
 
@@ -211,7 +211,7 @@ def test_stopped(tmp_path, library):
 # ---- The answer
 
 def test_already_active(tmp_path, tfm, library):
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as pid:
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as pid:
         attach_other(library, pid).expect()
         refused(attach_other(library, pid), 1, r"CORPROF_E_PROFILER_ALREADY_ACTIVE \(0x8013136a\)", library.name,
                 "detach that one")
@@ -264,7 +264,7 @@ def test_no_such_class(tmp_path, library):
 
 def test_already_attached(tmp_path, tfm):
     """It is offered for use, and can be used."""
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as pid:
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as pid:
         attach(pid).expect()
         for options in ([], ["--notification"]):
             refused(attach(pid, *options), 1, "agent is in it already", f"dnprof start {pid}", f"dnprof detach {pid}")
@@ -276,7 +276,7 @@ def test_already_attached(tmp_path, tfm):
 
 def test_agent_beside_another_profiler(tmp_path, tfm, library):
     """Without being asked to; its word is that it has fewer rights."""
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as pid:
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as pid:
         attach_other(library, pid).expect()
         assert "beside another profiler" in attach(pid).expect().out
         dnprof("stack", pid).expect()
@@ -305,7 +305,7 @@ def test_two_agents_at_once(tmp_path):
 
 def test_refused_agent_is_let_go(tmp_path, tfm):
     """By other clients, too: the runtime keeps the library of a profiler that it refuses, if it gets that far."""
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as pid:
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as pid:
         attach(pid).expect()
         refused(attach_other(harness.AGENT, pid, clsid=AGENT_CLSID), 1, "agent is in it already")
         dnprof("detach", pid).expect()
@@ -394,7 +394,7 @@ def test_library_out_of_reach(open_folder, tmp_path, library):
     shutil.copy(library, hidden)
     (open_folder / "marks").mkdir(mode=0o777)
     (open_folder / "marks").chmod(0o777)
-    with running(open_folder, [*NOBODY, *program(NEWEST, "deadlock", "--seconds", 600)],
+    with running(open_folder, [*NOBODY, *program(NEWEST, "deadlock", "--seconds", 600, "--rests")],
                  env={"HOME": str(open_folder)}, wait=False) as pid:
         if not begins(pid, open_folder):
             pytest.skip("other users cannot execute these programs")

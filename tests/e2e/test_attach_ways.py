@@ -63,7 +63,7 @@ def copied(library, folder):
 @contextlib.contextmanager
 def contained(script="", temporary="/tmp"):
     """A program in its own ids, mounts and network, with a /tmp of its own; gives its id outside."""
-    truth = " ".join(map(str, program(NEWEST, "deadlock", "--seconds", 600)))
+    truth = " ".join(map(str, program(NEWEST, "deadlock", "--seconds", 600, "--rests")))
     script = f"mount -t tmpfs none /tmp; mkdir /tmp/marks; {script}\nMARK_FOLDER=/tmp/marks exec {truth}"
     with start(["unshare", "-pfmn", "--mount-proc", "/bin/sh", "-c", script], env={"TMPDIR": "/tmp"}) as outer:
         pid = dotnet_in(outer)
@@ -149,7 +149,7 @@ def test_agent_in_a_process_of_another_user(tmp_path):
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o777)
-        with running(folder, [*NOBODY, *program(NEWEST, "deadlock", "--seconds", 600)], env={"HOME": name},
+        with running(folder, [*NOBODY, *program(NEWEST, "deadlock", "--seconds", 600, "--rests")], env={"HOME": name},
                      wait=False) as pid:
             if not begins(pid, folder):
                 pytest.skip("other users cannot execute these programs")
@@ -176,7 +176,7 @@ def test_port(tmp_path, tfm, library):
     with start(at_port(library, port, "--timeout", PATIENCE_S)) as waiting:
         wait_for(port.is_socket, "the port")
         assert stat.S_IMODE(port.stat().st_mode) == 0o600
-        with running(tmp_path, program(tfm, "deadlock", "--seconds", 600),
+        with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests"),
                      env={"DOTNET_DiagnosticPorts": str(port), "MARK_TEXT": "begun"}) as pid:
             result = waiting.end().expect()
             assert f"process {pid} has begun" in result.out
@@ -195,7 +195,7 @@ def test_port_comes_late(tmp_path, library):
 
 def test_default_port(tmp_path, tfm, library):
     """It waits at its own socket; being asked to attach is the word to begin."""
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600),
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests"),
                  env={"DOTNET_DefaultDiagnosticPortSuspend": "1", "MARK_TEXT": "begun"}) as pid:
         assert f"process {pid} has begun" in attach_other(library, pid, "--timeout", PATIENCE_S).expect().out
         wait_for(lambda: marked(tmp_path, pid) == "begun", "the profiler")
@@ -303,7 +303,7 @@ def attached_by(client, *arguments, env):
 
 def test_microsofts_client(tmp_path, tfm, library, client):
     """It attaches what we attach, with the same client data, and meets what we have attached."""
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as pid:
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as pid:
         env = {"TMPDIR": str(tmp_path)}
         attached_by(client, pid, OTHER_CLSID, library, "wie gehabt", env=env)
         assert mark(tmp_path, pid) == "wie gehabt"

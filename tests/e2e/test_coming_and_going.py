@@ -22,7 +22,7 @@ from harness import (DNPROF, NEWEST, OTHER_CLSID, PATIENCE_S, SOAK, cases, dnpro
 
 STACK = 1
 DETACHING = 0x80131367
-BUSY = ("cpu", "--seconds", 600)
+BUSY = ("cpu", "--seconds", 600, "--rests")
 
 #: src/launch/attach.c: so long an agent that was brought for a request waits for it.
 PASSING_S = 5

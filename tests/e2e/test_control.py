@@ -28,7 +28,7 @@ LONGEST = 32768
 #: docs: format/rec.h, enum dnp_end_reason
 EXIT, STOPPED, LAUNCHER, DISK = range(1, 5)
 
-BUSY = ("cpu", "--seconds", 600)
+BUSY = ("cpu", "--seconds", 600, "--rests")
 
 
 class Answer:

@@ -90,7 +90,7 @@ def record(tmp_path, pid, *options):
 @pytest.mark.parametrize("engine", ["signal", "snapshot"])
 def test_idle(tmp_path, tfm, engine):
     """All of it is told, and all of it is the same: threads, descriptors, mappings, signals, environment."""
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as pid:
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as pid:
         handlers = signals(pid)
         for _ in range(FIRST):
             record(tmp_path, pid, "-e", "cpu,wall", "--engine", engine)
@@ -120,7 +120,7 @@ def test_busy(tmp_path, tfm, name):
 def test_agent_of_the_start(tmp_path, tfm):
     """The one that the program was started with goes in the same way."""
     out = tmp_path / "run.dnp"
-    argv = program(tfm, "deadlock", "--seconds", 600)
+    argv = program(tfm, "deadlock", "--seconds", 600, "--rests")
     with start([harness.DNPROF, "run", "-q", "-d", "0.2", "-o", out, "--", *argv], env={"TMPDIR": str(tmp_path)}) as run:
         pid = run.child(Path(argv[0]).name)
         wait_for(lambda: out.exists() and dnprof("detach", pid, env={"TMPDIR": str(tmp_path)}).status == 0, "its end")

@@ -22,7 +22,7 @@ from test_stack import Impostor, request
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
 
-BUSY = ("cpu", "--seconds", 600)
+BUSY = ("cpu", "--seconds", 600, "--rests")
 
 
 def is_recording(pid):

@@ -124,7 +124,7 @@ def test_deadlock(tmp_path, tfm):
         threads = stacks.named("stuck-(left|right)")
         return len(threads) == 2 and all(waits(t, "Truth.Deadlock.TakeSecond") for t in threads)
 
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as (_, pid):
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as (_, pid):
         stacks = stacks_when(pid, stuck, "a deadlock")
         for thread in stacks.named("stuck-(left|right)"):
             assert thread["call"] == "futex" and not thread["missing"]
@@ -195,7 +195,7 @@ def test_names_of_threads_are_whole(tmp_path):
 
 def test_after_the_recording(tmp_path):
     """The agent can be asked as long as the program runs."""
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600), "-d", 0.2) as (run, pid):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests"), "-d", 0.2) as (run, pid):
         wait_for(lambda: dnprof("report", tmp_path / "out.dnp").status == 0, "the recording's end")
         stacks_when(pid, lambda s: any(has(t, "Truth.Deadlock.TakeSecond") for t in s.named("stuck-left")),
                     "a deadlock")
@@ -205,12 +205,12 @@ def test_after_the_recording(tmp_path):
 
 
 def test_profiler_is_not_shown(tmp_path):
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (_, pid):
         assert not [t for t in stack(pid).threads if "dnprof" in t["name"]]
 
 
 def test_native_frames_as_wanted(tmp_path):
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (_, pid):
         stacks_when(pid, lambda s: any(waits(t, "Truth.Deadlock.TakeSecond") for t in s.named("stuck-left")),
                     "a deadlock")
         kinds = {which: [f["kind"] for f in stack(pid, "--native", which).one("stuck-left")["frames"]]
@@ -223,7 +223,7 @@ def test_native_frames_as_wanted(tmp_path):
 # ---- Its socket
 
 def test_socket_is_private_and_goes(tmp_path, tfm):
-    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600)) as (run, pid):
+    with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as (run, pid):
         status = socket_path(pid, tmp_path).lstat()
         assert stat.S_ISSOCK(status.st_mode)
         assert stat.S_IMODE(status.st_mode) == 0o600
@@ -233,7 +233,7 @@ def test_socket_is_private_and_goes(tmp_path, tfm):
 
 
 def test_socket_of_a_killed_program_goes(tmp_path):
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (run, pid):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (run, pid):
         os.kill(pid, signal.SIGKILL)
         run.end()
     assert not list(tmp_path.glob("dnprof-*"))
@@ -243,7 +243,7 @@ def test_socket_of_a_killed_child_goes(tmp_path):
     """It lay where the child's TMPDIR led, which the program had set."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to("elsewhere")
-    argv = program(NEWEST, "deadlock", "--seconds", 600)
+    argv = program(NEWEST, "deadlock", "--seconds", 600, "--rests")
     with start([DNPROF, "run", "-q", "--children", "-o", tmp_path / "out.dnp", "--",
                 "/usr/bin/env", f"TMPDIR={tmp_path / 'link'}", *argv], env={"TMPDIR": str(tmp_path)}) as run:
         wait_for(lambda: list(tmp_path.glob("elsewhere/dnprof-*-socket")), "a socket")
@@ -263,7 +263,7 @@ def test_stale_socket_is_replaced(tmp_path):
                       "s.bind(f\"{os.environ['TMPDIR']}/dnprof-{os.getpid()}-{ticks}-socket\")\n"
                       "s.close()\n"
                       "os.execv(sys.argv[1], sys.argv[1:])\n")
-    argv = program(NEWEST, "deadlock", "--seconds", 600)
+    argv = program(NEWEST, "deadlock", "--seconds", 600, "--rests")
     with start([DNPROF, "run", "-q", "--children", "-o", tmp_path / "out.dnp", "--", "/usr/bin/python3", script, *argv],
                env={"TMPDIR": str(tmp_path)}) as run:
         wait_for(lambda: list(tmp_path.glob("dnprof-*-socket")), "a socket")
@@ -278,7 +278,7 @@ def test_long_folder(tmp_path):
     """An address of a socket holds 107 bytes of path, TMPDIR may have more."""
     folder = tmp_path / ("x" * 100) / ("y" * 100)
     folder.mkdir(parents=True)
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600), env={"TMPDIR": str(folder)}) as (run, pid):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests"), env={"TMPDIR": str(folder)}) as (run, pid):
         assert socket_path(pid, folder).is_socket()
         os.kill(pid, signal.SIGTERM)
         run.end().expect(128 + signal.SIGTERM)
@@ -287,7 +287,7 @@ def test_long_folder(tmp_path):
 
 @needs_root
 def test_other_users_are_refused(tmp_path):
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (_, pid):
         as_nobody = harness.run([*NOBODY, DNPROF, "stack", pid])
         if "Permission denied" in as_nobody.err:
             pytest.skip("other users cannot execute this dnprof")
@@ -308,7 +308,7 @@ def open_folder():
 @needs_root
 def test_peer_is_checked(open_folder):
     """Also where the file would let him in."""
-    with running(open_folder, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+    with running(open_folder, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (_, pid):
         path = socket_path(pid, open_folder)
         path.chmod(0o666)
         code = ("import socket\n"
@@ -323,7 +323,7 @@ def test_peer_is_checked(open_folder):
 @needs_root
 def test_root_may_ask(open_folder):
     argv = [*NOBODY, DNPROF, "run", "-q", "-o", open_folder / "out.dnp", "--",
-            *program(NEWEST, "deadlock", "--seconds", 600)]
+            *program(NEWEST, "deadlock", "--seconds", 600, "--rests")]
     with start(argv, env={"TMPDIR": str(open_folder), "HOME": str(open_folder)}) as run:
         wait_for(lambda: list(open_folder.glob("dnprof-*-socket")) or run.process.poll() is not None, "a socket")
         if run.process.poll() is not None:
@@ -368,7 +368,7 @@ def descriptors(pid):
 
 def test_garbage(tmp_path):
     """Whatever comes, the next one is answered, and no descriptor stays."""
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid), \
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (_, pid), \
             open(tmp_path / "file", "wb") as plain_file, open("/dev/full", "wb") as device:
         stack(pid)
         for packet in (b"x", bytes(600), os.urandom(512), request(kind=99), request(kind=DONE),
@@ -426,7 +426,7 @@ def test_no_time_left(tmp_path):
 def test_many_at_once(tmp_path):
     """Some are told that it took too long for them where the machine is slow, but not here."""
     results = []
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (_, pid):
         wait_for(lambda: stack(pid).named("stuck-left"), "its threads")
         threads = [threading.Thread(target=lambda: results.append(dnprof("stack", "--json", "--timeout", PATIENCE_S, pid)))
                    for _ in range(6)]
@@ -480,7 +480,7 @@ def test_not_dotnet():
 
 def test_no_agent(tmp_path, tfm):
     """It is brought there for the moment."""
-    with start(program(tfm, "deadlock", "--seconds", 600), env={"TMPDIR": str(tmp_path)}) as alone:
+    with start(program(tfm, "deadlock", "--seconds", 600, "--rests"), env={"TMPDIR": str(tmp_path)}) as alone:
         pid = alone.process.pid
         wait_for(lambda: are_stuck(pid), "the threads")
         assert are_stuck(pid)
@@ -495,7 +495,7 @@ def are_stuck(pid):
 
 
 def test_socket_was_removed(tmp_path):
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (_, pid):
         socket_path(pid, tmp_path).unlink()
         assert "has no socket in its TMPDIR" in complaint(pid)
 
@@ -550,7 +550,7 @@ def test_what_may_be_answered(tmp_path, answer, words):
 
 
 def test_stopped_and_killed(tmp_path):
-    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600)) as (_, pid):
+    with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (_, pid):
         stop_all(pid)
         try:
             assert "it is stopped, by a signal or a debugger" in complaint(pid, "--timeout", 0.5)
@@ -576,7 +576,7 @@ def test_container(tmp_path):
                       f"exec '{DNPROF}' run -q -o /tmp/out.dnp -- \"$@\"\n")
     script.chmod(0o755)
     argv = ["unshare", "--pid", "--mount", "--fork", "--mount-proc", script,
-            *program(NEWEST, "deadlock", "--seconds", 600)]
+            *program(NEWEST, "deadlock", "--seconds", 600, "--rests")]
     if Path("/tmp") in DNPROF.parents:
         pytest.skip("this dnprof lies in /tmp, which is hidden inside")
     with start(argv, env={"TMPDIR": "/tmp"}) as outer:

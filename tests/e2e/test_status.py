@@ -19,7 +19,7 @@ from test_other_profiler import CLSID, library  # noqa: F401  (a fixture)
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
 
-WAITS = ("deadlock", "--seconds", 600)
+WAITS = ("deadlock", "--seconds", 600, "--rests")
 
 
 def status(*options, prefix=(), env=None):

@@ -54,9 +54,12 @@ sealed class Meter
 }
 
 /// <summary>Tells a program how much to do: <c>--work N</c> units, or <c>--seconds N</c> of CPU time.</summary>
-sealed class Budget(double seconds, long work, Meter? meter)
+/// <remarks>With <c>--rests</c> it sleeps about twice as long as it works: for tests that only need it to be there.</remarks>
+sealed class Budget(double seconds, long work, Meter? meter, bool rests)
 {
   readonly long end = Clock.Process() + (long)(seconds * 1e9);
+
+  long worksSince = Environment.TickCount64;
 
   public long Done { get; private set; }
 
@@ -68,8 +71,16 @@ sealed class Budget(double seconds, long work, Meter? meter)
     meter?.Read(Done);
     if (meter?.Ended == true || (work > 0 ? Done >= work : Clock.Process() >= end))
       return false;
+    if (rests)
+      TakeRest();
     Done++;
     return true;
+  }
+
+  void TakeRest()
+  {
+    Thread.Sleep((int)Math.Clamp(2 * (Environment.TickCount64 - worksSince), 1, 20));
+    worksSince = Environment.TickCount64;
   }
 }
 
@@ -78,6 +89,7 @@ sealed class Options
   public double Seconds = 2;
   public long Work;
   public Meter? Meter;
+  public bool Rests;
   public readonly List<string> Rest = [];
 
   public static Options Parse(ReadOnlySpan<string> args)
@@ -90,13 +102,15 @@ sealed class Options
         o.Work = long.Parse(args[++i], CultureInfo.InvariantCulture);
       else if (args[i] == "--meter")
         o.Meter = new Meter();
+      else if (args[i] == "--rests")
+        o.Rests = true;
       else
         o.Rest.Add(args[i]);
     }
     return o;
   }
 
-  public Budget Budget() => new(Seconds, Work, Meter);
+  public Budget Budget() => new(Seconds, Work, Meter, Rests);
 
   public bool Has(string flag) => Rest.Contains(flag);
 
