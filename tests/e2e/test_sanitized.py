@@ -21,6 +21,7 @@ NOT_UNDER_TSAN = {
             " then wait for ever",
     "safepoints": "the thread sanitizer keeps the runtime's signal until the thread calls something of it, which a thread that"
                   " only computes never does: so it cannot be stopped",
+    "alloc": "it stands still for ever without any agent, too, in 12 of 200 runs, with and without the runtime's signal",
 }
 
 pytestmark = pytest.mark.skipif(not PRELOAD, reason="SANITIZER_PRELOAD names no sanitizer's library")
@@ -41,6 +42,8 @@ def test_sanitized(tmp_path, name):
 @pytest.mark.parametrize("name", ["alloc", "shortthreads", "unload"])
 def test_sanitized_events(tmp_path, name):
     """Events whose stacks the threads take themselves, while samples of time come in between."""
+    if "tsan" in PRELOAD and name in NOT_UNDER_TSAN:
+        pytest.skip(NOT_UNDER_TSAN[name])
     out = tmp_path / "out.dnp"
     result = dnprof_again("run", "-q", "-e", "cpu,alloc=100k", "-F", 2999, "-o", out, "--",
                           *program(NEWEST, name, "--seconds", 1), timeout=3 * PATIENCE_S, env={"LD_PRELOAD": PRELOAD}).expect()
