@@ -252,6 +252,15 @@ static void refresh(void)
 		dnp_frames_refresh();
 }
 
+static void look_after_engines(void)
+{
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
+		if (engine->look)
+			engine->look();
+}
+
 /* One round: what is new in the process, then the samples; a full one now and then (`tick`). */
 void dnp_recording_tick(unsigned tick)
 {
@@ -260,6 +269,7 @@ void dnp_recording_tick(unsigned tick)
 	recording.tick = tick;
 	if (!recording.head_written)
 		write_head();
+	look_after_engines();
 	refresh();
 	if (look)
 		look_for_threads();
@@ -446,7 +456,8 @@ static int prepare(const struct dnp_recording_order *order, struct dnp_err *err)
 
 static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 {
-	static const struct dnp_engine_setting offered = {
+	struct dnp_engine_setting offered = {
+		.at_startup = order->at_startup,
 		.announce = announce,
 		.walked = walked,
 		.frame = frame,

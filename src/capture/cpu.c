@@ -2,12 +2,17 @@
 /*
  * Where the CPU time goes: each thread is interrupted each time it has used so much of it, and
  * walks its own stack in the handler.
+ *
+ * Where one event of all threads can be had (os/traps.h) it interrupts them, else an event or a
+ * timer for each. It is had at the program's start alone: events of threads that exist already,
+ * each on its own, are as dear as others.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "capture/engine.h"
 #include "capture/self.h"
 #include "format/rec.h"
@@ -15,12 +20,15 @@
 #include "os/sampler.h"
 #include "os/sampling_signal.h"
 #include "os/thread.h"
+#include "os/traps.h"
 
 /* Written in start, before the first sample can come. */
 static struct {
+	/* Of threads that begin; traps come to an end when somebody else wants the signal. */
 	enum dnp_sampler_source source;
 	int kernel;
 	uint8_t event;
+	uint64_t random; /* the recorder's */
 	uint64_t interval_ns;
 	char note[sizeof(((struct dnp_err *)0)->text)];
 } cpu;
@@ -33,24 +41,29 @@ static pthread_mutex_t begin_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static SIGSAFE void take(struct dnp_thread *thread, const siginfo_t *info, const void *context)
 {
-	uint32_t weight = dnp_sampler_weight(&thread->sampler, info);
 	uint64_t begin_ns = dnp_now_ns();
+	uint32_t weight = dnp_sampler_weight(&thread->sampler, info);
 	struct dnp_sample sample = {
 		.time_ns = begin_ns,
 		.weight = (uint16_t)(weight < UINT16_MAX ? weight : UINT16_MAX),
 		.event = cpu.event,
 	};
 
-	dnp_self_sample(thread, &sample, cpu.kernel, context);
+	if (weight)
+		dnp_self_sample(thread, &sample, cpu.kernel, context);
 	dnp_sampler_rearm(&thread->sampler, dnp_now_ns() - begin_ns);
 }
 
 /* The thread takes its own stack, for another event. */
 static SIGSAFE void take_late(struct dnp_thread *thread, const siginfo_t *info)
 {
+	uint32_t weight;
+
 	if (!atomic_load(&active))
 		return;
-	dnp_self_late(thread, cpu.event, dnp_sampler_weight(&thread->sampler, info));
+	weight = dnp_sampler_weight(&thread->sampler, info);
+	if (weight)
+		dnp_self_late(thread, cpu.event, weight);
 	dnp_sampler_rearm(&thread->sampler, 0);
 }
 
@@ -80,6 +93,27 @@ static SIGSAFE void lose(enum dnp_loss_reason why)
 	}
 }
 
+/*
+ * It interrupts every thread, also one that has no record yet or none any more: its time is told
+ * when it gets one (first_interval). While its account is looked at the record must not become
+ * another's.
+ */
+static SIGSAFE void on_trap(const siginfo_t *info, void *context)
+{
+	struct dnp_thread *thread = dnp_thread_own();
+
+	if (!thread || thread->sampler.source != DNP_SAMPLER_TRAPS)
+		return;
+	if (!dnp_self_enter(thread)) {
+		if (atomic_load_explicit(&thread->busy, memory_order_relaxed))
+			take_late(thread, info);
+		return;
+	}
+	if (dnp_thread_own() == thread && atomic_load(&active))
+		take(thread, info, context);
+	dnp_self_leave(thread);
+}
+
 static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 {
 	struct dnp_thread *thread;
@@ -88,6 +122,10 @@ static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 	case DNP_SIGNAL_NO_ROOM: lose(DNP_LOSS_STACK); return 0;
 	case DNP_SIGNAL_NO_PLACE: lose(DNP_LOSS_QUEUE); return 0;
 	case DNP_SIGNAL_CAME: break;
+	}
+	if (dnp_trap_is(info) || dnp_trap_is_late(info)) {
+		on_trap(info, context);
+		return 1;
 	}
 	if (!dnp_sampler_is_ours(info))
 		return 0;
@@ -104,6 +142,17 @@ static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 	return 1;
 }
 
+/* CoreCLR 8 gives its signals back before it aborts: a trap would end the program then. */
+#define RUNTIME_WITH_TRAPS 9
+
+/* Whether there is one event for all threads now. */
+static bool open_traps(const struct dnp_engine_setting *setting)
+{
+	return setting->at_startup && setting->runtime >= RUNTIME_WITH_TRAPS &&
+		setting->options->source == DNP_SOURCE_AUTO &&
+		!dnp_traps_open(cpu.interval_ns, on_signal);
+}
+
 static int cpu_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
 {
 	const struct dnp_agent_options *options = setting->options;
@@ -115,6 +164,7 @@ static int cpu_start(const struct dnp_engine_setting *setting, unsigned index, s
 
 	cpu.event = (uint8_t)index;
 	cpu.interval_ns = options->interval_ns;
+	cpu.random = dnp_now_ns() | 1;
 	cpu.source = dnp_sampler_probe(wanted, &cpu.kernel, &why);
 	memcpy(cpu.note, why.text, sizeof(cpu.note));
 	if (cpu.source == DNP_SAMPLER_AUTO)
@@ -124,12 +174,18 @@ static int cpu_start(const struct dnp_engine_setting *setting, unsigned index, s
 	failed = dnp_signal_share(on_signal, err);
 	if (failed)
 		atomic_store(&active, 0);
+	if (!failed && cpu.source == DNP_SAMPLER_PERF && open_traps(setting))
+		cpu.source = DNP_SAMPLER_TRAPS;
 	return failed;
 }
 
 static const char *cpu_source(void)
 {
-	return cpu.source == DNP_SAMPLER_PERF ? "perf cpu-clock" : "timer";
+	switch (cpu.source) {
+	case DNP_SAMPLER_TRAPS: return "perf cpu-clock of all threads";
+	case DNP_SAMPLER_PERF: return "perf cpu-clock";
+	default: return "timer";
+	}
 }
 
 static const char *cpu_note(void)
@@ -168,23 +224,45 @@ static uint64_t first_interval(struct dnp_thread *thread)
 	return cpu.interval_ns - (used - phase) % cpu.interval_ns;
 }
 
-static void start_sampler(struct dnp_thread *thread)
+/* Counts it where that is not to be had. */
+static void start_single(
+	struct dnp_thread *thread, enum dnp_sampler_source source, uint64_t first_ns)
 {
-	uint64_t first_ns = first_interval(thread);
 	int signo = dnp_signal_number();
-	int failed = dnp_sampler_start(&thread->sampler, cpu.source, cpu.kernel, thread->tid, signo,
+	int failed = dnp_sampler_start(&thread->sampler, source, cpu.kernel, thread->tid, signo,
 		first_ns, cpu.interval_ns, owner_at(thread->place));
 
 	if (failed == -ESRCH) /* it ends, and has no samples to come: a timer could still be had */
 		return;
 	/* Out of descriptors, say: a tick-bound thread is better than an unseen one. */
-	if (failed && cpu.source == DNP_SAMPLER_PERF)
+	if (failed && source == DNP_SAMPLER_PERF)
 		failed = dnp_sampler_start(&thread->sampler, DNP_SAMPLER_TIMER, 0, thread->tid,
 			signo, first_ns, cpu.interval_ns, owner_at(thread->place));
-	if (!failed && cpu.kernel && !dnp_sampler_tells_kernel(&thread->sampler))
+	if (!failed && source == DNP_SAMPLER_PERF && cpu.kernel &&
+		!dnp_sampler_tells_kernel(&thread->sampler))
 		dnp_threads_lack(DNP_THREADS_NO_KERNEL);
 	if (failed && dnp_thread_exists(thread->tid))
 		dnp_threads_lack(DNP_THREADS_REFUSED);
+}
+
+/* Those that are there already have not inherited it, but for the one that has opened it. */
+static bool has_trap(const struct dnp_thread *thread)
+{
+	return !(atomic_load(&thread->flags) & DNP_THREAD_LATE) || thread->tid == dnp_thread_id() ||
+		!dnp_traps_add(thread->tid);
+}
+
+static void start_sampler(struct dnp_thread *thread)
+{
+	uint64_t first_ns = first_interval(thread);
+
+	if (cpu.source != DNP_SAMPLER_TRAPS)
+		start_single(thread, cpu.source, first_ns);
+	else if (has_trap(thread))
+		dnp_sampler_follow(
+			&thread->sampler, thread->start_cpu_ns, first_ns, cpu.interval_ns);
+	else
+		start_single(thread, DNP_SAMPLER_PERF, first_ns);
 }
 
 static void cpu_thread_begin(struct dnp_thread *thread)
@@ -193,6 +271,42 @@ static void cpu_thread_begin(struct dnp_thread *thread)
 	if (atomic_load(&active))
 		start_sampler(thread);
 	pthread_mutex_unlock(&begin_lock);
+}
+
+/* Its next sample is due as if nothing had been. */
+static void start_instead(struct dnp_thread *thread, void *context)
+{
+	uint64_t used_ns = dnp_thread_cpu_ns(thread->tid), due_ns = thread->sampler.expected_ns;
+
+	(void)context;
+	if (thread->sampler.source != DNP_SAMPLER_TRAPS)
+		return;
+	dnp_self_wait(thread);
+	start_single(thread, DNP_SAMPLER_TIMER, due_ns > used_ns ? due_ns - used_ns : 1);
+	dnp_threads_lack(DNP_THREADS_NO_TRAP);
+}
+
+/* Somebody else wants the signal: each thread gets a timer. */
+static void leave_traps(void)
+{
+	dnp_traps_off();
+	pthread_mutex_lock(&begin_lock);
+	if (atomic_load(&active))
+		cpu.source = DNP_SAMPLER_TIMER;
+	pthread_mutex_unlock(&begin_lock);
+	dnp_threads_each(start_instead, NULL);
+}
+
+/* On the recorder's thread. */
+static void cpu_look(void)
+{
+	if (cpu.source != DNP_SAMPLER_TRAPS)
+		return;
+	if (dnp_traps_state())
+		leave_traps();
+	else
+		dnp_traps_vary(
+			cpu.interval_ns / 2 + dnp_random_below(&cpu.random, cpu.interval_ns));
 }
 
 static void pause_thread(struct dnp_thread *thread, void *context)
@@ -214,8 +328,10 @@ static void cpu_stop(void)
 	pthread_mutex_lock(&begin_lock);
 	atomic_store(&active, 0);
 	pthread_mutex_unlock(&begin_lock);
+	dnp_traps_off();
 	dnp_threads_each(pause_thread, NULL);
 	dnp_threads_each(stop_thread, NULL);
+	dnp_traps_close();
 	dnp_signal_unshare(on_signal);
 }
 
@@ -227,5 +343,6 @@ const struct dnp_engine dnp_engine_cpu = {
 	.source = cpu_source,
 	.note = cpu_note,
 	.thread_begin = cpu_thread_begin,
+	.look = cpu_look,
 	.stop = cpu_stop,
 };

@@ -71,6 +71,7 @@ struct dnp_engine_setting {
 	const struct dnp_agent_options *options;
 	struct dnp_info *info; /* of the runtime */
 	unsigned runtime;      /* its version: 10 of 10.0.12; 0: not known */
+	bool at_startup; /* the program begins: start is called on the thread that it began with */
 	/* The record of a thread, made when there is none (dnp_agent_thread). */
 	struct dnp_thread *(*thread)(int tid, int before);
 	int (*is_ours)(int tid); /* whether a thread is the profiler's own */
@@ -153,6 +154,9 @@ struct dnp_engine {
 	/* The time between its events, where it is not that of the options. */
 	uint64_t (*interval)(void);
 	void (*thread_begin)(struct dnp_thread *thread);
+	/* Now and then, every 20 to 100 ms, and when something happens. On the recorder's thread.
+	 */
+	void (*look)(void);
 	/* It has gone; its record will be used for another. On the recorder's thread. */
 	void (*thread_end)(struct dnp_thread *thread);
 	/*

@@ -192,12 +192,12 @@ static SIGSAFE int find_stacks(struct dnp_thread *thread, uintptr_t sp,
 }
 
 /* On top of the stack; how many there are. */
-static SIGSAFE uint32_t kernel_frames(struct dnp_thread *thread, uintptr_t pc)
+static SIGSAFE uint32_t kernel_frames(struct dnp_thread *thread, uintptr_t pc, unsigned back)
 {
 	uint32_t depth = dnp_threads_depth();
 	size_t room = depth < KERNEL_FRAMES_MAX ? depth / 2 : KERNEL_FRAMES_MAX;
-	uint32_t n =
-		(uint32_t)dnp_sampler_kernel_frames(&thread->sampler, pc, thread->own.frames, room);
+	uint32_t n = (uint32_t)dnp_sampler_kernel_frames(
+		&thread->sampler, pc, back, thread->own.frames, room);
 
 	for (uint32_t i = 0; i < n; i++)
 		thread->own.frames[i] = DNP_FRAME_ADDR(thread->own.frames[i]) |
@@ -261,12 +261,75 @@ static SIGSAFE struct dnp_stack_range stack_of_handler(const ucontext_t *context
 	return (struct dnp_stack_range){low, low + context->uc_stack.ss_size};
 }
 
+#define MOMENTS_MAX 8
+
+/* What is left of a sample that stands for several moments of a system call: others, and their
+ * weight. */
+struct rest {
+	unsigned moments;
+	uint32_t weight; /* of each */
+};
+
+/* Leaves the sample the last moment's part of its weight. */
+static SIGSAFE struct rest take_share(
+	const struct dnp_thread *thread, struct dnp_sample *sample, uintptr_t pc)
+{
+	struct rest rest = {0};
+	uint64_t moments;
+
+	if (sample->weight < 2)
+		return rest;
+	moments = dnp_sampler_kernel_moments(&thread->sampler, pc);
+	if (moments > MOMENTS_MAX)
+		moments = MOMENTS_MAX;
+	if (moments > sample->weight)
+		moments = sample->weight;
+	if (moments < 2)
+		return rest;
+	rest = (struct rest){(unsigned)moments - 1, (uint32_t)(sample->weight / moments)};
+	sample->weight -= rest.moments * rest.weight;
+	return rest;
+}
+
+/* A stack that was stored: where it goes on, its kernel frames, all frames, and why they end. */
+struct walked_below {
+	uintptr_t pc;
+	uint32_t n_kernel, n;
+	enum dnp_walk_stop stop;
+};
+
+/* The other moments: below the kernel's frames the stack is the same. */
+static SIGSAFE void put_rest(struct dnp_thread *thread, const struct dnp_sample *sample,
+	const struct rest *rest, struct walked_below last)
+{
+	for (unsigned back = 1; back <= rest->moments; back++) {
+		struct dnp_sample other = {.time_ns = sample->time_ns,
+			.weight = rest->weight,
+			.event = sample->event,
+			.flags = sample->flags & DNP_SAMPLE_COLLECTING};
+		uint32_t n_kernel = kernel_frames(thread, last.pc, back);
+		uint32_t n_user = last.n - last.n_kernel, room = dnp_threads_depth() - n_kernel;
+
+		if (n_user > room) {
+			n_user = room;
+			last.stop = DNP_STOP_DEPTH;
+		}
+		memcpy(thread->own.frames + n_kernel, thread->own.before + last.n_kernel,
+			n_user * sizeof(*thread->own.frames));
+		if (!dnp_feed_put(&thread->own, &other, n_kernel + n_user, last.stop, 0))
+			return;
+		last.n_kernel = n_kernel;
+		last.n = n_kernel + n_user;
+	}
+}
+
 SIGSAFE void dnp_self_sample(
 	struct dnp_thread *thread, struct dnp_sample *sample, int kernel, const void *context)
 {
 	struct dnp_regs regs = dnp_regs_of(context);
 	struct dnp_stacks stacks;
 	uint32_t n_kernel, n, n_frames, left = 0;
+	struct rest rest = {0};
 	enum dnp_walk_stop stop;
 	uint64_t walk_ns;
 	int stored;
@@ -277,7 +340,7 @@ SIGSAFE void dnp_self_sample(
 		dnp_feed_lost(&thread->own, sample->event, DNP_LOSS_STACK, sample->weight);
 		return;
 	}
-	n_kernel = kernel ? kernel_frames(thread, regs.pc) : 0;
+	n_kernel = kernel ? kernel_frames(thread, regs.pc, 0) : 0;
 	n = n_kernel +
 		(uint32_t)dnp_walk(&regs, stacks, thread->own.frames + n_kernel,
 			dnp_threads_depth() - n_kernel, &stop);
@@ -289,6 +352,8 @@ SIGSAFE void dnp_self_sample(
 			thread, (struct dnp_walk){regs, stacks, true}, n_kernel, n_frames);
 	if (dnp_thread_collects(thread))
 		sample->flags |= DNP_SAMPLE_COLLECTING;
+	if (n_kernel && !left)
+		rest = take_share(thread, sample, regs.pc);
 	walk_ns = dnp_now_ns() - sample->time_ns;
 	stored = left ? dnp_feed_put_unwalked(&thread->own, sample, n_frames, left, walk_ns)
 		      : dnp_feed_put(&thread->own, sample, n, stop, walk_ns);
@@ -296,6 +361,8 @@ SIGSAFE void dnp_self_sample(
 		(stop == DNP_STOP_UNKNOWN || stop == DNP_STOP_NO_RULE ||
 			dnp_ring_is_filling(&thread->own.ring)))
 		dnp_watch_call();
+	if (stored)
+		put_rest(thread, sample, &rest, (struct walked_below){regs.pc, n_kernel, n, stop});
 }
 
 /* How many of the frames are above the topmost managed one; 0: there is none. */

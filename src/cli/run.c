@@ -104,11 +104,10 @@ static int run_program(struct run *run)
 		return dnp_failed(&err);
 	status = ret ? dnp_failed(&err) : conclude(run);
 	if (WIFSIGNALED(launch->child.status) &&
-		WTERMSIG(launch->child.status) == dnp_signal_number())
-		dnp_say("signal %d, by which samples come, ended the program: it replaced itself "
-			"by "
-			"another one (execve) while it was sampled; use --source timer",
-			dnp_signal_number());
+		dnp_signal_brings_samples(WTERMSIG(launch->child.status)))
+		dnp_say("signal %d, by which samples come, ended the program: if it replaced "
+			"itself by another one (execve) while it was sampled, use --source timer",
+			WTERMSIG(launch->child.status));
 	return dnp_run_status(launch->child.status, status);
 }
 

@@ -5,8 +5,9 @@
  * Intervals are random, spread evenly between half and one and a half times the mean: a program
  * that does the same thing every few milliseconds would else be seen at always the same places.
  *
- * Two sources: `perf`, the kernel's cpu-clock event with a signal (exact at any rate, tells the
- * kernel's frames), and `timer`, a POSIX timer on the thread's CPU clock (allowed everywhere, bound
+ * Three sources: `traps`, one event for all threads (os/traps.h), of which this keeps a thread's
+ * account; `perf`, the kernel's cpu-clock event with a signal (both exact at any rate, and tell the
+ * kernel's frames); and `timer`, a POSIX timer on the thread's CPU clock (allowed everywhere, bound
  * to the kernel's tick, at even intervals; what comes late is told by the overrun count).
  */
 #ifndef DNP_OS_SAMPLER_H
@@ -22,8 +23,8 @@
 #include "os/sampler_state.h"
 
 /*
- * Which source works here, best first: asks the kernel. *kernel tells whether kernel frames can be
- * read. DNP_SAMPLER_AUTO when none works; err says why perf is not used.
+ * Which source for single threads works here, best first: asks the kernel. *kernel tells whether
+ * kernel frames can be read. DNP_SAMPLER_AUTO when none works; err says why perf is not used.
  */
 enum dnp_sampler_source dnp_sampler_probe(
 	enum dnp_sampler_source wanted, int *kernel, struct dnp_err *err);
@@ -35,6 +36,13 @@ enum dnp_sampler_source dnp_sampler_probe(
  */
 int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source source, int kernel,
 	int tid, int signo, uint64_t first_ns, uint64_t interval_ns, void *owner);
+
+/*
+ * The thread, which has used `used_ns` of CPU time, is sampled by traps: the first one that counts
+ * comes when it has used first_ns more.
+ */
+void dnp_sampler_follow(
+	struct dnp_sampler *sampler, uint64_t used_ns, uint64_t first_ns, uint64_t interval_ns);
 
 /*
  * Whether it tells the kernel's frames: where they were asked for, that takes some memory which is
@@ -57,16 +65,21 @@ SIGSAFE void *dnp_sampler_owner(const siginfo_t *info);
 /*
  * In the handler, first: intervals that this signal stands for. One, and those for which the kernel
  * has held signals back: a thread gets them when it leaves the kernel, and only a few wait for it.
- * Rounded at random, so that the mean is right.
+ * Rounded at random, so that the mean is right. Of a trap also 0: the thread's clock says that it
+ * has not used so much since the last one, or this is not its account.
  */
 SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info);
 
 /*
  * In the handler: kernel frames of this sample, leaf first; returns their number. `pc` is where the
- * thread was interrupted, by which they are known.
+ * thread was interrupted, by which they are known. A trap may stand for several moments of a system
+ * call, of which `back` counts from the last; others have one.
  */
 SIGSAFE size_t dnp_sampler_kernel_frames(
-	struct dnp_sampler *sampler, uintptr_t pc, uint64_t *frames, size_t max);
+	struct dnp_sampler *sampler, uintptr_t pc, unsigned back, uint64_t *frames, size_t max);
+
+/* In the handler: at how many moments the kernel frames of this sample are known. */
+SIGSAFE unsigned dnp_sampler_kernel_moments(const struct dnp_sampler *sampler, uintptr_t pc);
 
 /* In the handler, last: lets the next signal come. The handler took spent_ns of CPU time. */
 SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns);

@@ -36,7 +36,10 @@ enum dnp_signal_nothing {
 SIGSAFE enum dnp_signal_nothing dnp_signal_is_nothing(const siginfo_t *info);
 
 /* The runtime's activation signal. */
-int dnp_signal_number(void);
+SIGSAFE int dnp_signal_number(void);
+
+/* Whether samples may come by that signal: this one, or a trap (os/traps.h). */
+bool dnp_signal_brings_samples(int signo);
 
 #define DNP_SIGNAL_HANDLERS_MAX 4
 
@@ -56,7 +59,9 @@ int dnp_signal_unshare(dnp_signal_handler handler);
 /* Whose a signal is that one thread of ours sends another; `value` goes with it. */
 enum dnp_signal_kind {
 	DNP_SIGNAL_WALL = 0x646e7001,
-	DNP_SIGNAL_STOP = 0x646e7002, /* os/stop.h */
+	DNP_SIGNAL_STOP = 0x646e7002,      /* os/stop.h */
+	DNP_SIGNAL_TRAP = 0x646e7003,      /* os/traps.h */
+	DNP_SIGNAL_LET_TRAPS = 0x646e7004, /* os/linux/no_room.h */
 };
 
 /*

@@ -545,6 +545,9 @@ static void write_lack(struct dnp_drain *drain, enum dnp_threads_lack what)
 			"threads were sampled without the kernel's frames: no descriptor was left "
 			"for "
 			"them, or no memory that may be locked (ulimit -n, ulimit -l)",
+		[DNP_THREADS_NO_TRAP] =
+			"threads are sampled by timers, without the kernel's frames, since "
+			"somebody else wanted SIGTRAP: a debugger, or the program itself",
 	};
 	uint32_t lacking = dnp_threads_lacking(what);
 	char text[192];

@@ -11,6 +11,11 @@
 
 #define BUCKETS 1024u
 
+/* For handlers: four places for each record, of which a thread's is one of the first ones from its
+ * number on. */
+#define PLACES     (4 * DNP_THREADS_MAX)
+#define PLACES_MAX 16
+
 /* A thread is listed so long, at most, before the time at which the kernel says it began. */
 #define LISTED_NS UINT64_C(1000000)
 
@@ -21,6 +26,10 @@ static struct dnp_thread *unused;           /* records of threads that have gone
 /* All records that are mapped, live or not; they stay in their places. */
 static _Atomic(struct dnp_thread *) all[DNP_THREADS_MAX];
 static uint32_t room[DNP_THREADS_MAX]; /* frames that each has memory for */
+
+/* A thread's number in the upper half, the place of its record, from 1, in the lower; 0: free. */
+static _Atomic uint64_t by_number[PLACES];
+
 static uint32_t n_all;
 static uint32_t n_tried; /* of them, those that this recording has used or found too small */
 static uint32_t next_index;
@@ -70,15 +79,45 @@ SIGSAFE bool dnp_thread_collects(const struct dnp_thread *thread)
 	return atomic_load_explicit(&thread->collecting, memory_order_relaxed);
 }
 
+static SIGSAFE _Atomic uint64_t *place_of(int tid, unsigned i)
+{
+	return &by_number[((unsigned)tid + i) % PLACES];
+}
+
 SIGSAFE struct dnp_thread *dnp_thread_own(void)
 {
 	int tid = dnp_thread_id();
-	struct dnp_thread *thread;
 
-	for (uintptr_t place = 0; (thread = dnp_thread_at(place)); place++)
-		if (thread->tid == tid)
-			break;
-	return thread;
+	for (unsigned i = 0; i < PLACES_MAX; i++) {
+		/* Pairs with enter. Sequentially consistent with leave. */
+		uint64_t entry = atomic_load(place_of(tid, i));
+
+		if (entry >> 32 == (uint64_t)tid)
+			return dnp_thread_at((uint32_t)entry - 1);
+	}
+	return NULL;
+}
+
+/* With the lock, as the next ones. False: there is no room among its places. */
+static bool enter(int tid, uint32_t place)
+{
+	for (unsigned i = 0; i < PLACES_MAX; i++) {
+		uint64_t none = 0;
+
+		/* Pairs with dnp_thread_own. */
+		if (atomic_compare_exchange_strong(
+			    place_of(tid, i), &none, (uint64_t)tid << 32 | (place + 1)))
+			return true;
+	}
+	return false;
+}
+
+/* A handler that finds it from now on finds nothing. */
+static void leave(int tid)
+{
+	for (unsigned i = 0; i < PLACES_MAX; i++)
+		if (atomic_load(place_of(tid, i)) >> 32 == (uint64_t)tid)
+			atomic_store(place_of(tid, i), 0);
 }
 
 static struct dnp_thread *record_at(uint32_t place)
@@ -187,6 +226,8 @@ static struct dnp_thread *begin(int tid)
 	thread->start_cpu_ns = dnp_thread_cpu_ns(tid);
 	thread->next = *bucket_of(tid);
 	*bucket_of(tid) = thread;
+	if (!enter(tid, thread->place))
+		dnp_threads_lack(DNP_THREADS_REFUSED);
 	return thread;
 }
 
@@ -318,6 +359,16 @@ const char *dnp_thread_given_name(struct dnp_thread *thread)
 	return thread->given_name;
 }
 
+/* One may be at work on a thread that has got the number of the one that has gone. */
+static void wait_for_handler(const struct dnp_thread *thread)
+{
+	uint32_t seen = atomic_load(&thread->handling);
+
+	while ((seen & 1) && atomic_load(&thread->handling) == seen &&
+		dnp_thread_exists(thread->tid))
+		dnp_sleep_until_ns(dnp_now_ns() + 50000);
+}
+
 void dnp_thread_release(struct dnp_thread *thread)
 {
 	struct dnp_thread **link;
@@ -326,6 +377,8 @@ void dnp_thread_release(struct dnp_thread *thread)
 	free(thread->given_name);
 	thread->given_name = NULL;
 	pthread_mutex_lock(&lock);
+	leave(thread->tid);
+	wait_for_handler(thread);
 	for (link = bucket_of(thread->tid); *link != thread; link = &(*link)->next)
 		;
 	*link = thread->next;
@@ -366,6 +419,8 @@ void dnp_threads_done(void)
 
 		free(atomic_exchange(&thread->new_name, NULL));
 		free(thread->given_name);
+		if (thread->tid)
+			leave(thread->tid);
 		dnp_mem_clear(thread, record_bytes(room[i]));
 	}
 	forget_all();

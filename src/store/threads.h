@@ -131,7 +131,10 @@ bool dnp_thread_begun_at(struct dnp_thread *thread, uint64_t begun_ns);
  */
 SIGSAFE struct dnp_thread *dnp_thread_at(uintptr_t place);
 
-/* The calling thread's record, sought among all of them; NULL: it has none. */
+/*
+ * The calling thread's record; NULL: it has none. While it is at work on it, in a handler, the
+ * record stays its own from the moment that `handling` is odd, if this says so then.
+ */
 SIGSAFE struct dnp_thread *dnp_thread_own(void);
 
 /*
@@ -144,6 +147,7 @@ SIGSAFE bool dnp_thread_collects(const struct dnp_thread *thread);
 enum dnp_threads_lack {
 	DNP_THREADS_REFUSED,   /* not sampled, for want of memory or of what samples them */
 	DNP_THREADS_NO_KERNEL, /* sampled without the kernel's frames, though they are wanted */
+	DNP_THREADS_NO_TRAP,   /* sampled by timers in place of traps, since somebody wants these */
 	DNP_THREADS_LACKS
 };
 

@@ -73,6 +73,16 @@ def test_eight_threads(tmp_path, tfm):
     assert_close(threads, {t: seen[t] for t in threads}, 2 * POINT)
 
 
+def test_never_more_than_the_clocks(tmp_path):
+    """Whatever else the machine does: no thread has more samples than its clock has intervals, nor less than half of them (the
+    rest is the handler's, and what came before and after)."""
+    truth, report = profile(tmp_path, NEWEST, "threads8", 1, hz=997)
+    clocks = {t["name"]: t["cpu_ns"] for t in report.data["threads"]}
+    for thread in truth["threads"]:
+        taken_ns = report.threads()[thread] * report.cpu["interval_ns"]
+        assert clocks[thread] / 2 < taken_ns < clocks[thread] + report.cpu["interval_ns"], thread
+
+
 @pytest.mark.measured
 @undisturbed
 def test_sleepers_cost_nothing(tmp_path):

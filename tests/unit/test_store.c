@@ -650,6 +650,33 @@ TEST(thread_that_has_gone_is_released_and_its_record_used_again)
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
 }
 
+/* Handlers find it by the number, as long as the record is the thread's and the recording goes on.
+ */
+TEST(thread_finds_its_own_record)
+{
+	struct dnp_thread *thread;
+	int is_new, tid = dnp_thread_id();
+
+	dnp_threads_init(16);
+	CHECK(!dnp_thread_own());
+	thread = dnp_thread_begin(tid, &is_new);
+	CHECK(thread && dnp_thread_own() == thread);
+	/* Others whose places are the next ones, and the same. */
+	for (int i = 1; i < 8; i++)
+		CHECK(dnp_thread_begin(tid + i, &is_new) &&
+			dnp_thread_begin(tid + i * 65536, &is_new));
+	CHECK(dnp_thread_own() == thread);
+	dnp_thread_release(thread);
+	CHECK(!dnp_thread_own());
+	thread = dnp_thread_begin(tid, &is_new);
+	CHECK(thread && dnp_thread_own() == thread);
+	dnp_threads_done();
+	CHECK(!dnp_thread_own());
+	dnp_threads_init(16);
+	CHECK(dnp_thread_begin(tid + 1, &is_new));
+	CHECK(!dnp_thread_own());
+}
+
 /* Two that the kernel told of are two, however soon one comes after the other. */
 TEST(number_used_again_is_another_thread)
 {

@@ -4,11 +4,16 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "os/linux/front.h"
 #include "os/mem.h"
+#include "os/sampling_signal.h"
+#include "os/x86_64/entry.h"
 #include "os/x86_64/fault.h"
 
 #define PAGE_BYTES      4096
@@ -24,6 +29,9 @@ static struct dnp_front fault = {.signo = SIGSEGV, .handler = dnp_fault_entry};
 /* Written before the handler is installed. */
 static dnp_no_room_handler lost;
 static uintptr_t frame_bytes;
+
+/* Written before they are kept off, and never after. */
+static bool keeps_traps;
 
 /* Whether a frame of a signal, of the largest size, does not fit below the stack pointer. */
 static SIGSAFE bool is_without_room(uintptr_t sp)
@@ -58,10 +66,64 @@ static SIGSAFE bool is_for_room(const siginfo_t *info, const void *context)
 	return found;
 }
 
-SIGSAFE dnp_fault_handler dnp_fault_next(int signo, const siginfo_t *info, const void *context)
+/*
+ * The runtime does not know that traps are kept off, and often leaves its handler without a return,
+ * by which they would be let come again. Its own signal it lets come, and that is when this one
+ * does.
+ */
+static SIGSAFE void ask_for_traps(const ucontext_t *interrupted)
 {
+	siginfo_t info;
+	sigset_t traps;
+
+	if (sigismember(&interrupted->uc_sigmask, SIGTRAP) == 1)
+		return;
+	memset(&info, 0, sizeof(info));
+	info.si_code = SI_QUEUE;
+	info.si_errno = DNP_SIGNAL_LET_TRAPS;
+	if (!syscall(SYS_rt_tgsigqueueinfo, getpid(), (int)syscall(SYS_gettid), dnp_signal_number(),
+		    &info))
+		return;
+	/* Too many are pending: a thread must not be without them for ever. */
+	sigemptyset(&traps);
+	sigaddset(&traps, SIGTRAP);
+	sigprocmask(SIG_UNBLOCK, &traps, NULL);
+}
+
+SIGSAFE bool dnp_no_room_let_traps(const siginfo_t *info, void *context)
+{
+	if (!dnp_signal_is_sent(info, DNP_SIGNAL_LET_TRAPS))
+		return false;
+	sigdelset(&((ucontext_t *)context)->uc_sigmask, SIGTRAP);
+	return true;
+}
+
+SIGSAFE dnp_signal_action dnp_fault_next(int signo, const siginfo_t *info, const void *context)
+{
+	int saved = errno;
+
 	(void)signo;
-	return is_for_room(info, context) ? NULL : fault.previous.sa_sigaction;
+	if (is_for_room(info, context))
+		return NULL;
+	if (keeps_traps)
+		ask_for_traps(context);
+	errno = saved;
+	return fault.previous.sa_sigaction;
+}
+
+int dnp_no_room_keep_traps_off(void)
+{
+	struct sigaction now;
+
+	if (!fault.installed) /* no alternative stacks */
+		return 0;
+	if (!dnp_front_is_on_top(&fault))
+		return -EBUSY;
+	if (sigaction(SIGSEGV, NULL, &now))
+		return -errno;
+	keeps_traps = true;
+	sigaddset(&now.sa_mask, SIGTRAP);
+	return sigaction(SIGSEGV, &now, NULL) ? -errno : 0;
 }
 
 int dnp_no_room_watch(dnp_no_room_handler handler)
@@ -79,6 +141,11 @@ int dnp_no_room_watch(dnp_no_room_handler handler)
 	if (!frame_bytes)
 		frame_bytes = FRAME_BYTES_MAX;
 	return dnp_front_install(&fault, &now, SA_SIGINFO, false);
+}
+
+bool dnp_no_room_keeps_traps_off(void)
+{
+	return !fault.installed || dnp_front_is_on_top(&fault);
 }
 
 int dnp_no_room_leave(void)

@@ -31,6 +31,19 @@ typedef void (*dnp_no_room_handler)(const siginfo_t *info);
  */
 int dnp_no_room_watch(dnp_no_room_handler lost);
 
+/*
+ * Keeps traps (os/traps.h) off the alternative stack: the frames of two signals do not fit on the
+ * runtime's, where the processor has many registers. They stay off until the runtime lets its
+ * activation signal come again, which it does on the thread's own stack. 0; -EBUSY: somebody has
+ * put a handler over ours.
+ */
+int dnp_no_room_keep_traps_off(void);
+/* Whether it still does: nobody has put a handler over ours since. */
+bool dnp_no_room_keeps_traps_off(void);
+
+/* In the handler of the activation signal, first: whether it is the word that traps may come. */
+SIGSAFE bool dnp_no_room_let_traps(const siginfo_t *info, void *context);
+
 /* Ends it; once is enough: 0, -errno, or -EBUSY: see dnp_front_put_back. */
 int dnp_no_room_leave(void);
 

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/sampler.h"
 
-#ifdef __x86_64__
-#include <asm/perf_regs.h>
-#define USER_PC       (UINT64_C(1) << PERF_REG_X86_IP)
-#define SYSCALL_BYTES 2 /* of the instruction */
-#else
-#error "no user registers for this processor"
-#endif
-
+#include <assert.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,7 +16,9 @@
 #include "base/random.h"
 #include "os/clock.h"
 #include "os/linux/clock_id.h"
+#include "os/linux/kernel_frames.h"
 #include "os/linux/perf.h"
+#include "os/traps.h"
 
 /* What the interrupt and the signal take themselves, about: no time of the program's. */
 #define DELIVERY_NS 8000u
@@ -39,7 +34,8 @@
  * signals, and where that is reached the kernel sends SIGIO, which ends programs.
  */
 #define PENDING_MAX 8
-#define STACK_MAX   64 /* kernel frames; PENDING_MAX times their bytes fit the ring */
+static_assert(
+	PENDING_MAX * (DNP_KERNEL_STACK_MAX + 6) * 8 <= RING_BYTES, "the ring holds them all");
 
 /* perf tells its handler a descriptor, no pointer: the owner of each. */
 #define FD_HIGH 65536
@@ -52,16 +48,14 @@ static int perf_open(int tid, uint64_t period_ns, int kernel)
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = period_ns,
-		.sample_type =
-			kernel ? PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER : PERF_SAMPLE_IP,
-		.sample_regs_user = kernel ? USER_PC : 0,
+		.sample_type = kernel ? 0 : PERF_SAMPLE_IP,
 		.disabled = 1,
 		.exclude_hv = 1,
-		.exclude_callchain_user = 1,
 		.wakeup_events = 1,
-		.sample_max_stack = STACK_MAX,
 	};
 
+	if (kernel)
+		dnp_kernel_frames_ask(&attr);
 	return dnp_perf_open(&attr, tid, -1);
 }
 
@@ -164,6 +158,17 @@ int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source sourc
 	return timer_start(sampler, tid, signo, first_ns, owner);
 }
 
+void dnp_sampler_follow(
+	struct dnp_sampler *sampler, uint64_t used_ns, uint64_t first_ns, uint64_t interval_ns)
+{
+	memset(sampler, 0, sizeof(*sampler));
+	sampler->interval_ns = interval_ns;
+	sampler->expected_ns = used_ns + first_ns;
+	/* A trap may come at any moment. */
+	atomic_signal_fence(memory_order_seq_cst);
+	sampler->source = DNP_SAMPLER_TRAPS;
+}
+
 bool dnp_sampler_tells_kernel(const struct dnp_sampler *sampler)
 {
 	return sampler->ring;
@@ -210,10 +215,29 @@ SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info)
 	return info->si_code == SI_TIMER || info->si_code == POLL_IN || info->si_code == POLL_HUP;
 }
 
+/* A thread's clock is exact, whichever processors it ran on and however long it was held back. */
+static SIGSAFE uint32_t trap_weight(struct dnp_sampler *sampler, const siginfo_t *info)
+{
+	uint64_t now = dnp_thread_cpu_ns(0), interval_ns = sampler->interval_ns, units;
+
+	sampler->trap = dnp_trap_is(info) ? dnp_trap_ring(info) : NULL;
+	sampler->begun_ns = now;
+	sampler->since_ns = sampler->now_ns;
+	sampler->now_ns = dnp_now_ns();
+	/* 0: it is being stopped, for a thread that has gone and left its number to this one. */
+	if (!interval_ns || now < sampler->expected_ns)
+		return 0;
+	units = 1 + (now - sampler->expected_ns) / interval_ns;
+	sampler->expected_ns += units * interval_ns;
+	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+}
+
 SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info)
 {
 	uint64_t now, late;
 
+	if (sampler->source == DNP_SAMPLER_TRAPS)
+		return trap_weight(sampler, info);
 	if (sampler->source == DNP_SAMPLER_TIMER)
 		return info->si_overrun > 0 ? 1 + (uint32_t)info->si_overrun : 1;
 	if (info->si_code != POLL_HUP)
@@ -229,56 +253,12 @@ SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t
 	return 1 + (uint32_t)(late / sampler->interval_ns);
 }
 
-/* Where records are read: 8 byte words of the ring from `at` on. */
-struct record {
-	const uint64_t *ring;
-	uint64_t at;
-	uint64_t words;
-};
-
-static SIGSAFE uint64_t word(const struct record *record, uint64_t i)
-{
-	return record->ring[(record->at + i) & (RING_BYTES / 8 - 1)];
-}
-
-/*
- * A system call that is to be made again goes on at its instruction; the kernel noted the one
- * behind it.
- */
-static SIGSAFE int taken_at(const struct record *record, uint64_t pc)
-{
-	uint64_t nr = word(record, 1), user;
-
-	if (nr + 4 > record->words || word(record, nr + 2) == PERF_SAMPLE_REGS_ABI_NONE)
-		return 0;
-	user = word(record, nr + 3);
-	return user == pc || user == pc + SYSCALL_BYTES;
-}
-
-/* The kernel's addresses follow a marker. */
-static SIGSAFE size_t copy_frames(const struct record *record, uint64_t *frames, size_t max)
-{
-	uint64_t nr = word(record, 1);
-	int in_kernel = 0;
-	size_t n = 0;
-
-	for (uint64_t i = 0; i < nr; i++) {
-		uint64_t ip = word(record, 2 + i);
-
-		if (ip >= (uint64_t)PERF_CONTEXT_MAX)
-			in_kernel = ip == (uint64_t)PERF_CONTEXT_KERNEL;
-		else if (in_kernel && n < max)
-			frames[n++] = ip;
-	}
-	return n;
-}
-
 /*
  * The ring holds PERF_RECORD_SAMPLE {header, nr, ips[nr], abi, user pc}, one for each sample in
  * their order. Not each has a signal: of two that come close together only one may be told. So a
  * record is of this signal if the thread goes on where it says; those before it have none any more.
  */
-SIGSAFE size_t dnp_sampler_kernel_frames(
+static SIGSAFE size_t next_kernel_frames(
 	struct dnp_sampler *sampler, uintptr_t pc, uint64_t *frames, size_t max)
 {
 	struct perf_event_mmap_page *page = sampler->ring;
@@ -291,31 +271,52 @@ SIGSAFE size_t dnp_sampler_kernel_frames(
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	tail = page->data_tail;
 	while (tail + 16 <= head && !found) {
-		struct record record = {
-			.ring = (const void *)((const char *)page + PAGE_BYTES), .at = tail / 8};
-		uint64_t first = word(&record, 0);
+		struct dnp_kernel_record record = {
+			.ring = (const void *)((const char *)page + PAGE_BYTES),
+			.mask = RING_BYTES / 8 - 1,
+			.at = tail / 8 + 1,
+		};
 		struct perf_event_header header;
 
-		memcpy(&header, &first, sizeof(header));
+		memcpy(&header, &record.ring[tail / 8 & record.mask], sizeof(header));
 		if (header.size < 16 || tail + header.size > head) {
 			tail = head; /* not what we know: start afresh */
 			break;
 		}
 		tail += header.size;
-		record.words = header.size / 8;
+		record.words = header.size / 8 - 1;
 		/* Others tell what the kernel could not keep. */
-		found = header.type == PERF_RECORD_SAMPLE && taken_at(&record, pc);
+		found = header.type == PERF_RECORD_SAMPLE && dnp_kernel_record_is_at(&record, pc);
 		if (found)
-			n = copy_frames(&record, frames, max);
+			n = dnp_kernel_record_frames(&record, frames, max);
 	}
 	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 	return n;
+}
+
+SIGSAFE size_t dnp_sampler_kernel_frames(
+	struct dnp_sampler *sampler, uintptr_t pc, unsigned back, uint64_t *frames, size_t max)
+{
+	if (sampler->source == DNP_SAMPLER_TRAPS)
+		return dnp_trap_kernel_frames(
+			sampler->trap, pc, sampler->since_ns, back, frames, max);
+	return back ? 0 : next_kernel_frames(sampler, pc, frames, max);
+}
+
+SIGSAFE unsigned dnp_sampler_kernel_moments(const struct dnp_sampler *sampler, uintptr_t pc)
+{
+	return sampler->source == DNP_SAMPLER_TRAPS
+		? dnp_trap_kernel_records(sampler->trap, pc, sampler->since_ns)
+		: 1;
 }
 
 SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns)
 {
 	int slow = spent_ns >= sampler->interval_ns / 2;
 
+	/* Not the time that has passed: the thread may have had to wait for a processor. */
+	if (sampler->source == DNP_SAMPLER_TRAPS)
+		sampler->expected_ns += dnp_thread_cpu_ns(0) - sampler->begun_ns + DELIVERY_NS;
 	if (sampler->source != DNP_SAMPLER_PERF)
 		return;
 	if (!sampler->exhausted) {

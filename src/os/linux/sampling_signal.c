@@ -14,6 +14,7 @@
 #include "os/linux/front.h"
 #include "os/linux/no_place.h"
 #include "os/linux/no_room.h"
+#include "os/linux/trap_signal.h"
 
 static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context);
 
@@ -24,9 +25,15 @@ static _Atomic(dnp_signal_handler) own[DNP_SIGNAL_HANDLERS_MAX]; /* NULL: a free
 /* The places above change, and the front is used, under the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int dnp_signal_number(void)
+SIGSAFE int dnp_signal_number(void)
 {
+	/* sigsafe: the C library reads a number of its own */
 	return SIGRTMIN; /* dotnet/runtime, pal signal.cpp: INJECT_ACTIVATION_SIGNAL */
+}
+
+bool dnp_signal_brings_samples(int signo)
+{
+	return signo == dnp_signal_number() || signo == SIGTRAP;
 }
 
 /* With the signals that it would let come if it were there alone: it may take long. */
@@ -69,7 +76,9 @@ static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context)
 	int saved = errno;
 
 	atomic_fetch_add_explicit(&front.inside, 1, memory_order_acquire);
-	if (handle(info, context)) {
+	if (dnp_no_room_let_traps(info, context)) {
+		/* Nothing has come. */
+	} else if (handle(info, context)) {
 		dnp_signal_restart_syscall(context);
 	} else {
 		/* Before: then no other handler can have come. */
@@ -195,6 +204,7 @@ bool dnp_signal_left(uint64_t patience_ns)
 	left = !is_shared() && dnp_front_left(&front, deadline_ns);
 	left = dnp_no_place_left(deadline_ns) && left;
 	left = dnp_no_room_left(deadline_ns) && left;
+	left = dnp_trap_signal_left(deadline_ns) && left;
 	pthread_mutex_unlock(&lock);
 	return left;
 }

@@ -163,6 +163,38 @@ free_stack:
 	return ret;
 }
 
+#define TRAP_OF_A_CLOCK 6 /* si_code: TRAP_PERF */
+
+static volatile sig_atomic_t own_traps, strange_traps;
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	if (info->si_code == TRAP_OF_A_CLOCK)
+		strange_traps++;
+	else
+		own_traps++;
+}
+
+int truth_traps(uint64_t ns, int times, struct truth_traps *out)
+{
+	struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_RESTART},
+			 old;
+
+	own_traps = strange_traps = 0;
+	if (sigaction(SIGTRAP, &action, &old))
+		return -1;
+	for (int i = 0; i < times; i++) {
+		truth_burn(ns / (uint64_t)times);
+		__asm__ volatile("int3");
+		raise(SIGTRAP);
+	}
+	sigaction(SIGTRAP, &old, NULL);
+	*out = (struct truth_traps){own_traps, strange_traps};
+	return 0;
+}
+
 int truth_fork(uint64_t ns, int run_handlers, int status)
 {
 	int fds[2];

@@ -25,6 +25,17 @@ struct truth_sigprof {
  */
 int truth_sigprof(uint64_t ns, int hz, struct truth_sigprof *out);
 
+struct truth_traps {
+	int own;       /* signals that were sent, and breakpoints, as its handler saw them */
+	int strangers; /* signals of a clock of the kernel's: somebody samples this program */
+};
+
+/*
+ * A program that has a handler of SIGTRAP for a while: computes for `ns`, and meanwhile comes to
+ * `times` breakpoints and sends itself as many signals. 0 or -1.
+ */
+int truth_traps(uint64_t ns, int times, struct truth_traps *out);
+
 /*
  * Forks; the child, which never executes another program, burns NS, allocates, writes one byte and
  * ends with _exit(STATUS), or exit(STATUS) if RUN_HANDLERS. Its wait status, -2 if it did not end

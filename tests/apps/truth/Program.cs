@@ -198,6 +198,7 @@ static class Program
     ["stackend"] = StackEnd.Run,
     ["thrown"] = Thrown.Run,
     ["transitions"] = Transitions.Run,
+    ["traps"] = Signals.Traps,
     ["unload"] = Unload.Run,
     ["values"] = CallsValues.Run,
     ["vdso"] = InVdso.Run,

@@ -15,8 +15,13 @@ static unsafe class Signals
 
   struct SigprofResult { public int Ticks, TicksElsewhere, StackKept, HandlerKept; }
 
+  struct TrapsResult { public int Own, Strangers; }
+
   [DllImport(Library)]
   static extern int truth_waits(int rounds);
+
+  [DllImport(Library)]
+  static extern int truth_traps(ulong ns, int times, TrapsResult* result);
 
   [DllImport(Library)]
   static extern int truth_sigprof(ulong ns, int hz, SigprofResult* result);
@@ -92,6 +97,21 @@ static unsafe class Signals
       }
     }
     return delivered;
+  }
+
+  /// <summary>
+  /// Computes, with a handler of SIGTRAP of its own for the second third of the time.
+  /// </summary>
+  public static JsonObject Traps(Options o)
+  {
+    const int Times = 50;
+    long part = (long)(o.Seconds / 3 * 1e9);
+    var r = new TrapsResult();
+    Burn.For(part);
+    Check.Same("setting up SIGTRAP", 0, truth_traps((ulong)part, Times, &r));
+    Check.Same("breakpoints and signals", 2 * Times, r.Own);
+    Burn.For(part);
+    return new JsonObject { ["work"] = 1, ["strangers"] = r.Strangers };
   }
 
   static string Mask(string field) =>
