@@ -22,11 +22,10 @@
 #include "launch/target.h"
 #include "os/clock.h"
 
-#define MS_NS     UINT64_C(1000000)
-#define SECOND_NS UINT64_C(1000000000)
+#define MS_NS UINT64_C(1000000)
 
 /* A runtime that is there makes its socket in some milliseconds, on a busy machine in more. */
-#define SOCKET_NS (2 * SECOND_NS)
+#define SOCKET_NS UINT64_C(2000000000)
 
 /* Between two tries: at first it may be up any moment. */
 #define FIRST_PAUSE_NS MS_NS
@@ -80,19 +79,6 @@ static int find_library(
 			"--profiler-path",
 			why);
 	return ret;
-}
-
-enum presence { AWAY, HERE, LEAVING };
-
-/* Our agent's there. One that does not answer is there. */
-static enum presence look_for_agent(const struct dnp_target *target)
-{
-	struct dnp_status status;
-	int failed = dnp_control_status(target->pid, SECOND_NS, &status, NULL);
-
-	if (failed)
-		return failed == -ETIMEDOUT || failed == -EPROTONOSUPPORT ? HERE : AWAY;
-	return strcmp(status.state, "detaching") ? HERE : LEAVING;
 }
 
 /* What it is by its file; -EACCES, -ENOEXEC with err where nothing can be loaded into it. */
@@ -150,18 +136,18 @@ static int pause_for(struct attach *attach)
 static int await_absence(struct attach *attach, struct dnp_err *err)
 {
 	auto_close int folder = dnp_target_open_folder(&attach->target);
-	enum presence presence;
+	enum dnp_presence presence;
 	int failed = 0;
 
 	if (folder >= 0)
 		dnp_stale_remove(folder);
 
-	while (!failed && (presence = look_for_agent(&attach->target)) == LEAVING)
+	while (!failed && (presence = dnp_control_presence(pid_of(attach))) == DNP_LEAVING)
 		failed = pause_for(attach);
 	if (failed)
 		return failed == -EINTR ? dnp_attach_interrupted(&attach->c, err)
 					: dnp_attach_detaching(&attach->c, err);
-	return presence == HERE ? dnp_attach_already(&attach->c, err) : 0;
+	return presence == DNP_HERE ? dnp_attach_already(&attach->c, err) : 0;
 }
 
 /* The runtime is there, and long enough: its socket will not come any more. */
@@ -344,7 +330,7 @@ static int ask_for_agent(struct attach *attach, struct dnp_attached *attached, s
 		ret = ask(attach, &result, err);
 		if (result != CORPROF_E_PROFILER_ALREADY_ACTIVE)
 			return ret;
-		if (look_for_agent(&attach->target) != AWAY)
+		if (dnp_control_presence(pid_of(attach)) != DNP_AWAY)
 			return dnp_attach_already(&attach->c, err);
 	}
 	attached->notification = true;

@@ -15,6 +15,9 @@
 /* Between two looks whether a library has gone. */
 #define GONE_LOOK_NS UINT64_C(10000000)
 
+/* How long an agent that does something else may take to say that it is there. */
+#define PRESENCE_NS UINT64_C(1000000000)
+
 struct dnp_control {
 	struct dnp_target target;
 	uint64_t patience_ns;
@@ -393,4 +396,14 @@ int dnp_control_status(
 		dnp_status_parse(status, answer.text);
 	dnp_control_close(control);
 	return failed;
+}
+
+enum dnp_presence dnp_control_presence(pid_t pid)
+{
+	struct dnp_status status;
+	int failed = dnp_control_status(pid, PRESENCE_NS, &status, NULL);
+
+	if (failed)
+		return failed == -ETIMEDOUT || failed == -EPROTONOSUPPORT ? DNP_HERE : DNP_AWAY;
+	return strcmp(status.state, "detaching") ? DNP_HERE : DNP_LEAVING;
 }

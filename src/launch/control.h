@@ -84,4 +84,9 @@ int dnp_control_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, s
 int dnp_control_status(
 	pid_t pid, uint64_t patience_ns, struct dnp_status *status, struct dnp_err *err);
 
+enum dnp_presence { DNP_AWAY, DNP_HERE, DNP_LEAVING };
+
+/* Whether the agent is in a process, by its socket; one that is silent for a second is. */
+enum dnp_presence dnp_control_presence(pid_t pid);
+
 #endif

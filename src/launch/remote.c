@@ -6,9 +6,9 @@
 #include "launch/process.h"
 #include "os/clock.h"
 
-/* The runtime takes 0.3 s to unload a profiler, in the rule. */
-#define LEAVING_NS      UINT64_C(2000000000)
-#define LEAVING_LOOK_NS UINT64_C(10000000)
+/* The runtime takes 0.3 s to unload a profiler, in the rule; one that starts is up in less. */
+#define UNSETTLED_NS      UINT64_C(2000000000)
+#define UNSETTLED_LOOK_NS UINT64_C(10000000)
 
 /* All that can fail here does so before the process is touched. */
 static int make_place(struct dnp_remote *remote, struct dnp_err *err)
@@ -30,13 +30,18 @@ static int connect_to(struct dnp_remote *remote, struct dnp_err *err)
 	return ret;
 }
 
-/* An agent without a socket is one that is leaving; or its library could not be unloaded. */
-static void await_leaving(pid_t pid, int interrupt)
+/*
+ * An agent without a socket has just come and will have one, or is leaving; or its library could
+ * not be unloaded. Waits until it is there or has gone, as far as it can be waited for.
+ */
+static void await_settled(pid_t pid, uint64_t patience_ns, int interrupt)
 {
-	uint64_t until_ns = dnp_now_ns() + LEAVING_NS;
+	uint64_t wait_ns = patience_ns < UNSETTLED_NS ? patience_ns : UNSETTLED_NS;
+	uint64_t until_ns = dnp_now_ns() + wait_ns;
 
-	while (dnp_process_maps(pid, "libdnprof.so") && dnp_now_ns() < until_ns &&
-		!dnp_interrupt_sleep(interrupt, dnp_now_ns() + LEAVING_LOOK_NS))
+	while (dnp_process_maps(pid, "libdnprof.so") && dnp_control_presence(pid) != DNP_HERE &&
+		dnp_now_ns() < until_ns &&
+		!dnp_interrupt_sleep(interrupt, dnp_now_ns() + UNSETTLED_LOOK_NS))
 		;
 }
 
@@ -60,7 +65,7 @@ static int bring_agent(pid_t pid, uint64_t patience_ns, int interrupt,
 		.interrupt = interrupt,
 	};
 
-	await_leaving(pid, interrupt);
+	await_settled(pid, patience_ns, interrupt);
 	return dnp_attach(&options, attached, err);
 }
 

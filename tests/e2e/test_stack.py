@@ -22,7 +22,8 @@ import pytest
 
 import harness
 
-from harness import DNPROF, NEWEST, PATIENCE_S, SOAK, dnprof, is_sequence, plain, program, report, start, stop_all, wait_for
+from harness import (DNPROF, NEWEST, PATIENCE_S, dnprof, is_sequence, plain, program, report, samples_of, start, stop_all, wait_for,
+                     wait_for_samples)
 
 #: docs: format/control.h
 MAGIC, VERSION, STACK, DONE, ERROR = 0x43504e44, 2, 1, 2, 3
@@ -70,11 +71,18 @@ def stack(pid, *options):
     return Stacks(dnprof("stack", "--json", "--timeout", PATIENCE_S, *options, pid).expect().stdout)
 
 
+class Ended(AssertionError):
+    """The program, before it could be asked."""
+
+
 def wait_for_answer(pid):
-    """Until the process can be asked; says what kept it from that, where it never could."""
+    """Until the process can be asked; says what kept it from that where it never could, or has ended."""
     end = time.monotonic() + PATIENCE_S
     while (asked := dnprof("stack", "--timeout", 60, pid)).status:
-        assert time.monotonic() < end, f"waited {PATIENCE_S} s in vain for {harness.command_line(pid)!r}: {asked}"
+        program = harness.command_line(pid)
+        if not program:
+            raise Ended(f"the program has ended before it could be asked: {asked}")
+        assert time.monotonic() < end, f"waited {PATIENCE_S} s in vain for {program!r}: {asked}"
         time.sleep(0.02)
 
 
@@ -100,17 +108,17 @@ def while_they_sleep(tmp_path, tfm, look, *options):
     """What LOOK(pid) gives of the program `sleepers` while its threads sleep; then it ends by itself, and says whether one of
     them was cut short. Where it had ended before, busy as the machine was, it runs for longer."""
     for seconds in (6, 24, 96):
-        with running(tmp_path, program(tfm, "sleepers", "--seconds", seconds), *options) as (run, pid):
-            seen = None
+        seen = None
+        with contextlib.suppress(Ended), running(tmp_path, program(tfm, "sleepers", "--seconds", seconds), *options) as (run, pid):
             try:
                 seen = look(pid)
             except AssertionError:
                 if seconds == 96 or harness.command_line(pid):
                     raise
             run.end().expect()
-            if seen:
-                break
-    return seen
+        if seen:
+            return seen
+    raise Ended("the sleepers, each time before they could be asked")
 
 
 def waits(thread, *methods):
@@ -176,14 +184,20 @@ def test_sleepers(tmp_path, tfm):
 
 
 def test_recording_goes_on(tmp_path, tfm):
-    with running(tmp_path, program(tfm, "cpu", "--seconds", 4 if SOAK else 1.5), "-F", 997) as (run, pid):
-        while dnprof("stack", pid).status == 0:
-            time.sleep(0.1)
-        result = run.end().expect()
+    """Samples are taken before stacks are asked for, between, and afterwards."""
+    methods = harness.run(program(tfm, "cpu", "--seconds", 0.2)).expect().truth["methods"]
+    with running(tmp_path, program(tfm, "cpu", "--seconds", 600), "-F", 997) as (run, pid):
+        for _ in range(10):
+            wait_for_samples(pid, samples_of(pid) + 100)
+            stack(pid)
+        wait_for_samples(pid, samples_of(pid) + 100)
+        dnprof("stop", pid).expect()
+        os.kill(pid, signal.SIGTERM)
+        run.end().expect(128 + signal.SIGTERM)
     recorded = report(tmp_path / "out.dnp")
     assert recorded.few_lost()
-    assert sum(result.truth["methods"].values()) > 0
-    for method in result.truth["methods"]:
+    assert methods
+    for method in methods:
         assert recorded.total(method) > 0
 
 
@@ -511,19 +525,22 @@ def test_socket_of_another(tmp_path):
 
 
 class Impostor:
-    """A process that is asked, and answers what a test wants."""
+    """A process that is asked, and answers what a test wants. With a LIBRARY it has that, and no socket until `show_up`."""
 
-    def __init__(self, tmp_path, answer):
+    def __init__(self, tmp_path, answer, library=None):
+        waits = (f"import mmap; m = mmap.mmap(os.open({str(library)!r}, os.O_RDONLY), 0, prot=mmap.PROT_READ)\n"
+                 "print('mapped', flush=True); sys.stdin.readline()\n")
         code = ("import os, socket, sys\n"
+                f"{waits if library else ''}"
                 "ticks = open('/proc/self/stat').read().rpartition(')')[2].split()[19]\n"
                 "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
                 "s.bind(f\"{os.environ['TMPDIR']}/dnprof-{os.getpid()}-{ticks}-socket\")\n"
                 "s.listen()\n"
                 "print('ready', flush=True)\n"
                 "c, _ = s.accept()\n"
-                "c.recv(512)\n"
+                "packet = c.recv(512)\n"
                 f"{answer}\n")
-        self.process = subprocess.Popen(["/usr/bin/python3", "-c", code], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(["/usr/bin/python3", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env={**os.environ, "TMPDIR": str(tmp_path)})
         self.process.stdout.readline()
 
@@ -533,6 +550,11 @@ class Impostor:
     def __exit__(self, *_):
         self.process.kill()
         self.process.communicate()
+
+    def show_up(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == b"ready\n"
 
 
 @pytest.mark.parametrize("answer, words", [
@@ -547,6 +569,50 @@ class Impostor:
 def test_what_may_be_answered(tmp_path, answer, words):
     with Impostor(tmp_path, answer) as pid:
         assert re.search(words, complaint(pid, "--timeout", 0.5 if "0.5" in words else 60))
+
+
+@pytest.fixture
+def library(tmp_path):
+    """Something that is called as the agent is."""
+    path = tmp_path / "libdnprof.so"
+    path.write_bytes(bytes(4096))
+    return path
+
+
+def looks(pid):
+    """How often a process has slept so far: dnprof does so between two looks, 10 ms each."""
+    return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M)[1])
+
+
+def test_agent_that_comes_is_waited_for(tmp_path, library):
+    """Its library is there, its socket not yet: dnprof goes on with the first look that finds it, 2 s of them are not made."""
+    answer = ("while True:\n"
+              f"    c.send({request(ERROR, 5, b'for a reason; do that')!r} if packet[6] == {STACK} else {request(DONE, 0)!r})\n"
+              "    c, _ = s.accept()\n"
+              "    packet = c.recv(512)\n")
+    impostor = Impostor(tmp_path, answer, library)
+    with impostor as pid, start([DNPROF, "stack", "--timeout", PATIENCE_S, pid], env={"TMPDIR": str(tmp_path)}) as asking:
+        mine = asking.process.pid
+        wait_for(lambda: looks(mine) > 5, "some looks")
+        os.kill(mine, signal.SIGSTOP)
+        wait_for(lambda: Path(f"/proc/{mine}/stat").read_text().rpartition(")")[2].split()[0] == "T", "its stop")
+        before = looks(mine)
+        impostor.show_up()
+        os.kill(mine, signal.SIGCONT)
+        _, status, usage = os.wait4(mine, 0)
+        asking.process.returncode = os.waitstatus_to_exitcode(status)
+        assert "for a reason; do that" in asking.end().expect(1).err
+    assert usage.ru_nvcsw - before < 30
+
+
+def test_agent_without_socket_is_waited_for_as_told(tmp_path, library):
+    """Not the 2 s that it may take to come or to leave."""
+    with Impostor(tmp_path, "", library) as pid, \
+            start([DNPROF, "stack", "--timeout", 0.2, pid], env={"TMPDIR": str(tmp_path)}) as asking:
+        _, status, usage = os.wait4(asking.process.pid, 0)
+        asking.process.returncode = os.waitstatus_to_exitcode(status)
+        assert "no .NET runtime was seen in it" in asking.end().expect(1).err
+    assert usage.ru_nvcsw < 60
 
 
 def test_stopped_and_killed(tmp_path):
