@@ -51,6 +51,7 @@ static struct {
 	unsigned known_threads, tick;
 	uint64_t newest_ns; /* when a thread was seen for the first time */
 	uint64_t since_ns, since_unix_ns;
+	uint64_t cpu_before_ns; /* that our threads had used */
 	int client;
 } recording = {.file = -1};
 
@@ -221,7 +222,11 @@ static void write_stats(void)
 	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
 		if (engine->failures)
 			engine->failures(i, tell_failure);
-	dnp_drain_stats(&recording.drain, agent_bytes());
+	dnp_drain_stats(&recording.drain,
+		(struct dnp_drain_agent){
+			.bytes = agent_bytes(),
+			.cpu_ns = dnp_own_threads_cpu_ns() - recording.cpu_before_ns,
+		});
 }
 
 static void write_engines(int last)
@@ -493,6 +498,7 @@ int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err 
 	recording.client = order->client;
 	recording.since_ns = dnp_now_ns();
 	recording.since_unix_ns = dnp_unix_ns();
+	recording.cpu_before_ns = dnp_own_threads_cpu_ns();
 	recording.failed = 0;
 	recording.head_written = false;
 	failed = start(order, err);

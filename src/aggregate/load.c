@@ -655,6 +655,16 @@ static int on_live_stats(void *arg, const struct dnp_rec_live_stats *rec, uint64
 	return 0;
 }
 
+static int on_agent(void *arg, const struct dnp_rec_agent *rec, uint64_t time_ns)
+{
+	struct dnp_load *load = arg;
+
+	(void)time_ns;
+	saw(load, rec->time_ns);
+	load->agent = *rec;
+	return 0;
+}
+
 static const struct dnp_visitor visitor = {
 	.module = on_module,
 	.frame = on_frame,
@@ -666,6 +676,7 @@ static const struct dnp_visitor visitor = {
 	.sample = on_sample,
 	.loss = on_loss,
 	.stats = on_stats,
+	.agent = on_agent,
 	.failure = on_failure,
 	.problem = on_problem,
 	.end = on_end,

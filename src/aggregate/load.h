@@ -92,6 +92,7 @@ struct dnp_load {
 	struct dnp_vec_of(struct dnp_rec_live) live;
 	struct dnp_rec_live_stats live_stats;
 	struct dnp_rec_exit exit;
+	struct dnp_rec_agent agent; /* the newest */
 	bool exited, ended;
 	bool switches; /* slices of threads came */
 	uint64_t lost_switches;

@@ -55,6 +55,16 @@ static void put_command(
 	}
 }
 
+/* Of all processes together. */
+static void put_agents(const struct dnp_profile *profile, struct dnp_json *json)
+{
+	uint64_t cpu_ns = 0;
+
+	for (size_t i = 0; i < profile->processes.n; i++)
+		cpu_ns += profile->processes.p[i].agent_cpu_ns;
+	dnp_json_u64(json, "agent_cpu_ns", cpu_ns);
+}
+
 static void put_processes(const struct dnp_profile *profile, struct dnp_json *json)
 {
 	dnp_json_open(json, "processes", '[');
@@ -65,6 +75,7 @@ static void put_processes(const struct dnp_profile *profile, struct dnp_json *js
 		put_command(profile, json, process);
 		dnp_json_u64(json, "start_unix_ns", process->start_unix_ns);
 		dnp_json_u64(json, "duration_ns", process->duration_ns);
+		dnp_json_u64(json, "agent_cpu_ns", process->agent_cpu_ns);
 		dnp_json_bool(json, "complete", process->complete);
 		dnp_json_close(json, '}');
 	}
@@ -573,6 +584,7 @@ static int write_json(const struct dnp_profile *profile, const struct dnp_export
 		dnp_json_u64(&json, "start_unix_ns", profile->start_unix_ns);
 		dnp_json_u64(&json, "duration_ns", profile->duration_ns);
 		dnp_json_bool(&json, "complete", !profile->incomplete);
+		put_agents(profile, &json);
 		if (profile->processes.n > 1)
 			put_processes(profile, &json);
 		put_problems(profile, &json);

@@ -78,6 +78,9 @@ static void put_process(
 	begin_facts(line);
 	dnp_line_printf(line, "recorded %s for %s", dnp_format_time(process->start_unix_ns).text,
 		dnp_format_duration(process->duration_ns).text);
+	if (process->agent_cpu_ns)
+		dnp_line_printf(line, "; dnprof's own threads used %s of CPU time",
+			dnp_format_duration(process->agent_cpu_ns).text);
 	dnp_line_end(line);
 }
 
@@ -220,6 +223,18 @@ static void put_note(const struct dnp_tree *tree, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
+/* What the program's threads spent on them, but for the time that the system takes to begin it. */
+static void put_walks(const struct dnp_event *event, struct dnp_line *line)
+{
+	if (!event->walk_ns)
+		return;
+	begin_facts(line);
+	dnp_line_printf(line, "stacks took %s to walk,", dnp_format_duration(event->walk_ns).text);
+	dnp_line_printf(line, " %s each (median;", dnp_format_duration(event->walk_p50_ns).text);
+	dnp_line_printf(line, " 99 %% within %s)", dnp_format_duration(event->walk_p99_ns).text);
+	dnp_line_end(line);
+}
+
 static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 {
 	const struct dnp_event *event = tree->event;
@@ -246,6 +261,7 @@ static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 	else
 		dnp_line_printf(line, ", unresolved %s", dnp_format_count(event->unresolved).text);
 	put_failed(tree, event, line);
+	put_walks(event, line);
 	put_note(tree, line);
 	put_waits(event, line);
 	put_counted(event, line);

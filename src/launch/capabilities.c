@@ -296,6 +296,15 @@ static bool runs_out(const struct dnp_facts *facts, bool perf, uint64_t *enough_
 	return limit != UINT64_MAX && facts->threads > *enough_for;
 }
 
+/* What os/traps.h needs, of a program that dnprof starts. */
+static bool has_one_clock(const struct dnp_facts *facts)
+{
+	int major, minor;
+
+	return !facts->pid && sscanf(facts->kernel, "%d.%d", &major, &minor) == 2 &&
+		(major > 6 || (major == 6 && minor >= 1));
+}
+
 static void judge_cpu(const struct dnp_facts *facts, struct dnp_capability *can)
 {
 	char why[256], remedy[192];
@@ -312,7 +321,10 @@ static void judge_cpu(const struct dnp_facts *facts, struct dnp_capability *can)
 		return;
 	}
 	if (!reason) {
-		yes(can, "at exact rates, by perf events of the kernel");
+		yes(can, "at exact rates, by %s",
+			has_one_clock(facts)
+				? "one perf event for all threads (.NET 8: one for each)"
+				: "a perf event for each thread");
 		return;
 	}
 	tell_remedy(facts, 1, remedy, sizeof(remedy));

@@ -3,31 +3,69 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "os/clock.h"
 #include "os/thread.h"
 
 #define OWN_MAX 8
 
 static _Atomic int own_tids[OWN_MAX]; /* 0: a free place */
+static _Atomic uint64_t
+	spent_ns[OWN_MAX];               /* by the one in that place, which is over; 0: it is not */
+static _Atomic uint64_t spent_before_ns; /* by all that had a place */
 
-static void replace(int before, int after)
+/* OWN_MAX: in none. */
+static size_t place_of(int tid)
 {
-	for (size_t i = 0; i < OWN_MAX; i++) {
-		int expected = before;
+	size_t i = 0;
 
-		if (atomic_compare_exchange_strong(&own_tids[i], &expected, after))
-			return;
-	}
+	while (i < OWN_MAX && atomic_load(&own_tids[i]) != tid)
+		i++;
+	return i;
 }
 
 void dnp_own_threads_add(int tid)
 {
-	replace(0, tid);
+	for (size_t i = 0; i < OWN_MAX; i++) {
+		int free_place = 0;
+
+		if (atomic_compare_exchange_strong(&own_tids[i], &free_place, tid))
+			return;
+	}
+}
+
+void dnp_own_threads_end(void)
+{
+	int tid = dnp_thread_id();
+	size_t i = place_of(tid);
+
+	if (i < OWN_MAX)
+		atomic_store(&spent_ns[i], dnp_thread_cpu_ns(tid));
 }
 
 void dnp_own_threads_remove(int tid)
 {
-	replace(tid, 0);
+	size_t i = place_of(tid);
+
+	if (i == OWN_MAX)
+		return;
+	atomic_fetch_add(&spent_before_ns, atomic_exchange(&spent_ns[i], 0));
+	atomic_store(&own_tids[i], 0);
+}
+
+uint64_t dnp_own_threads_cpu_ns(void)
+{
+	uint64_t sum_ns = atomic_load(&spent_before_ns);
+
+	for (size_t i = 0; i < OWN_MAX; i++) {
+		int tid = atomic_load(&own_tids[i]);
+		uint64_t ended_ns = atomic_load(&spent_ns[i]);
+
+		if (tid)
+			sum_ns += ended_ns ? ended_ns : dnp_thread_cpu_ns(tid);
+	}
+	return sum_ns;
 }
 
 int dnp_thread_is_own(int tid)

@@ -8,6 +8,8 @@
 
 /* Of more than there ever are at once the rest is not known. */
 void dnp_own_threads_add(int tid);
+/* By the thread itself, as its last: what it has used stays known. */
+void dnp_own_threads_end(void);
 void dnp_own_threads_remove(int tid);
 
 #endif

@@ -69,6 +69,9 @@ void dnp_own_thread_join(struct dnp_own_thread *thread);
 /* How many there are that were started and not joined. */
 unsigned dnp_own_thread_count(void);
 
+/* CPU time of all there are and were; of one that is just being joined it may be missing once. */
+uint64_t dnp_own_threads_cpu_ns(void);
+
 /* Whether a thread is one of these: from before its start returns until it is joined. */
 int dnp_thread_is_own(int tid);
 

@@ -582,14 +582,16 @@ static void write_stats(struct dnp_drain *drain, unsigned event, size_t agent_by
 		});
 }
 
-void dnp_drain_stats(struct dnp_drain *drain, size_t agent_bytes)
+void dnp_drain_stats(struct dnp_drain *drain, struct dnp_drain_agent agent)
 {
 	dnp_threads_each(take_counts, drain);
 	dnp_threads_each(look_at_name_again, drain);
 	for (unsigned what = 0; what < DNP_THREADS_LACKS; what++)
 		write_lack(drain, what);
 	for (unsigned event = 0; event < drain->n_events; event++)
-		write_stats(drain, event, agent_bytes);
+		write_stats(drain, event, agent.bytes);
+	dnp_write_agent(&drain->writer,
+		&(struct dnp_rec_agent){.time_ns = dnp_now_ns(), .cpu_ns = agent.cpu_ns});
 }
 
 void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t *lost)

@@ -111,8 +111,14 @@ void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t
 /* Tells how many walks of an event have failed by now for one reason, if any, without any stack. */
 void dnp_drain_failure(struct dnp_drain *drain, unsigned event, const char *reason, uint64_t count);
 
+/* What the agent itself uses: memory now, and CPU time since the recording began. */
+struct dnp_drain_agent {
+	size_t bytes;
+	uint64_t cpu_ns;
+};
+
 /* Writes the counters as they stand (stats, losses, failures), after the failures were told. */
-void dnp_drain_stats(struct dnp_drain *drain, size_t agent_bytes);
+void dnp_drain_stats(struct dnp_drain *drain, struct dnp_drain_agent agent);
 
 /* Writes what is left and closes the recording. */
 int dnp_drain_close(struct dnp_drain *drain, enum dnp_end_reason reason);

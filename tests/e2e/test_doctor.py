@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness import DNPROF, NEWEST, dnprof, program, start, stop_all, thread_names, wait_for
+from harness import DNPROF, NEWEST, dnprof, program, record, start, stop_all, thread_names, wait_for
 from test_other_profiler import CLSID, library  # noqa: F401  (a fixture)
 from test_status import NOBODY, WAITS, needs_root, waiting
 
@@ -79,9 +79,13 @@ def test_text_says_the_same():
 
 
 @needs_root
-def test_perf_events_that_work():
+def test_perf_events_that_work(tmp_path):
     found = doctor()
     found.check("cpu", "yes", "exact rates")
+    # What it names is what a program that is started is sampled by.
+    _, recorded = record(tmp_path, program(NEWEST, "cpu", "--seconds", 0.2))
+    assert ("one perf event for all threads" in found["cpu"]["why"]) == \
+        (recorded.data["events"]["cpu"]["source"] == "perf cpu-clock of all threads")
     assert found["kernel"]["answer"] in ("yes", "partly")
 
 

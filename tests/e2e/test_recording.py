@@ -4,6 +4,7 @@ what is missing."""
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -54,6 +55,15 @@ def recording(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recording")
     _, whole = record(folder, program(NEWEST, "mix", "--seconds", 1.5))
     return (folder / "out.dnp").read_bytes(), whole
+
+
+def test_what_the_agent_used(tmp_path, tfm):
+    """CPU time of its threads, which is some of the program's; and what its stacks took."""
+    result, recorded = record(tmp_path, program(tfm, "mix", "--seconds", 0.5), options=["-e", "cpu,wall"])
+    assert 0 < recorded.data["agent_cpu_ns"] < result.truth["process_cpu_ns"]
+    text = dnprof("report", tmp_path / "out.dnp").expect().out
+    assert re.search(r"; dnprof's own threads used \d+ m?s of CPU time", text), text
+    assert re.search(r"^  stacks took \d.* to walk, \d.* each \(median; 99 % within .*\)$", text, re.M), text
 
 
 def test_chunks(recording):

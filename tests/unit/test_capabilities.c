@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "test.h"
 
 #define ALL_PRIVILEGES UINT64_MAX
@@ -240,6 +241,28 @@ TEST(capabilities_perf_of_programs)
 	CHECK_ANSWER(cpu, PARTLY, strerror(EMFILE), "");
 	facts.perf_paranoid = DNP_FACT_UNKNOWN;
 	CHECK_ANSWER(cpu, PARTLY, "CONFIG_PERF_EVENTS", "");
+}
+
+TEST(capabilities_clocks_of_threads)
+{
+	static const struct {
+		const char *kernel;
+		bool one;
+	} cases[] = {{"6.18.44", true}, {"6.1.0-13-amd64", true}, {"7.0", true}, {"6.0.19", false},
+		{"5.15.0", false}, {"", false}};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(cases); i++) {
+		start_programs();
+		snprintf(facts.kernel, sizeof(facts.kernel), "%s", cases[i].kernel);
+		CHECK_ANSWER(cpu, YES,
+			cases[i].one ? "one perf event for all threads (.NET 8: one for each)"
+				     : "a perf event for each thread",
+			"");
+		/* Its threads are there already. */
+		look_at_process();
+		snprintf(facts.kernel, sizeof(facts.kernel), "%s", cases[i].kernel);
+		CHECK_ANSWER(cpu, YES, "a perf event for each thread", "");
+	}
 }
 
 TEST(capabilities_perf_of_a_process)

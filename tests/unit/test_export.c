@@ -76,7 +76,9 @@ TEST(text_report)
 	static const char *const parts[] = {
 		"app.dll: dotnet app.dll\n",
 		"  pid 42, exit status 3, .NET 10.0.12, Linux 6.18, 2 CPUs\n",
+		" for 100 ms; dnprof's own threads used 700 µs of CPU time\n",
 		"cpu: 12 samples, one per 10 ms (100 Hz), perf cpu-clock\n",
+		"  stacks took 20 µs to walk, 1 µs each (median; 99 % within 11 µs)\n",
 		"  lost 4 (buffer full 4), unresolved 3 (0.75 % of frames), truncated 1, failed "
 		"2\n",
 		"  own code 41.7 %, .NET 50.0 %, kernel 8.3 %\n",
@@ -366,7 +368,8 @@ TEST(json_report)
 	static const char *const parts[] = {
 		"{\"version\":1,\"command\":[\"dotnet\",\"app.dll\"],\"pid\":42,"
 		"\"runtime\":\"10.0.12\"",
-		"\"start_unix_ns\":1700000000000000000,\"duration_ns\":100000000",
+		"\"start_unix_ns\":1700000000000000000,\"duration_ns\":100000000,\"complete\":true,"
+		"\"agent_cpu_ns\":700000",
 		"\"events\":{\"cpu\":{",
 		"\"interval_ns\":10000000,\"samples\":12,\"lost\":4,\"truncated\":1,"
 		"\"unresolved\":3,\"failed\":2",

@@ -383,7 +383,7 @@ static struct drained *open_drain(unsigned n_events)
 static const struct reader *close_drain(struct drained *drained)
 {
 	CHECK_EQ(dnp_drain_round(&drained->drain, 1), 0);
-	dnp_drain_stats(&drained->drain, 0);
+	dnp_drain_stats(&drained->drain, (struct dnp_drain_agent){0});
 	CHECK_EQ(dnp_drain_close(&drained->drain, DNP_END_EXIT), 0);
 	read_file(&drained->reader, drained->copy);
 	close(drained->copy);

@@ -119,7 +119,7 @@ static void begin(struct dnp_drain *drain)
 
 static void end(struct dnp_drain *drain)
 {
-	dnp_drain_stats(drain, 0);
+	dnp_drain_stats(drain, (struct dnp_drain_agent){0});
 	CHECK_EQ(dnp_drain_close(drain, DNP_END_EXIT), 0);
 }
 

@@ -202,7 +202,9 @@ static void *live(void *context)
 	dnp_own_threads_add(dnp_thread_id());
 	atomic_store(&given->tid, dnp_thread_id());
 	syscall(SYS_futex, &given->tid, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-	return own.run(own.context);
+	own.run(own.context);
+	dnp_own_threads_end();
+	return NULL;
 }
 
 static int create(pthread_t *handle, void *stack, struct birth *birth)

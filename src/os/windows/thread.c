@@ -135,6 +135,7 @@ static DWORD WINAPI live(void *context)
 
 	free(context);
 	birth.run(birth.context);
+	dnp_own_threads_end();
 	return 0;
 }
 

@@ -140,7 +140,7 @@ static uint64_t stop(void)
 	atomic_store(&stopping, true);
 	dnp_watch_call();
 	dnp_own_thread_join(&recorder);
-	dnp_drain_stats(&drain, 0);
+	dnp_drain_stats(&drain, (struct dnp_drain_agent){0});
 	dnp_drain_totals(&drain, &samples, &lost);
 	dnp_drain_close(&drain, DNP_END_STOP);
 	dnp_watch_threads_close();
