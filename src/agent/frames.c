@@ -96,7 +96,7 @@ static void prepare(struct dnp_frames *frames)
 static uint32_t named(struct dnp_frames *frames, unsigned which)
 {
 	static const char *const names[] = {
-		"[stub]", "[unknown]", "[unloaded]", "[thread start, not sampled]", "[native]"};
+		"[stub]", "[unknown]", "[unloaded]", "[not sampled]", "[native]"};
 
 	if (!frames->named[which])
 		frames->named[which] = define(frames,

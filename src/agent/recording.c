@@ -18,6 +18,7 @@
 #include "os/file.h"
 #include "os/process.h"
 #include "os/stop.h"
+#include "os/tasks.h"
 #include "os/thread.h"
 #include "os/watch.h"
 #include "store/drain.h"
@@ -51,7 +52,7 @@ static struct {
 	unsigned known_threads, tick;
 	uint64_t newest_ns; /* when a thread was seen for the first time */
 	uint64_t since_ns, since_unix_ns;
-	uint64_t cpu_before_ns; /* that our threads had used */
+	uint64_t own_before_ns, process_before_ns; /* CPU time that had been used then */
 	int client;
 } recording = {.file = -1};
 
@@ -225,7 +226,9 @@ static void write_stats(void)
 	dnp_drain_stats(&recording.drain,
 		(struct dnp_drain_agent){
 			.bytes = agent_bytes(),
-			.cpu_ns = dnp_own_threads_cpu_ns() - recording.cpu_before_ns,
+			.cpu_ns = dnp_own_threads_cpu_ns() - recording.own_before_ns,
+			.process_ns =
+				dnp_process_cpu_ns(dnp_process_id()) - recording.process_before_ns,
 		});
 }
 
@@ -498,7 +501,8 @@ int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err 
 	recording.client = order->client;
 	recording.since_ns = dnp_now_ns();
 	recording.since_unix_ns = dnp_unix_ns();
-	recording.cpu_before_ns = dnp_own_threads_cpu_ns();
+	recording.own_before_ns = dnp_own_threads_cpu_ns();
+	recording.process_before_ns = dnp_process_cpu_ns(dnp_process_id());
 	recording.failed = 0;
 	recording.head_written = false;
 	failed = start(order, err);

@@ -526,6 +526,7 @@ static int add_process(struct dnp_join *join)
 		.start_unix_ns = rec->start_unix_ns,
 		.duration_ns =
 			load->newest_ns > rec->start_ns ? load->newest_ns - rec->start_ns : 0,
+		.cpu_ns = load->agent.process_ns,
 		.agent_cpu_ns = load->agent.cpu_ns,
 		.status = load->exit.status,
 		.signal = load->exit.signal,

@@ -57,7 +57,8 @@ struct dnp_process {
 	uint64_t start_ns; /* since the profile's start */
 	uint64_t start_unix_ns;
 	uint64_t duration_ns;
-	uint64_t agent_cpu_ns;   /* that the agent's threads used; 0: not known */
+	uint64_t cpu_ns;         /* used meanwhile; 0: not known */
+	uint64_t agent_cpu_ns;   /* of it by the agent's threads */
 	uint64_t status, signal; /* how the command ended, if exited */
 	bool exited, complete;
 	struct dnp_vec_of(struct dnp_traced) traced; /* by number */

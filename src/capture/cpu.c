@@ -17,6 +17,7 @@
 #include "capture/self.h"
 #include "format/rec.h"
 #include "os/clock.h"
+#include "os/process.h"
 #include "os/sampler.h"
 #include "os/sampling_signal.h"
 #include "os/thread.h"
@@ -29,6 +30,7 @@ static struct {
 	int kernel;
 	uint8_t event;
 	uint64_t random; /* the recorder's */
+	_Atomic uint64_t phases;
 	uint64_t interval_ns;
 	char note[sizeof(((struct dnp_err *)0)->text)];
 } cpu;
@@ -165,6 +167,7 @@ static int cpu_start(const struct dnp_engine_setting *setting, unsigned index, s
 	cpu.event = (uint8_t)index;
 	cpu.interval_ns = options->interval_ns;
 	cpu.random = dnp_now_ns() | 1;
+	atomic_store(&cpu.phases, dnp_random_number());
 	cpu.source = dnp_sampler_probe(wanted, &cpu.kernel, &why);
 	memcpy(cpu.note, why.text, sizeof(cpu.note));
 	if (cpu.source == DNP_SAMPLER_AUTO)
@@ -193,27 +196,26 @@ static const char *cpu_note(void)
 	return cpu.note;
 }
 
-/* A number in [0, interval), different for each thread: xorshift of its record and birth. */
-static uint64_t random_phase(const struct dnp_thread *thread)
+/*
+ * A number in [0, interval). Those of one thread after the other are spread evenly, as multiples of
+ * the golden ratio are, wherever one looks: so the samples of many short threads have the right sum
+ * as if they were one thread, with next to no scatter (Weyl's sequence).
+ */
+static uint64_t next_phase(void)
 {
-	uint64_t x = thread->start_ns ^ (uint64_t)thread->tid << 32 ^ (uint64_t)(uintptr_t)thread;
+	uint64_t x = atomic_fetch_add(&cpu.phases, UINT64_C(0x9E3779B97F4A7C15));
 
-	for (int i = 0; i < 3; i++) {
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
-	}
-	return x % cpu.interval_ns;
+	return (x >> 40) * cpu.interval_ns >> 24;
 }
 
 /*
- * When its first sample is due: at a random moment in the first interval of its CPU time. Where
+ * When its first sample is due: at any moment in the first interval of its CPU time. Where
  * that has passed, and with it perhaps more intervals, they are missed.
  */
 static uint64_t first_interval(struct dnp_thread *thread)
 {
 	int before = atomic_load(&thread->flags) & DNP_THREAD_LATE;
-	uint64_t phase = random_phase(thread), used = before ? 0 : thread->start_cpu_ns;
+	uint64_t phase = next_phase(), used = before ? 0 : thread->start_cpu_ns;
 
 	if (phase >= used)
 		return phase - used;
@@ -309,6 +311,23 @@ static void cpu_look(void)
 			cpu.interval_ns / 2 + dnp_random_below(&cpu.random, cpu.interval_ns));
 }
 
+/* What it has used since its last sample. On the recorder's thread; no handler is at work on it. */
+static void tell_rest(struct dnp_thread *thread, uint64_t used_ns)
+{
+	uint32_t units = dnp_sampler_unseen(&thread->sampler, used_ns);
+
+	if (!units)
+		return;
+	thread->missed_event = cpu.event;
+	/* Pairs with dnp_drain_announce. */
+	atomic_fetch_add_explicit(&thread->missed, units, memory_order_release);
+}
+
+static void cpu_thread_end(struct dnp_thread *thread)
+{
+	tell_rest(thread, thread->end_cpu_ns);
+}
+
 static void pause_thread(struct dnp_thread *thread, void *context)
 {
 	(void)context;
@@ -319,6 +338,7 @@ static void stop_thread(struct dnp_thread *thread, void *context)
 {
 	(void)context;
 	dnp_self_wait(thread);
+	tell_rest(thread, dnp_thread_cpu_ns(thread->tid));
 	dnp_sampler_stop(&thread->sampler);
 }
 
@@ -343,6 +363,7 @@ const struct dnp_engine dnp_engine_cpu = {
 	.source = cpu_source,
 	.note = cpu_note,
 	.thread_begin = cpu_thread_begin,
+	.thread_end = cpu_thread_end,
 	.look = cpu_look,
 	.stop = cpu_stop,
 };

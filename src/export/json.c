@@ -55,14 +55,22 @@ static void put_command(
 	}
 }
 
-/* Of all processes together. */
-static void put_agents(const struct dnp_profile *profile, struct dnp_json *json)
+static void put_cpu(uint64_t cpu_ns, uint64_t agent_cpu_ns, struct dnp_json *json)
 {
-	uint64_t cpu_ns = 0;
+	dnp_json_u64(json, "cpu_ns", cpu_ns);
+	dnp_json_u64(json, "agent_cpu_ns", agent_cpu_ns);
+}
 
-	for (size_t i = 0; i < profile->processes.n; i++)
-		cpu_ns += profile->processes.p[i].agent_cpu_ns;
-	dnp_json_u64(json, "agent_cpu_ns", cpu_ns);
+/* Of all processes together. */
+static void put_all_cpu(const struct dnp_profile *profile, struct dnp_json *json)
+{
+	uint64_t cpu_ns = 0, agent_cpu_ns = 0;
+
+	for (size_t i = 0; i < profile->processes.n; i++) {
+		cpu_ns += profile->processes.p[i].cpu_ns;
+		agent_cpu_ns += profile->processes.p[i].agent_cpu_ns;
+	}
+	put_cpu(cpu_ns, agent_cpu_ns, json);
 }
 
 static void put_processes(const struct dnp_profile *profile, struct dnp_json *json)
@@ -75,8 +83,8 @@ static void put_processes(const struct dnp_profile *profile, struct dnp_json *js
 		put_command(profile, json, process);
 		dnp_json_u64(json, "start_unix_ns", process->start_unix_ns);
 		dnp_json_u64(json, "duration_ns", process->duration_ns);
-		dnp_json_u64(json, "agent_cpu_ns", process->agent_cpu_ns);
 		dnp_json_bool(json, "complete", process->complete);
+		put_cpu(process->cpu_ns, process->agent_cpu_ns, json);
 		dnp_json_close(json, '}');
 	}
 	dnp_json_close(json, ']');
@@ -584,7 +592,7 @@ static int write_json(const struct dnp_profile *profile, const struct dnp_export
 		dnp_json_u64(&json, "start_unix_ns", profile->start_unix_ns);
 		dnp_json_u64(&json, "duration_ns", profile->duration_ns);
 		dnp_json_bool(&json, "complete", !profile->incomplete);
-		put_agents(profile, &json);
+		put_all_cpu(profile, &json);
 		if (profile->processes.n > 1)
 			put_processes(profile, &json);
 		put_problems(profile, &json);

@@ -78,9 +78,11 @@ static void put_process(
 	begin_facts(line);
 	dnp_line_printf(line, "recorded %s for %s", dnp_format_time(process->start_unix_ns).text,
 		dnp_format_duration(process->duration_ns).text);
-	if (process->agent_cpu_ns)
-		dnp_line_printf(line, "; dnprof's own threads used %s of CPU time",
+	if (process->cpu_ns) {
+		dnp_line_printf(line, ", CPU time %s,", dnp_format_duration(process->cpu_ns).text);
+		dnp_line_printf(line, " of it dnprof's own threads %s",
 			dnp_format_duration(process->agent_cpu_ns).text);
+	}
 	dnp_line_end(line);
 }
 

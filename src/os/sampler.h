@@ -56,6 +56,13 @@ bool dnp_sampler_tells_kernel(const struct dnp_sampler *sampler);
  */
 void dnp_sampler_pause(struct dnp_sampler *sampler);
 
+/*
+ * Intervals that a thread which has gone, or is stopped, had used when its clock said `used_ns`,
+ * and of which no signal came: it had used less than one since the last, or since it began. Of perf
+ * 0: its intervals are random ones, and the mean is right without.
+ */
+uint32_t dnp_sampler_unseen(const struct dnp_sampler *sampler, uint64_t used_ns);
+
 /* In the handler: whether the signal comes from a sampler, and not from another sender. */
 SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info);
 

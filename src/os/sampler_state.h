@@ -24,7 +24,7 @@ struct dnp_sampler {
 	uint64_t interval_ns;      /* of CPU time */
 	uint64_t random;    /* what follows is the handler's: state of the generator of intervals */
 	uint64_t period_ns; /* perf: the interval that runs now */
-	uint64_t expected_ns; /* perf, traps: CPU time at which this sample is due */
+	uint64_t expected_ns; /* CPU time at which this sample is due */
 	int exhausted; /* perf: no more signals will come until the kernel is asked for more */
 };
 

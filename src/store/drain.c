@@ -203,21 +203,23 @@ static void take_sample(struct dnp_drain *drain, const struct dnp_thread *thread
 }
 
 /*
- * A thread is known a moment after it began. What it did until then belongs to it, so that threads
- * have their right shares however short they live, but nobody saw where.
+ * A thread is known a moment after it began, and ends a moment after its last sample. What it did
+ * meanwhile belongs to it, so that threads have their right shares however short they live, but
+ * nobody saw where.
  */
-static void write_missed(struct dnp_drain *drain, const struct dnp_thread *thread, uint32_t units)
+static void write_missed(
+	struct dnp_drain *drain, const struct dnp_thread *thread, uint64_t time_ns, uint32_t units)
 {
 	unsigned nature = 0;
 	int is_new;
 	uint32_t frame = drain->frame_of(
-		drain, (uint64_t)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT, thread->start_ns, 0, &nature);
+		drain, (uint64_t)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT, time_ns, 0, &nature);
 	uint32_t node = dnp_intern_node(&drain->intern, 0, frame, &is_new);
 
 	if (is_new)
 		dnp_chain_add(&drain->chain, 0, node, frame);
 	dnp_chain_write(&drain->chain);
-	dnp_write_sample_at(&drain->writer, thread->start_ns,
+	dnp_write_sample_at(&drain->writer, time_ns,
 		&(struct dnp_rec_sample){
 			.event = thread->missed_event,
 			.thread = thread->index,
@@ -252,10 +254,12 @@ void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread)
 	/* Pairs with the engine that finds it: perhaps when the thread has been announced. */
 	uint32_t missed = atomic_exchange_explicit(&thread->missed, 0, memory_order_acquire);
 
+	uint64_t time_ns = thread->announced ? dnp_now_ns() : thread->start_ns;
+
 	if (!thread->announced)
 		define(drain, thread);
 	if (missed)
-		write_missed(drain, thread, missed);
+		write_missed(drain, thread, time_ns, missed);
 }
 
 static void write_name(struct dnp_drain *drain, const struct dnp_thread *thread, const char *name)
@@ -436,9 +440,9 @@ void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread)
 	atomic_load_explicit(&thread->handling, memory_order_acquire);
 	/* And what engines have noted on it comes before the end that it told of. */
 	atomic_load_explicit(&thread->end_ns, memory_order_acquire);
-	dnp_sampler_stop(&thread->sampler);
 	if (drain->gone)
 		drain->gone(thread);
+	dnp_sampler_stop(&thread->sampler);
 	drain_feeds(drain, thread); /* what its handler stored before the thread went */
 	dnp_drain_announce(drain, thread);
 	tell_name(drain, thread);
@@ -591,7 +595,11 @@ void dnp_drain_stats(struct dnp_drain *drain, struct dnp_drain_agent agent)
 	for (unsigned event = 0; event < drain->n_events; event++)
 		write_stats(drain, event, agent.bytes);
 	dnp_write_agent(&drain->writer,
-		&(struct dnp_rec_agent){.time_ns = dnp_now_ns(), .cpu_ns = agent.cpu_ns});
+		&(struct dnp_rec_agent){
+			.time_ns = dnp_now_ns(),
+			.cpu_ns = agent.cpu_ns,
+			.process_ns = agent.process_ns,
+		});
 }
 
 void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t *lost)

@@ -111,10 +111,10 @@ void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t
 /* Tells how many walks of an event have failed by now for one reason, if any, without any stack. */
 void dnp_drain_failure(struct dnp_drain *drain, unsigned event, const char *reason, uint64_t count);
 
-/* What the agent itself uses: memory now, and CPU time since the recording began. */
+/* What the agent itself uses: memory now, CPU time since the recording began; and of how much. */
 struct dnp_drain_agent {
 	size_t bytes;
-	uint64_t cpu_ns;
+	uint64_t cpu_ns, process_ns;
 };
 
 /* Writes the counters as they stand (stats, losses, failures), after the failures were told. */

@@ -55,8 +55,8 @@ VARIES = {"work", "may_inline", "native", "unwound", "by_thread", "methods", "th
 #: Where threads begin: in the program's own file, the C library, or the dynamic linker. Their first
 #: functions have no names in stripped files, so the file has to do.
 FIRST_FILES = re.compile(r"(truth|shop|dotnet|libc\.so\.6|ld-linux-x86-64\.so\.2)!")
-#: CPU time that a thread used before anybody knew of it: shown, but nobody saw where it went.
-NOT_SAMPLED = "[thread start, not sampled]"
+#: CPU time that a thread used before anybody knew of it, or after its last sample: shown, but nobody saw where it went.
+NOT_SAMPLED = "[not sampled]"
 #: A thread that the runtime itself walked (--engine snapshot) while it had no managed frame.
 NO_MANAGED = "[native]"
 

@@ -42,6 +42,17 @@ def test_methods(tmp_path, tfm):
     assert straight > 1 - LOOSE * 0.03, "code without a safepoint is seen where it runs"
 
 
+@pytest.mark.measured
+@pytest.mark.parametrize("source", cases(["auto", "perf", "timer"], ["auto", "timer"]))
+@undisturbed
+def test_threads_shorter_than_a_period(tmp_path, source):
+    """What ten thousand of them took is shown, most of it as not sampled. They used some microseconds more, beginning and
+    ending, than they saw on their own clocks."""
+    result, report = record(tmp_path, program(NEWEST, "brief"), hz=199, options=["--source", source])
+    shown_ns = report.threads()["brief"] * report.cpu["interval_ns"]
+    assert 1 - LOOSE * 0.02 < shown_ns / result.truth["threads"]["brief"] < 1 + LOOSE * 0.06
+
+
 #: The threads' clocks count the handler's own time too, which is not sampled: at 9,997 Hz it shows.
 #: 200 samples at 99 Hz are good for about 7 %.
 AMOUNTS = {99: 0.15, 997: 0.05, 9997: 0.15}

@@ -117,8 +117,8 @@ void recording_small(struct recording *rec)
 	RECORD(rec, stats, .time_ns = 5090000000, .event = 1, .samples = 12, .truncated = 1,
 		.failed = 2, .unresolved = 3, .frames = 400, .agent_bytes = 9000000,
 		.walk_ns = 20000, .walk_p50_ns = 1400, .walk_p99_ns = 11000);
-	RECORD(rec, agent, .time_ns = 5080000000, .cpu_ns = 600000);
-	RECORD(rec, agent, .time_ns = 5090000000, .cpu_ns = 700000);
+	RECORD(rec, agent, .time_ns = 5080000000, .cpu_ns = 600000, .process_ns = 9);
+	RECORD(rec, agent, .time_ns = 5090000000, .cpu_ns = 700000, .process_ns = 130000000);
 	RECORD(rec, thread_end, .thread = 1, .time_ns = 5090000000, .cpu_ns = 110000000);
 	RECORD(rec, end, .time_ns = 5100000000, .reason = DNP_END_EXIT);
 	recording_flush(rec);

@@ -188,8 +188,7 @@ TEST(native_frames_all_at_the_leaf_or_none)
 
 TEST(what_stands_for_managed_code_is_no_native_frame)
 {
-	static const char *const names[] = {
-		"[unloaded]", "[thread start, not sampled]", "[stub]", "[native]"};
+	static const char *const names[] = {"[unloaded]", "[not sampled]", "[stub]", "[native]"};
 	struct dnp_filter filter = {.native = DNP_NATIVE_NONE};
 	struct fixture f = {.rec = recording_new(1)};
 
@@ -203,7 +202,7 @@ TEST(what_stands_for_managed_code_is_no_native_frame)
 	RECORD(&f.rec, sample, .node = 77, .weight = 5);
 	recording_flush(&f.rec);
 	load(&f, &filter, DNP_SUMS);
-	check_stacks(&f, "[lost] 5\n[unloaded] 4\n[thread start, not sampled] 3\n[native] 3\n");
+	check_stacks(&f, "[lost] 5\n[unloaded] 4\n[not sampled] 3\n[native] 3\n");
 	done(&f);
 }
 

@@ -76,7 +76,7 @@ TEST(text_report)
 	static const char *const parts[] = {
 		"app.dll: dotnet app.dll\n",
 		"  pid 42, exit status 3, .NET 10.0.12, Linux 6.18, 2 CPUs\n",
-		" for 100 ms; dnprof's own threads used 700 µs of CPU time\n",
+		" for 100 ms, CPU time 130 ms, of it dnprof's own threads 700 µs\n",
 		"cpu: 12 samples, one per 10 ms (100 Hz), perf cpu-clock\n",
 		"  stacks took 20 µs to walk, 1 µs each (median; 99 % within 11 µs)\n",
 		"  lost 4 (buffer full 4), unresolved 3 (0.75 % of frames), truncated 1, failed "
@@ -369,7 +369,7 @@ TEST(json_report)
 		"{\"version\":1,\"command\":[\"dotnet\",\"app.dll\"],\"pid\":42,"
 		"\"runtime\":\"10.0.12\"",
 		"\"start_unix_ns\":1700000000000000000,\"duration_ns\":100000000,\"complete\":true,"
-		"\"agent_cpu_ns\":700000",
+		"\"cpu_ns\":130000000,\"agent_cpu_ns\":700000",
 		"\"events\":{\"cpu\":{",
 		"\"interval_ns\":10000000,\"samples\":12,\"lost\":4,\"truncated\":1,"
 		"\"unresolved\":3,\"failed\":2",

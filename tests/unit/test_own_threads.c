@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What threads of our own have used: while they are, when they are over, and once they were joined. */
+/* What threads of our own have used: while they are, when they are over, and once they were joined.
+ */
 #include "test.h"
 
 #include <stdatomic.h>

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "os/clock.h"
 #include "os/mem.h"
 #include "os/sampler.h"
@@ -98,6 +99,39 @@ TEST(signals_do_not_pile_up_behind_a_slow_handler)
 {
 	begin(DNP_SAMPLER_PERF);
 	CHECK(progress_beside_a_slow_handler() > INTERVAL_NS / 4);
+}
+
+TEST(what_no_signal_came_of_is_due_by_the_clock)
+{
+	static const struct {
+		uint64_t used_ns;
+		uint32_t units;
+	} cases[] = {{0, 0}, {102, 0}, {103, 1}, {112, 1}, {113, 2}, {1103, 101},
+		{UINT64_C(1) << 60, UINT32_MAX}};
+	struct dnp_sampler one = {0};
+
+	CHECK_EQ(dnp_sampler_unseen(&one, 1000), 0);
+	dnp_sampler_follow(&one, 100, 3, 10);
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(cases); i++)
+		CHECK_EQ(dnp_sampler_unseen(&one, cases[i].used_ns), cases[i].units);
+	one.source = DNP_SAMPLER_PERF;
+	CHECK_EQ(dnp_sampler_unseen(&one, 1000), 0);
+}
+
+/* Each interval is in a signal's weight, or is left: also of those that no handler was told of. */
+TEST(what_the_timer_tells_and_what_is_left_are_the_cpu_time)
+{
+	uint64_t before_ns = dnp_thread_cpu_ns(0), begun_ns, used_ns, all;
+
+	begin(DNP_SAMPLER_TIMER);
+	begun_ns = dnp_thread_cpu_ns(0);
+	burn(UINT64_C(50500000));
+	dnp_sampler_pause(&sampler);
+	used_ns = dnp_thread_cpu_ns(0);
+	all = weights + dnp_sampler_unseen(&sampler, used_ns);
+	dnp_sampler_stop(&sampler);
+	CHECK(all >= (used_ns - begun_ns) / INTERVAL_NS);
+	CHECK(all <= (used_ns - before_ns) / INTERVAL_NS);
 }
 
 TEST(memory_that_is_gone_is_not_readable)

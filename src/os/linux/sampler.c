@@ -137,6 +137,7 @@ static int timer_start(
 	if (syscall(SYS_timer_create, dnp_clock_of_thread(tid), &event, &sampler->timer))
 		return -errno;
 	sampler->source = DNP_SAMPLER_TIMER;
+	sampler->expected_ns = dnp_thread_cpu_ns(tid) + first_ns;
 	if (syscall(SYS_timer_settime, sampler->timer, 0, &spec, NULL)) {
 		int failed = -errno;
 
@@ -215,21 +216,45 @@ SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info)
 	return info->si_code == SI_TIMER || info->si_code == POLL_IN || info->si_code == POLL_HUP;
 }
 
+/* Of what is due at fixed times of a thread's clock. */
+static SIGSAFE uint32_t due(const struct dnp_sampler *sampler, uint64_t used_ns)
+{
+	uint64_t units;
+
+	/* 0: it is being stopped, for a thread that has gone and left its number to this one. */
+	if (!sampler->interval_ns || used_ns < sampler->expected_ns)
+		return 0;
+	units = 1 + (used_ns - sampler->expected_ns) / sampler->interval_ns;
+	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+}
+
+uint32_t dnp_sampler_unseen(const struct dnp_sampler *sampler, uint64_t used_ns)
+{
+	bool fixed = sampler->source == DNP_SAMPLER_TRAPS || sampler->source == DNP_SAMPLER_TIMER;
+
+	return fixed ? due(sampler, used_ns) : 0;
+}
+
 /* A thread's clock is exact, whichever processors it ran on and however long it was held back. */
 static SIGSAFE uint32_t trap_weight(struct dnp_sampler *sampler, const siginfo_t *info)
 {
-	uint64_t now = dnp_thread_cpu_ns(0), interval_ns = sampler->interval_ns, units;
+	uint64_t now = dnp_thread_cpu_ns(0);
+	uint32_t units = due(sampler, now);
 
 	sampler->trap = dnp_trap_is(info) ? dnp_trap_ring(info) : NULL;
 	sampler->begun_ns = now;
 	sampler->since_ns = sampler->now_ns;
 	sampler->now_ns = dnp_now_ns();
-	/* 0: it is being stopped, for a thread that has gone and left its number to this one. */
-	if (!interval_ns || now < sampler->expected_ns)
-		return 0;
-	units = 1 + (now - sampler->expected_ns) / interval_ns;
-	sampler->expected_ns += units * interval_ns;
-	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+	sampler->expected_ns += units * sampler->interval_ns;
+	return units;
+}
+
+static SIGSAFE uint32_t timer_weight(struct dnp_sampler *sampler, const siginfo_t *info)
+{
+	uint32_t units = 1 + (info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0);
+
+	sampler->expected_ns += units * sampler->interval_ns;
+	return units;
 }
 
 SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info)
@@ -239,7 +264,7 @@ SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t
 	if (sampler->source == DNP_SAMPLER_TRAPS)
 		return trap_weight(sampler, info);
 	if (sampler->source == DNP_SAMPLER_TIMER)
-		return info->si_overrun > 0 ? 1 + (uint32_t)info->si_overrun : 1;
+		return timer_weight(sampler, info);
 	if (info->si_code != POLL_HUP)
 		return 1;
 	/*
@@ -337,6 +362,8 @@ SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns)
 /* It may have been the last of those that the kernel was asked for. */
 SIGSAFE void dnp_sampler_rearm_lost(struct dnp_sampler *sampler)
 {
+	if (sampler->source == DNP_SAMPLER_TIMER)
+		sampler->expected_ns += sampler->interval_ns;
 	if (sampler->source != DNP_SAMPLER_PERF)
 		return;
 	sampler->expected_ns = dnp_thread_cpu_ns(0) + sampler->period_ns + DELIVERY_NS;

@@ -150,6 +150,7 @@ static class Program
     ["alloc"] = Alloc.Run,
     ["async"] = Async.Run,
     ["atexit"] = AtExit.Run,
+    ["brief"] = Brief.Run,
     ["calls"] = Calls.Suite.Run,
     ["collections"] = Collections.Run,
     ["compiled"] = Compiled.Run,

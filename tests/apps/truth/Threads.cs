@@ -125,6 +125,23 @@ static class ShortThreads
   }
 }
 
+/// <summary>Ten thousand threads of 0.3 ms each, a few at a time: shorter than the time between two samples.</summary>
+static class Brief
+{
+  const int Threads = 10_000, AtOnce = 4;
+
+  public static JsonObject Run(Options o)
+  {
+    var ledger = new Ledger();
+    for (int started = 0; started < Threads; started += AtOnce)
+      Crew.Run(Enumerable.Range(0, AtOnce).Select(n => ("brief", (Action)(() => {
+        Burn.For(300_000);
+        ledger.Add("brief", Clock.Thread());
+      }))));
+    return new JsonObject { ["work"] = Threads, ["threads"] = ledger.ToJson() };
+  }
+}
+
 /// <summary>
 /// Native threads that get the number of one that has ended a moment ago. The kernel gives numbers in turn; root may say
 /// where it goes on, and others may take the number first.
