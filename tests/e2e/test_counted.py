@@ -7,7 +7,7 @@ import json
 import pytest
 
 import records
-from harness import DNPROF, NEWEST, ROOT, dnprof, program, run
+from harness import DNPROF, NEWEST, NOT_SAMPLED, ROOT, dnprof, program, run
 
 HZ = 9997
 #: A thread may have one under way when its sampler stops, which is rare.
@@ -30,21 +30,22 @@ def delivered(path):
 
 
 def recorded(path):
-    """{tid: [samples, their weights, units lost]}, and weights in all. What a thread did before it was known is no signal's."""
-    threads, found, weights, time = {}, collections.defaultdict(lambda: [0, 0, 0]), 0, 0
-    for name, it in records.read(path, "thread", "base", "sample", "loss"):
+    """{tid: [samples, their weights, units lost]}, and weights in all. What is shown as not sampled is no signal's."""
+    tids, found, weights, no_frame, no_node = {}, collections.defaultdict(lambda: [0, 0, 0]), 0, None, None
+    for name, it in records.read(path, "thread", "frame", "stack", "sample", "loss"):
         if name == "thread":
-            threads[it.index] = it
-        elif name == "base":
-            time = it.time_ns
+            tids[it.index] = it.tid
+        elif name == "frame":
+            no_frame = it.index if it.name == NOT_SAMPLED.encode() else no_frame
+        elif name == "stack":
+            no_node = it.first if not it.parent and records.varint(it.frames, 0)[0] == no_frame else no_node
         elif name == "loss":
-            found[threads[it.thread].tid][2] += it.count
+            found[tids[it.thread]][2] += it.count
         else:
-            time += it.delta_ns
             weights += it.weight
-            if time != threads[it.thread].start_ns:
-                found[threads[it.thread].tid][0] += 1
-                found[threads[it.thread].tid][1] += it.weight
+            if it.node != no_node:
+                found[tids[it.thread]][0] += 1
+                found[tids[it.thread]][1] += it.weight
     return found, weights
 
 

@@ -69,3 +69,25 @@ TEST(what_own_threads_used_stays_known)
 	sum_ns = dnp_own_threads_cpu_ns() - first_ns;
 	CHECK(sum_ns <= process_cpu_ns() - process_ns - mine_ns);
 }
+
+static void *nothing(void *context)
+{
+	return context;
+}
+
+/* Whoever lists the process's threads then does not find it. */
+TEST(own_thread_that_was_joined_has_gone)
+{
+	int there = 0;
+
+	for (int i = 0; i < 10000; i++) {
+		struct dnp_own_thread thread;
+		int tid;
+
+		CHECK_EQ(dnp_own_thread_start(&thread, nothing, NULL), 0);
+		tid = thread.tid;
+		dnp_own_thread_join(&thread);
+		there += dnp_thread_exists(tid);
+	}
+	CHECK_EQ(there, 0);
+}

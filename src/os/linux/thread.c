@@ -18,7 +18,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/own_threads.h"
+
+#define GONE_LOOK_NS UINT64_C(100000)
+#define GONE_LOOKS   1000
 
 SIGSAFE int dnp_thread_id(void)
 {
@@ -258,11 +262,22 @@ void dnp_own_thread_open_signals(void)
 	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, NULL, sizeof(open));
 }
 
+/*
+ * The C library knows of a thread's end a moment before the system lists it no more; until then it
+ * must not be taken for one of the program's. Not for ever: the number may be another's by then.
+ */
+static void await_gone(int tid)
+{
+	for (int i = 0; i < GONE_LOOKS && dnp_thread_exists(tid); i++)
+		dnp_sleep_until_ns(dnp_now_ns() + GONE_LOOK_NS);
+}
+
 void dnp_own_thread_join(struct dnp_own_thread *thread)
 {
 	if (!thread->running)
 		return;
 	pthread_join((pthread_t)thread->handle, NULL);
+	await_gone(thread->tid);
 	dnp_own_threads_remove(thread->tid);
 	unmap_stack(thread->stack);
 	*thread = (struct dnp_own_thread){0};
