@@ -320,7 +320,7 @@ static void tell_rest(struct dnp_thread *thread, uint64_t used_ns)
 		return;
 	thread->missed_event = cpu.event;
 	/* Pairs with dnp_drain_announce. */
-	atomic_fetch_add_explicit(&thread->missed, units, memory_order_release);
+	atomic_store_explicit(&thread->rest, units, memory_order_release);
 }
 
 static void cpu_thread_end(struct dnp_thread *thread)

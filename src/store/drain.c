@@ -249,17 +249,25 @@ static void define(struct dnp_drain *drain, struct dnp_thread *thread)
 		});
 }
 
+/* When it ended, or is looked at for the last time. */
+static uint64_t end_of(const struct dnp_thread *thread)
+{
+	return thread->end_ns ? thread->end_ns : dnp_now_ns();
+}
+
 void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread)
 {
 	/* Pairs with the engine that finds it: perhaps when the thread has been announced. */
 	uint32_t missed = atomic_exchange_explicit(&thread->missed, 0, memory_order_acquire);
 
-	uint64_t time_ns = thread->announced ? dnp_now_ns() : thread->start_ns;
+	uint32_t rest = atomic_exchange_explicit(&thread->rest, 0, memory_order_acquire);
 
 	if (!thread->announced)
 		define(drain, thread);
 	if (missed)
-		write_missed(drain, thread, time_ns, missed);
+		write_missed(drain, thread, thread->start_ns, missed);
+	if (rest)
+		write_missed(drain, thread, end_of(thread), rest);
 }
 
 static void write_name(struct dnp_drain *drain, const struct dnp_thread *thread, const char *name)
@@ -429,8 +437,7 @@ static void write_end(
 /* What it has told of its end itself. */
 static void write_told_end(struct dnp_drain *drain, struct dnp_thread *thread)
 {
-	write_end(
-		drain, thread, thread->end_ns ? thread->end_ns : dnp_now_ns(), thread->end_cpu_ns);
+	write_end(drain, thread, end_of(thread), thread->end_cpu_ns);
 }
 
 void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread)

@@ -52,11 +52,12 @@ struct dnp_thread {
 	uint64_t start_cpu_ns; /* CPU time used before sampling began */
 
 	/*
-	 * Units of `missed_event` that passed unsampled, before that or after the last sample: the
-	 * number is written last, and 0 again when the drain thread has told of them.
+	 * Units of `missed_event` that passed unsampled before that: written once, the number
+	 * last, and 0 again when the drain thread has told of them. And those after its last
+	 * sample, written when it has gone or is sampled no more.
 	 */
 	uint8_t missed_event;
-	_Atomic uint32_t missed;
+	_Atomic uint32_t missed, rest;
 	_Atomic uint32_t flags;   /* enum dnp_thread_flags */
 	_Atomic(char *) new_name; /* owned: a name that the recording does not have yet */
 

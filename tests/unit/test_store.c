@@ -749,6 +749,27 @@ TEST(time_that_a_thread_is_found_to_have_missed_late_is_told)
 	CHECK_EQ(reader->times[1], thread->start_ns);
 }
 
+TEST(time_after_a_thread_s_last_sample_is_told_at_its_end)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_sample sample = {.time_ns = 1000};
+	struct drained *drained = open_drain(2);
+	const struct reader *reader;
+	uint64_t end_ns = thread->start_ns + 5000;
+
+	CHECK(store(&thread->outside, "ab", &sample));
+	CHECK_EQ(dnp_drain_round(&drained->drain, 0), 0);
+	thread->missed_event = 1;
+	thread->missed = 3;
+	thread->rest = 4;
+	thread->end_ns = end_ns;
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_samples, 3);
+	CHECK_EQ(reader->weights[1], 3);
+	CHECK_EQ(reader->weights[2], 4);
+	CHECK_EQ(reader->times[2], end_ns);
+}
+
 TEST(thread_that_names_itself_after_it_was_announced_has_that_name)
 {
 	struct drained *drained;
