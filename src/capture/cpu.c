@@ -336,9 +336,11 @@ static void pause_thread(struct dnp_thread *thread, void *context)
 
 static void stop_thread(struct dnp_thread *thread, void *context)
 {
+	uint64_t used_ns = dnp_thread_cpu_ns(thread->tid);
+
 	(void)context;
 	dnp_self_wait(thread);
-	tell_rest(thread, dnp_thread_cpu_ns(thread->tid));
+	tell_rest(thread, used_ns ? used_ns : thread->end_cpu_ns);
 	dnp_sampler_stop(&thread->sampler);
 }
 

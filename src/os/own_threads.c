@@ -11,9 +11,8 @@
 #define OWN_MAX 8
 
 static _Atomic int own_tids[OWN_MAX]; /* 0: a free place */
-static _Atomic uint64_t
-	spent_ns[OWN_MAX];               /* by the one in that place, which is over; 0: it is not */
-static _Atomic uint64_t spent_before_ns; /* by all that had a place */
+/* What the one in that place has used, once it is over, else 0; and all that had a place. */
+static _Atomic uint64_t spent_ns[OWN_MAX], spent_before_ns;
 
 /* OWN_MAX: in none. */
 static size_t place_of(int tid)

@@ -309,7 +309,8 @@ TEST(traps_that_are_kept_off_come_once_for_all)
 	CHECK_EQ(account->traps, 0);
 	sigprocmask(SIG_UNBLOCK, &sampling, NULL);
 	traps = account->traps;
-	CHECK_EQ(account->late, 1);
+	/* Another one where a trap came while the first was at work, which keeps it off, too. */
+	CHECK(account->late == 1 || account->late == 2);
 	CHECK_EQ(account->wrong, 0);
 	CHECK(account->weights >= 100);
 	CHECK(account->weights <= 1 + (dnp_thread_cpu_ns(0) - before_ns) / INTERVAL_NS);
