@@ -41,7 +41,8 @@ static _Atomic int active;
 /* Held while a thread's sampler starts, so that none starts once stop has begun. A leaf lock. */
 static pthread_mutex_t begin_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static SIGSAFE void take(struct dnp_thread *thread, const siginfo_t *info, const void *context)
+static SIGSAFE void take(
+	struct dnp_thread *thread, const struct dnp_signal_info *info, const void *context)
 {
 	uint64_t begin_ns = dnp_now_ns();
 	uint32_t weight = dnp_sampler_weight(&thread->sampler, info);
@@ -57,7 +58,7 @@ static SIGSAFE void take(struct dnp_thread *thread, const siginfo_t *info, const
 }
 
 /* The thread takes its own stack, for another event. */
-static SIGSAFE void take_late(struct dnp_thread *thread, const siginfo_t *info)
+static SIGSAFE void take_late(struct dnp_thread *thread, const struct dnp_signal_info *info)
 {
 	uint32_t weight;
 
@@ -76,7 +77,7 @@ static void *owner_at(uint32_t place)
 }
 
 /* NULL: the signal is of a sampler that there is no more, perhaps of another thread's. */
-static SIGSAFE struct dnp_thread *owner_of(const siginfo_t *info)
+static SIGSAFE struct dnp_thread *owner_of(const struct dnp_signal_info *info)
 {
 	uintptr_t owner = (uintptr_t)dnp_sampler_owner(info);
 	struct dnp_thread *thread = owner ? dnp_thread_at(owner - 1) : NULL;
@@ -100,7 +101,7 @@ static SIGSAFE void lose(enum dnp_loss_reason why)
  * when it gets one (first_interval). While its account is looked at the record must not become
  * another's.
  */
-static SIGSAFE void on_trap(const siginfo_t *info, void *context)
+static SIGSAFE void on_trap(const struct dnp_signal_info *info, void *context)
 {
 	struct dnp_thread *thread = dnp_thread_own();
 
@@ -116,7 +117,7 @@ static SIGSAFE void on_trap(const siginfo_t *info, void *context)
 	dnp_self_leave(thread);
 }
 
-static SIGSAFE int on_signal(const siginfo_t *info, void *context)
+static SIGSAFE int on_signal(const struct dnp_signal_info *info, void *context)
 {
 	struct dnp_thread *thread;
 

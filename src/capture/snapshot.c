@@ -393,7 +393,7 @@ static int get_memory(size_t depth)
 }
 
 /* None of them is ours. */
-static SIGSAFE int pass_on(const siginfo_t *info, void *context)
+static SIGSAFE int pass_on(const struct dnp_signal_info *info, void *context)
 {
 	(void)info;
 	(void)context;

@@ -180,7 +180,7 @@ static SIGSAFE void lose(void)
  * The signal is for this thread, and the record still its own: both carry its id. It may be of a
  * recording before, and so carries the record's place.
  */
-static SIGSAFE int on_signal(const siginfo_t *info, void *context)
+static SIGSAFE int on_signal(const struct dnp_signal_info *info, void *context)
 {
 	struct dnp_thread *thread;
 	uint32_t weight;
@@ -189,7 +189,7 @@ static SIGSAFE int on_signal(const siginfo_t *info, void *context)
 		lose();
 	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))
 		return 0;
-	thread = dnp_thread_at((uintptr_t)info->si_value.sival_ptr);
+	thread = dnp_thread_at((uintptr_t)dnp_signal_value(info));
 	if (!thread)
 		return 1;
 	if ((int)(atomic_load(&thread->turn.asked) >> 32) != dnp_thread_id())

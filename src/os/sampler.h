@@ -13,7 +13,6 @@
 #ifndef DNP_OS_SAMPLER_H
 #define DNP_OS_SAMPLER_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +20,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "os/sampler_state.h"
+#include "os/sampling_signal.h"
 
 /*
  * Which source for single threads works here, best first: asks the kernel. *kernel tells whether
@@ -64,10 +64,10 @@ void dnp_sampler_pause(struct dnp_sampler *sampler);
 uint32_t dnp_sampler_unseen(const struct dnp_sampler *sampler, uint64_t used_ns);
 
 /* In the handler: whether the signal comes from a sampler, and not from another sender. */
-SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info);
+SIGSAFE int dnp_sampler_is_ours(const struct dnp_signal_info *info);
 
 /* In the handler: the owner given at start, NULL when its sampler has been stopped. */
-SIGSAFE void *dnp_sampler_owner(const siginfo_t *info);
+SIGSAFE void *dnp_sampler_owner(const struct dnp_signal_info *info);
 
 /*
  * In the handler, first: intervals that this signal stands for. One, and those for which the kernel
@@ -75,7 +75,8 @@ SIGSAFE void *dnp_sampler_owner(const siginfo_t *info);
  * Rounded at random, so that the mean is right. Of a trap also 0: the thread's clock says that it
  * has not used so much since the last one, or this is not its account.
  */
-SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info);
+SIGSAFE uint32_t dnp_sampler_weight(
+	struct dnp_sampler *sampler, const struct dnp_signal_info *info);
 
 /*
  * In the handler: kernel frames of this sample, leaf first; returns their number. `pc` is where the

@@ -11,7 +11,6 @@
 #ifndef DNP_OS_SAMPLING_SIGNAL_H
 #define DNP_OS_SAMPLING_SIGNAL_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,12 +18,15 @@
 #include "base/err.h"
 #include "os/leave.h"
 
+/* What the system tells of a signal. */
+struct dnp_signal_info;
+
 /*
  * Runs in a handler: nonzero when the signal was a sample, 0 to pass it on. Also for one that came
  * to nothing: dnp_signal_is_nothing says why; then `context` is NULL, and all handlers are told
  * that return 0.
  */
-typedef int (*dnp_signal_handler)(const siginfo_t *info, void *context);
+typedef int (*dnp_signal_handler)(const struct dnp_signal_info *info, void *context);
 
 enum dnp_signal_nothing {
 	DNP_SIGNAL_CAME,
@@ -33,7 +35,7 @@ enum dnp_signal_nothing {
 };
 
 /* In the handler: whether, instead of the signal, the kernel told that it could not come. */
-SIGSAFE enum dnp_signal_nothing dnp_signal_is_nothing(const siginfo_t *info);
+SIGSAFE enum dnp_signal_nothing dnp_signal_is_nothing(const struct dnp_signal_info *info);
 
 /* The runtime's activation signal. */
 SIGSAFE int dnp_signal_number(void);
@@ -71,8 +73,9 @@ enum dnp_signal_kind {
  */
 int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value);
 
-/* In the handler: whether it was sent so. `value` is in info->si_value. */
-SIGSAFE int dnp_signal_is_sent(const siginfo_t *info, enum dnp_signal_kind kind);
+/* In the handler: whether it was sent so, and the `value` that came with it. */
+SIGSAFE int dnp_signal_is_sent(const struct dnp_signal_info *info, enum dnp_signal_kind kind);
+SIGSAFE void *dnp_signal_value(const struct dnp_signal_info *info);
 
 /*
  * In the handler, with all signals kept off since it began: a sleeping system call that this signal

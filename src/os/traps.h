@@ -16,7 +16,6 @@
 #ifndef DNP_OS_TRAPS_H
 #define DNP_OS_TRAPS_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,11 +53,11 @@ void dnp_traps_off(void);
 void dnp_traps_close(void);
 
 /* In the handler: whether it is one; and one that was sent on. */
-SIGSAFE bool dnp_trap_is(const siginfo_t *info);
-SIGSAFE bool dnp_trap_is_late(const siginfo_t *info);
+SIGSAFE bool dnp_trap_is(const struct dnp_signal_info *info);
+SIGSAFE bool dnp_trap_is_late(const struct dnp_signal_info *info);
 
 /* In the handler of one that was not sent on: what it is for dnp_trap_kernel_frames. */
-SIGSAFE const void *dnp_trap_ring(const siginfo_t *info);
+SIGSAFE const void *dnp_trap_ring(const struct dnp_signal_info *info);
 
 /*
  * In the handler: where the thread was in the kernel when this trap was due, and others that were

@@ -12,8 +12,8 @@
 #include "os/generation.h"
 #include "os/mem.h"
 #include "unwind/contract.h"
-#include "unwind/decode.h"
-#include "unwind/unwind_info.h"
+#include "unwind/x86_64/decode.h"
+#include "unwind/x86_64/unwind_info.h"
 #include "unwind/walk.h"
 
 static pthread_once_t map_once = PTHREAD_ONCE_INIT;

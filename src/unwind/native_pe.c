@@ -16,8 +16,8 @@
 #include "os/clock.h"
 #include "os/generation.h"
 #include "os/mem.h"
-#include "unwind/decode.h"
-#include "unwind/unwind_info.h"
+#include "unwind/x86_64/decode.h"
+#include "unwind/x86_64/unwind_info.h"
 
 /* Offsets in the image. */
 struct function {

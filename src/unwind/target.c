@@ -12,7 +12,7 @@
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "os/x86_64/context.h"
-#include "unwind/decode.h"
+#include "unwind/x86_64/decode.h"
 #include "unwind/native.h"
 #include "unwind/stack_copy.h"
 #include "unwind/turn.h"

@@ -10,11 +10,11 @@
 #include "os/generation.h"
 #include "os/mem.h"
 #include "os/modules.h"
-#include "unwind/decode.h"
+#include "unwind/x86_64/decode.h"
 #include "unwind/native.h"
 #include "unwind/signal_frame.h"
 #include "unwind/stack_copy.h"
-#include "unwind/unwind_info.h"
+#include "unwind/x86_64/unwind_info.h"
 
 static _Atomic(struct dnp_codemap *) code_map;
 

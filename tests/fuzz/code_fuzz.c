@@ -3,8 +3,8 @@
 #include "fuzz.h"
 
 #include "unwind/contract.h"
-#include "unwind/decode.h"
-#include "unwind/unwind_info.h"
+#include "unwind/x86_64/decode.h"
+#include "unwind/x86_64/unwind_info.h"
 
 #define OFFSETS 64
 

@@ -4,8 +4,8 @@
 
 #include "base/clean.h"
 #include "unwind/contract.h"
-#include "unwind/decode.h"
-#include "unwind/unwind_info.h"
+#include "unwind/x86_64/decode.h"
+#include "unwind/x86_64/unwind_info.h"
 
 #define CHECK_RULE(rule, cfa_, off_, bp_)                                                          \
 	do {                                                                                       \

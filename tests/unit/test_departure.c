@@ -43,7 +43,7 @@ static void act_as_the_runtime(void)
 	CHECK(sigaction(dnp_signal_number(), &runtime, NULL) == 0);
 }
 
-static int on_sample(const siginfo_t *info, void *context)
+static int on_sample(const struct dnp_signal_info *info, void *context)
 {
 	(void)context;
 	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))
@@ -52,7 +52,7 @@ static int on_sample(const siginfo_t *info, void *context)
 	return 1;
 }
 
-static int on_other(const siginfo_t *info, void *context)
+static int on_other(const struct dnp_signal_info *info, void *context)
 {
 	(void)context;
 	return dnp_signal_is_sent(info, DNP_SIGNAL_STOP);

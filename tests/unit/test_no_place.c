@@ -26,7 +26,7 @@ static void on_activation(int signo, siginfo_t *info, void *context)
 	(void)context;
 }
 
-static int on_signal(const siginfo_t *info, void *context)
+static int on_signal(const struct dnp_signal_info *info, void *context)
 {
 	(void)context;
 	switch (dnp_signal_is_nothing(info)) {

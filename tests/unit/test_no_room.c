@@ -39,7 +39,7 @@ static void on_fault(int signo, siginfo_t *info, void *context)
 	siglongjmp(back, 1);
 }
 
-static int on_sample(const siginfo_t *info, void *context)
+static int on_sample(const struct dnp_signal_info *info, void *context)
 {
 	(void)context;
 	if (dnp_signal_is_nothing(info) == DNP_SIGNAL_NO_ROOM) {

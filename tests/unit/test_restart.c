@@ -40,7 +40,7 @@ static void on_activation(int signo, siginfo_t *info, void *context)
 	atomic_fetch_add(&activations, 1);
 }
 
-static int on_none(const siginfo_t *info, void *context)
+static int on_none(const struct dnp_signal_info *info, void *context)
 {
 	(void)info;
 	(void)context;
@@ -240,7 +240,7 @@ static void on_program_signal(int signo)
 	last_came = signo == SIGUSR2;
 }
 
-static int on_sample(const siginfo_t *info, void *context)
+static int on_sample(const struct dnp_signal_info *info, void *context)
 {
 	(void)context;
 	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))

@@ -6,6 +6,7 @@
 #include "base/clean.h"
 #include "os/clock.h"
 #include "os/mem.h"
+#include "os/linux/signal_info.h"
 #include "os/sampler.h"
 #include "os/thread.h"
 #include "test.h"
@@ -27,14 +28,15 @@ static void burn(uint64_t ns)
 
 static void on_signal(int signo, siginfo_t *info, void *context)
 {
+	const struct dnp_signal_info *told = dnp_signal_info_of(info);
 	uint64_t begin_ns = dnp_now_ns();
 
 	(void)signo;
 	(void)context;
-	if (dnp_sampler_owner(info) != &sampler)
+	if (dnp_sampler_owner(told) != &sampler)
 		return;
 	signals++;
-	weights += dnp_sampler_weight(&sampler, info);
+	weights += dnp_sampler_weight(&sampler, told);
 	if (signals < SLOW_MAX)
 		burn(handler_ns);
 	dnp_sampler_rearm(&sampler, dnp_now_ns() - begin_ns);

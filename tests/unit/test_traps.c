@@ -65,7 +65,7 @@ static void note_kernel(struct account *account, uintptr_t pc)
 #define DELIVERY_MAX_NS UINT64_C(10000)
 
 /* As many intervals as the thread's clock says, and none of them twice or never. */
-static uint32_t weigh(struct account *account, const siginfo_t *info)
+static uint32_t weigh(struct account *account, const struct dnp_signal_info *info)
 {
 	struct dnp_sampler *sampler = &account->sampler;
 	uint64_t due_ns = sampler->expected_ns, begun_ns, next_ns;
@@ -91,7 +91,7 @@ static void rearm(struct account *account)
 	account->wrong += added_ns < least_ns || added_ns > most_ns;
 }
 
-static int on_signal(const siginfo_t *info, void *context)
+static int on_signal(const struct dnp_signal_info *info, void *context)
 {
 	struct account *account = own();
 

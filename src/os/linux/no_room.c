@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "os/linux/front.h"
+#include "os/linux/signal_info.h"
 #include "os/mem.h"
-#include "os/sampling_signal.h"
 #include "os/x86_64/entry.h"
 #include "os/x86_64/fault.h"
 
@@ -92,7 +92,7 @@ static SIGSAFE void ask_for_traps(const ucontext_t *interrupted)
 
 SIGSAFE bool dnp_no_room_let_traps(const siginfo_t *info, void *context)
 {
-	if (!dnp_signal_is_sent(info, DNP_SIGNAL_LET_TRAPS))
+	if (!dnp_signal_is_sent(dnp_signal_info_of(info), DNP_SIGNAL_LET_TRAPS))
 		return false;
 	sigdelset(&((ucontext_t *)context)->uc_sigmask, SIGTRAP);
 	return true;

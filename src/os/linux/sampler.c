@@ -18,6 +18,7 @@
 #include "os/linux/clock_id.h"
 #include "os/linux/kernel_frames.h"
 #include "os/linux/perf.h"
+#include "os/linux/signal_info.h"
 #include "os/traps.h"
 
 /* What the interrupt and the signal take themselves, about: no time of the program's. */
@@ -198,22 +199,24 @@ void dnp_sampler_stop(struct dnp_sampler *sampler)
 	memset(sampler, 0, sizeof(*sampler));
 }
 
-SIGSAFE void *dnp_sampler_owner(const siginfo_t *info)
+SIGSAFE void *dnp_sampler_owner(const struct dnp_signal_info *info)
 {
-	switch (info->si_code) {
-	case SI_TIMER: return info->si_value.sival_ptr;
+	switch (info->system.si_code) {
+	case SI_TIMER: return info->system.si_value.sival_ptr;
 	case POLL_IN:
 	case POLL_HUP:
-		if (info->si_fd >= 0 && info->si_fd < FD_HIGH)
-			return atomic_load_explicit(&fd_owner[info->si_fd], memory_order_acquire);
+		if (info->system.si_fd >= 0 && info->system.si_fd < FD_HIGH)
+			return atomic_load_explicit(
+				&fd_owner[info->system.si_fd], memory_order_acquire);
 		return NULL;
 	default: return NULL;
 	}
 }
 
-SIGSAFE int dnp_sampler_is_ours(const siginfo_t *info)
+SIGSAFE int dnp_sampler_is_ours(const struct dnp_signal_info *info)
 {
-	return info->si_code == SI_TIMER || info->si_code == POLL_IN || info->si_code == POLL_HUP;
+	return info->system.si_code == SI_TIMER || info->system.si_code == POLL_IN ||
+		info->system.si_code == POLL_HUP;
 }
 
 /* Of what is due at fixed times of a thread's clock. */
@@ -236,7 +239,7 @@ uint32_t dnp_sampler_unseen(const struct dnp_sampler *sampler, uint64_t used_ns)
 }
 
 /* A thread's clock is exact, whichever processors it ran on and however long it was held back. */
-static SIGSAFE uint32_t trap_weight(struct dnp_sampler *sampler, const siginfo_t *info)
+static SIGSAFE uint32_t trap_weight(struct dnp_sampler *sampler, const struct dnp_signal_info *info)
 {
 	uint64_t now = dnp_thread_cpu_ns(0);
 	uint32_t units = due(sampler, now);
@@ -249,15 +252,16 @@ static SIGSAFE uint32_t trap_weight(struct dnp_sampler *sampler, const siginfo_t
 	return units;
 }
 
-static SIGSAFE uint32_t timer_weight(struct dnp_sampler *sampler, const siginfo_t *info)
+static SIGSAFE uint32_t timer_weight(
+	struct dnp_sampler *sampler, const struct dnp_signal_info *info)
 {
-	uint32_t units = 1 + (info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0);
+	uint32_t units = 1 + (info->system.si_overrun > 0 ? (uint32_t)info->system.si_overrun : 0);
 
 	sampler->expected_ns += units * sampler->interval_ns;
 	return units;
 }
 
-SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t *info)
+SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const struct dnp_signal_info *info)
 {
 	uint64_t now, late;
 
@@ -265,7 +269,7 @@ SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const siginfo_t
 		return trap_weight(sampler, info);
 	if (sampler->source == DNP_SAMPLER_TIMER)
 		return timer_weight(sampler, info);
-	if (info->si_code != POLL_HUP)
+	if (info->system.si_code != POLL_HUP)
 		return 1;
 	/*
 	 * The last of those that the kernel was asked for: time may have passed uncounted since it

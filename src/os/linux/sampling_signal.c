@@ -14,6 +14,7 @@
 #include "os/linux/front.h"
 #include "os/linux/no_place.h"
 #include "os/linux/no_room.h"
+#include "os/linux/signal_info.h"
 #include "os/linux/trap_signal.h"
 
 static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context);
@@ -50,7 +51,7 @@ static SIGSAFE void pass_on(int signo, siginfo_t *info, void *context)
 }
 
 /* Whether it was one of ours. */
-static SIGSAFE int handle(const siginfo_t *info, void *context)
+static SIGSAFE int handle(const struct dnp_signal_info *info, void *context)
 {
 	for (unsigned i = 0; i < DNP_SIGNAL_HANDLERS_MAX; i++) {
 		dnp_signal_handler handler = atomic_load_explicit(&own[i], memory_order_acquire);
@@ -78,7 +79,7 @@ static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context)
 	atomic_fetch_add_explicit(&front.inside, 1, memory_order_acquire);
 	if (dnp_no_room_let_traps(info, context)) {
 		/* Nothing has come. */
-	} else if (handle(info, context)) {
+	} else if (handle(dnp_signal_info_of(info), context)) {
 		dnp_signal_restart_syscall(context);
 	} else {
 		/* Before: then no other handler can have come. */
@@ -93,7 +94,7 @@ static SIGSAFE void on_signal(int signo, siginfo_t *info, void *context)
 
 static SIGSAFE void on_nothing(const siginfo_t *info)
 {
-	handle(info, NULL);
+	handle(dnp_signal_info_of(info), NULL);
 }
 
 /* With the lock, as the next ones. */
@@ -226,14 +227,19 @@ int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value)
 	return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signo, &info) ? -errno : 0;
 }
 
-SIGSAFE int dnp_signal_is_sent(const siginfo_t *info, enum dnp_signal_kind kind)
+SIGSAFE int dnp_signal_is_sent(const struct dnp_signal_info *info, enum dnp_signal_kind kind)
 {
-	return info->si_code == SI_QUEUE && info->si_errno == (int)kind;
+	return info->system.si_code == SI_QUEUE && info->system.si_errno == (int)kind;
 }
 
-SIGSAFE enum dnp_signal_nothing dnp_signal_is_nothing(const siginfo_t *info)
+SIGSAFE void *dnp_signal_value(const struct dnp_signal_info *info)
 {
-	switch (info->si_signo) {
+	return info->system.si_value.sival_ptr;
+}
+
+SIGSAFE enum dnp_signal_nothing dnp_signal_is_nothing(const struct dnp_signal_info *info)
+{
+	switch (info->system.si_signo) {
 	case SIGSEGV: return DNP_SIGNAL_NO_ROOM;
 	case SIGIO: return DNP_SIGNAL_NO_PLACE;
 	default: return DNP_SIGNAL_CAME;

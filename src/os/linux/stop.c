@@ -92,7 +92,7 @@ static SIGSAFE void park(uint32_t word, const void *context)
 	change(word, PARKED, LEFT);
 }
 
-static SIGSAFE int on_signal(const siginfo_t *info, void *context)
+static SIGSAFE int on_signal(const struct dnp_signal_info *info, void *context)
 {
 	uint32_t word;
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "os/linux/front.h"
+#include "os/linux/signal_info.h"
 #include "os/traps.h"
 #include "os/x86_64/entry.h"
 
@@ -29,17 +30,17 @@ static dnp_signal_handler handler;
 
 static void *stub; /* the code that stays, before the handler that was there; NULL: not made */
 
-SIGSAFE bool dnp_trap_is(const siginfo_t *info)
+SIGSAFE bool dnp_trap_is(const struct dnp_signal_info *info)
 {
-	return info->si_signo == SIGTRAP && info->si_code == DNP_TRAP_PERF;
+	return info->system.si_signo == SIGTRAP && info->system.si_code == DNP_TRAP_PERF;
 }
 
-SIGSAFE bool dnp_trap_is_late(const siginfo_t *info)
+SIGSAFE bool dnp_trap_is_late(const struct dnp_signal_info *info)
 {
 	return dnp_signal_is_sent(info, DNP_SIGNAL_TRAP);
 }
 
-SIGSAFE uint64_t dnp_trap_data(const siginfo_t *info)
+SIGSAFE uint64_t dnp_trap_data(const struct dnp_signal_info *info)
 {
 	struct perf_info perf;
 
@@ -63,7 +64,7 @@ static SIGSAFE void send_on(void)
 	syscall(SYS_rt_tgsigqueueinfo, getpid(), (int)syscall(SYS_gettid), signo, &info);
 }
 
-static SIGSAFE void take(const siginfo_t *info, void *context)
+static SIGSAFE void take(const struct dnp_signal_info *info, void *context)
 {
 	const ucontext_t *interrupted = context;
 	int saved = errno;
@@ -83,10 +84,11 @@ static SIGSAFE void take(const siginfo_t *info, void *context)
 
 SIGSAFE dnp_signal_action dnp_trap_next(int signo, siginfo_t *info, void *context)
 {
+	const struct dnp_signal_info *told = dnp_signal_info_of(info);
 	sigset_t mask = front.previous.sa_mask;
 
-	if (dnp_trap_is(info)) {
-		take(info, context);
+	if (dnp_trap_is(told)) {
+		take(told, context);
 		return NULL;
 	}
 	/* With the signals that the next one would let come if it were there alone. */

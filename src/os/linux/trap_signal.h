@@ -13,7 +13,7 @@
 #define DNP_TRAP_PERF 6 /* si_code, as TRAP_PERF of asm-generic/siginfo.h */
 
 /* What the signal says of the event: its sig_data. */
-SIGSAFE uint64_t dnp_trap_data(const siginfo_t *info);
+SIGSAFE uint64_t dnp_trap_data(const struct dnp_signal_info *info);
 
 /*
  * Begins. -ENOTSUP: nobody handles the signal, or on an alternative stack. With the next ones: one

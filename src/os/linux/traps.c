@@ -234,7 +234,7 @@ void dnp_traps_close(void)
 
 /* ---- In the handler */
 
-SIGSAFE const void *dnp_trap_ring(const siginfo_t *info)
+SIGSAFE const void *dnp_trap_ring(const struct dnp_signal_info *info)
 {
 	uint64_t cpu = dnp_trap_data(info);
 

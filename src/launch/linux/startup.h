@@ -5,11 +5,11 @@
  * has), or at its own socket (DOTNET_DefaultDiagnosticPortSuspend=1). It is told which profiler to
  * load, and then that it may begin. Such a profiler has all rights, hooks of calls too.
  */
-#ifndef DNP_LAUNCH_STARTUP_H
-#define DNP_LAUNCH_STARTUP_H
+#ifndef DNP_LAUNCH_LINUX_STARTUP_H
+#define DNP_LAUNCH_LINUX_STARTUP_H
 
-#include "launch/ipc.h"
-#include "launch/place.h"
+#include "launch/linux/ipc.h"
+#include "launch/linux/place.h"
 #include "launch/target.h"
 
 struct dnp_startup {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/place.h"
+#include "launch/linux/place.h"
 
 #include <fcntl.h>
 #include <grp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/startup.h"
+#include "launch/linux/startup.h"
 
 #include <poll.h>
 #include <string.h>

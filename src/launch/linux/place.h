@@ -4,8 +4,8 @@
  * it there and its user may read it; else as a copy in a folder of the target's, for as long as it
  * takes to load it.
  */
-#ifndef DNP_LAUNCH_PLACE_H
-#define DNP_LAUNCH_PLACE_H
+#ifndef DNP_LAUNCH_LINUX_PLACE_H
+#define DNP_LAUNCH_LINUX_PLACE_H
 
 #include <limits.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/ipc.h"
+#include "launch/linux/ipc.h"
 
 #include <fcntl.h>
 #include <stdio.h>

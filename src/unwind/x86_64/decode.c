@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "unwind/decode.h"
+#include "unwind/x86_64/decode.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The codes stand in the reverse order of the prolog. Reading them forwards undoes the prolog: from
  * the stack pointer as it is at `offset` up to the return address.
  */
-#include "unwind/unwind_info.h"
+#include "unwind/x86_64/unwind_info.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * time. Source: "x64 exception handling" (Microsoft Learn); dotnet/runtime, clrnt.h for the code
  * that CoreCLR added for Unix (a frame register with a 32 bit offset).
  */
-#ifndef DNP_UNWIND_UNWIND_INFO_H
-#define DNP_UNWIND_UNWIND_INFO_H
+#ifndef DNP_UNWIND_X86_64_UNWIND_INFO_H
+#define DNP_UNWIND_X86_64_UNWIND_INFO_H
 
 #include <stdbool.h>
 #include <stddef.h>

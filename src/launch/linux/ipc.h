@@ -4,8 +4,8 @@
  * its TMPDIR when it starts, unless diagnostics are switched off. One connection, one command; the
  * server serves one after the other.
  */
-#ifndef DNP_LAUNCH_IPC_H
-#define DNP_LAUNCH_IPC_H
+#ifndef DNP_LAUNCH_LINUX_IPC_H
+#define DNP_LAUNCH_LINUX_IPC_H
 
 #include "launch/ipc_message.h"
 #include "launch/target.h"

@@ -4,8 +4,8 @@
  * writes them). Epilogs have no other description; prologs have UNWIND_INFO, which may be out of
  * reach.
  */
-#ifndef DNP_UNWIND_DECODE_H
-#define DNP_UNWIND_DECODE_H
+#ifndef DNP_UNWIND_X86_64_DECODE_H
+#define DNP_UNWIND_X86_64_DECODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
