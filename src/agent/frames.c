@@ -39,7 +39,15 @@ struct cached {
 	uint8_t nature; /* enum dnp_nature */
 };
 
-enum { NAMED_STUB, NAMED_UNKNOWN, NAMED_UNLOADED, NAMED_NOT_YET, NAMED_NATIVE, NAMED_COUNT };
+enum {
+	NAMED_STUB,
+	NAMED_UNKNOWN,
+	NAMED_UNLOADED,
+	NAMED_NOT_YET,
+	NAMED_NATIVE,
+	NAMED_READY,
+	NAMED_COUNT
+};
 
 struct dnp_frames {
 	struct dnp_writer *writer; /* borrowed */
@@ -95,8 +103,8 @@ static void prepare(struct dnp_frames *frames)
 
 static uint32_t named(struct dnp_frames *frames, unsigned which)
 {
-	static const char *const names[] = {
-		"[stub]", "[unknown]", "[unloaded]", "[not sampled]", "[native]"};
+	static const char *const names[] = {"[stub]", "[unknown]", "[unloaded]", "[not sampled]",
+		"[native]", "[waiting for a processor]"};
 
 	if (!frames->named[which])
 		frames->named[which] = define(frames,
@@ -424,6 +432,7 @@ static uint32_t look_up(struct dnp_frames *frames, dnp_frame_word word, uint64_t
 	case DNP_WALK_KERNEL: return kernel_frame(frames, DNP_FRAME_ADDR(word));
 	case DNP_WALK_STUB: return named(frames, NAMED_STUB);
 	case DNP_WALK_NOT_YET: return named(frames, NAMED_NOT_YET);
+	case DNP_WALK_READY: return named(frames, NAMED_READY);
 	case DNP_WALK_LABEL: return label_frame(frames, (uint32_t)DNP_FRAME_ADDR(word));
 	default: return unknown_frame(frames, word, time_ns, nature);
 	}

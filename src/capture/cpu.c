@@ -1,361 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Where the CPU time goes: each thread is interrupted each time it has used so much of it, and
- * walks its own stack in the handler.
- *
- * Where one event of all threads can be had (os/traps.h) it interrupts them, else an event or a
- * timer for each. It is had at the program's start alone: events of threads that exist already,
- * each on its own, are as dear as others.
- */
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-
-#include "base/random.h"
+/* Where the CPU time goes (-e cpu). */
 #include "capture/engine.h"
-#include "capture/self.h"
-#include "format/rec.h"
-#include "os/clock.h"
-#include "os/process.h"
-#include "os/sampler.h"
-#include "os/sampling_signal.h"
-#include "os/thread.h"
-#include "os/traps.h"
+#include "capture/running.h"
 
-/* Written in start, before the first sample can come. */
-static struct {
-	/* Of threads that begin; traps come to an end when somebody else wants the signal. */
-	enum dnp_sampler_source source;
-	int kernel;
-	uint8_t event;
-	uint64_t random; /* the recorder's */
-	_Atomic uint64_t phases;
-	uint64_t interval_ns;
-	char note[sizeof(((struct dnp_err *)0)->text)];
-} cpu;
-
-/* 1: samples are taken. Handlers read it; it changes under begin_lock. */
-static _Atomic int active;
-
-/* Held while a thread's sampler starts, so that none starts once stop has begun. A leaf lock. */
-static pthread_mutex_t begin_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static SIGSAFE void take(
-	struct dnp_thread *thread, const struct dnp_signal_info *info, const void *context)
-{
-	uint64_t begin_ns = dnp_now_ns();
-	uint32_t weight = dnp_sampler_weight(&thread->sampler, info);
-	struct dnp_sample sample = {
-		.time_ns = begin_ns,
-		.weight = (uint16_t)(weight < UINT16_MAX ? weight : UINT16_MAX),
-		.event = cpu.event,
-	};
-
-	if (weight)
-		dnp_self_sample(thread, &sample, cpu.kernel, context);
-	dnp_sampler_rearm(&thread->sampler, dnp_now_ns() - begin_ns);
-}
-
-/* The thread takes its own stack, for another event. */
-static SIGSAFE void take_late(struct dnp_thread *thread, const struct dnp_signal_info *info)
-{
-	uint32_t weight;
-
-	if (!atomic_load(&active))
-		return;
-	weight = dnp_sampler_weight(&thread->sampler, info);
-	if (weight)
-		dnp_self_late(thread, cpu.event, weight);
-	dnp_sampler_rearm(&thread->sampler, 0);
-}
-
-/* A sampler's owner is the place of its thread's record, from 1. */
-static void *owner_at(uint32_t place)
-{
-	return (void *)((uintptr_t)place + 1); /* NOLINT(performance-no-int-to-ptr) */
-}
-
-/* NULL: the signal is of a sampler that there is no more, perhaps of another thread's. */
-static SIGSAFE struct dnp_thread *owner_of(const struct dnp_signal_info *info)
-{
-	uintptr_t owner = (uintptr_t)dnp_sampler_owner(info);
-	struct dnp_thread *thread = owner ? dnp_thread_at(owner - 1) : NULL;
-
-	return thread && thread->tid == dnp_thread_id() ? thread : NULL;
-}
-
-/* A sample perhaps, of which nobody knows the weight: one; and the next ones have to come. */
-static SIGSAFE void lose(enum dnp_loss_reason why)
-{
-	struct dnp_thread *thread = atomic_load(&active) ? dnp_thread_own() : NULL;
-
-	if (thread) {
-		dnp_self_lose(thread, cpu.event, why, 1);
-		dnp_sampler_rearm_lost(&thread->sampler);
-	}
-}
-
-/*
- * It interrupts every thread, also one that has no record yet or none any more: its time is told
- * when it gets one (first_interval). While its account is looked at the record must not become
- * another's.
- */
-static SIGSAFE void on_trap(const struct dnp_signal_info *info, void *context)
-{
-	struct dnp_thread *thread = dnp_thread_own();
-
-	if (!thread || thread->sampler.source != DNP_SAMPLER_TRAPS)
-		return;
-	if (!dnp_self_enter(thread)) {
-		if (atomic_load_explicit(&thread->busy, memory_order_relaxed))
-			take_late(thread, info);
-		return;
-	}
-	if (dnp_thread_own() == thread && atomic_load(&active))
-		take(thread, info, context);
-	dnp_self_leave(thread);
-}
-
-static SIGSAFE int on_signal(const struct dnp_signal_info *info, void *context)
-{
-	struct dnp_thread *thread;
-
-	switch (dnp_signal_is_nothing(info)) {
-	case DNP_SIGNAL_NO_ROOM: lose(DNP_LOSS_STACK); return 0;
-	case DNP_SIGNAL_NO_PLACE: lose(DNP_LOSS_QUEUE); return 0;
-	case DNP_SIGNAL_CAME: break;
-	}
-	if (dnp_trap_is(info) || dnp_trap_is_late(info)) {
-		on_trap(info, context);
-		return 1;
-	}
-	if (!dnp_sampler_is_ours(info))
-		return 0;
-	thread = owner_of(info);
-	if (!thread)
-		return 1;
-	if (!dnp_self_enter(thread)) {
-		take_late(thread, info);
-		return 1;
-	}
-	if (atomic_load(&active))
-		take(thread, info, context);
-	dnp_self_leave(thread);
-	return 1;
-}
-
-/* CoreCLR 8 gives its signals back before it aborts: a trap would end the program then. */
-#define RUNTIME_WITH_TRAPS 9
-
-/* Whether there is one event for all threads now. */
-static bool open_traps(const struct dnp_engine_setting *setting)
-{
-	return setting->at_startup && setting->runtime >= RUNTIME_WITH_TRAPS &&
-		setting->options->source == DNP_SOURCE_AUTO &&
-		!dnp_traps_open(cpu.interval_ns, on_signal);
-}
+static unsigned event;
 
 static int cpu_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
 {
-	const struct dnp_agent_options *options = setting->options;
-	struct dnp_err why = {0};
-	enum dnp_sampler_source wanted = options->source == DNP_SOURCE_PERF ? DNP_SAMPLER_PERF
-		: options->source == DNP_SOURCE_TIMER                       ? DNP_SAMPLER_TIMER
-									    : DNP_SAMPLER_AUTO;
-	int failed;
-
-	cpu.event = (uint8_t)index;
-	cpu.interval_ns = options->interval_ns;
-	cpu.random = dnp_now_ns() | 1;
-	atomic_store(&cpu.phases, dnp_random_number());
-	cpu.source = dnp_sampler_probe(wanted, &cpu.kernel, &why);
-	memcpy(cpu.note, why.text, sizeof(cpu.note));
-	if (cpu.source == DNP_SAMPLER_AUTO)
-		return dnp_err(err, why.code, "%s", why.text);
-	/* Not before samples are wanted, and not after: see on_signal. */
-	atomic_store(&active, 1);
-	failed = dnp_signal_share(on_signal, err);
-	if (failed)
-		atomic_store(&active, 0);
-	if (!failed && cpu.source == DNP_SAMPLER_PERF && open_traps(setting))
-		cpu.source = DNP_SAMPLER_TRAPS;
-	return failed;
-}
-
-static const char *cpu_source(void)
-{
-	switch (cpu.source) {
-	case DNP_SAMPLER_TRAPS: return "perf cpu-clock of all threads";
-	case DNP_SAMPLER_PERF: return "perf cpu-clock";
-	default: return "timer";
-	}
-}
-
-static const char *cpu_note(void)
-{
-	return cpu.note;
-}
-
-/*
- * A number in [0, interval). Those of one thread after the other are spread evenly, as multiples of
- * the golden ratio are, wherever one looks: so the samples of many short threads have the right sum
- * as if they were one thread, with next to no scatter (Weyl's sequence).
- */
-static uint64_t next_phase(void)
-{
-	uint64_t x = atomic_fetch_add(&cpu.phases, UINT64_C(0x9E3779B97F4A7C15));
-
-	return (x >> 40) * cpu.interval_ns >> 24;
-}
-
-/*
- * When its first sample is due: at any moment in the first interval of its CPU time. Where
- * that has passed, and with it perhaps more intervals, they are missed.
- */
-static uint64_t first_interval(struct dnp_thread *thread)
-{
-	int before = atomic_load(&thread->flags) & DNP_THREAD_LATE;
-	uint64_t phase = next_phase(), used = before ? 0 : thread->start_cpu_ns;
-
-	if (phase >= used)
-		return phase - used;
-	thread->missed_event = cpu.event;
-	/* Pairs with dnp_drain_announce: by now another engine may have told of the thread. */
-	atomic_store_explicit(&thread->missed, 1 + (uint32_t)((used - phase) / cpu.interval_ns),
-		memory_order_release);
-	return cpu.interval_ns - (used - phase) % cpu.interval_ns;
-}
-
-/* Counts it where that is not to be had. */
-static void start_single(
-	struct dnp_thread *thread, enum dnp_sampler_source source, uint64_t first_ns)
-{
-	int signo = dnp_signal_number();
-	int failed = dnp_sampler_start(&thread->sampler, source, cpu.kernel, thread->tid, signo,
-		first_ns, cpu.interval_ns, owner_at(thread->place));
-
-	if (failed == -ESRCH) /* it ends, and has no samples to come: a timer could still be had */
-		return;
-	/* Out of descriptors, say: a tick-bound thread is better than an unseen one. */
-	if (failed && source == DNP_SAMPLER_PERF)
-		failed = dnp_sampler_start(&thread->sampler, DNP_SAMPLER_TIMER, 0, thread->tid,
-			signo, first_ns, cpu.interval_ns, owner_at(thread->place));
-	if (!failed && source == DNP_SAMPLER_PERF && cpu.kernel &&
-		!dnp_sampler_tells_kernel(&thread->sampler))
-		dnp_threads_lack(DNP_THREADS_NO_KERNEL);
-	if (failed && dnp_thread_exists(thread->tid))
-		dnp_threads_lack(DNP_THREADS_REFUSED);
-}
-
-/* Those that are there already have not inherited it, but for the one that has opened it. */
-static bool has_trap(const struct dnp_thread *thread)
-{
-	return !(atomic_load(&thread->flags) & DNP_THREAD_LATE) || thread->tid == dnp_thread_id() ||
-		!dnp_traps_add(thread->tid);
-}
-
-static void start_sampler(struct dnp_thread *thread)
-{
-	uint64_t first_ns = first_interval(thread);
-
-	if (cpu.source != DNP_SAMPLER_TRAPS)
-		start_single(thread, cpu.source, first_ns);
-	else if (has_trap(thread))
-		dnp_sampler_follow(
-			&thread->sampler, thread->start_cpu_ns, first_ns, cpu.interval_ns);
-	else
-		start_single(thread, DNP_SAMPLER_PERF, first_ns);
+	event = index;
+	return dnp_running_start(setting, index, err);
 }
 
 static void cpu_thread_begin(struct dnp_thread *thread)
 {
-	pthread_mutex_lock(&begin_lock);
-	if (atomic_load(&active))
-		start_sampler(thread);
-	pthread_mutex_unlock(&begin_lock);
-}
-
-/* Its next sample is due as if nothing had been. */
-static void start_instead(struct dnp_thread *thread, void *context)
-{
-	uint64_t used_ns = dnp_thread_cpu_ns(thread->tid), due_ns = thread->sampler.expected_ns;
-
-	(void)context;
-	if (thread->sampler.source != DNP_SAMPLER_TRAPS)
-		return;
-	dnp_self_wait(thread);
-	start_single(thread, DNP_SAMPLER_TIMER, due_ns > used_ns ? due_ns - used_ns : 1);
-	dnp_threads_lack(DNP_THREADS_NO_TRAP);
-}
-
-/* Somebody else wants the signal: each thread gets a timer. */
-static void leave_traps(void)
-{
-	dnp_traps_off();
-	pthread_mutex_lock(&begin_lock);
-	if (atomic_load(&active))
-		cpu.source = DNP_SAMPLER_TIMER;
-	pthread_mutex_unlock(&begin_lock);
-	dnp_threads_each(start_instead, NULL);
-}
-
-/* On the recorder's thread. */
-static void cpu_look(void)
-{
-	if (cpu.source != DNP_SAMPLER_TRAPS)
-		return;
-	if (dnp_traps_state())
-		leave_traps();
-	else
-		dnp_traps_vary(
-			cpu.interval_ns / 2 + dnp_random_below(&cpu.random, cpu.interval_ns));
-}
-
-/* What it has used since its last sample. On the recorder's thread; no handler is at work on it. */
-static void tell_rest(struct dnp_thread *thread, uint64_t used_ns)
-{
-	uint32_t units = dnp_sampler_unseen(&thread->sampler, used_ns);
-
-	if (!units)
-		return;
-	thread->missed_event = cpu.event;
-	/* Pairs with dnp_drain_announce. */
-	atomic_store_explicit(&thread->rest, units, memory_order_release);
+	dnp_running_thread_begin(thread, event);
 }
 
 static void cpu_thread_end(struct dnp_thread *thread)
 {
-	tell_rest(thread, thread->end_cpu_ns);
+	dnp_running_thread_end(thread, event);
 }
 
-static void pause_thread(struct dnp_thread *thread, void *context)
+static void cpu_look(void)
 {
-	(void)context;
-	dnp_sampler_pause(&thread->sampler);
+	dnp_running_look(event);
 }
 
-static void stop_thread(struct dnp_thread *thread, void *context)
-{
-	uint64_t used_ns = dnp_thread_cpu_ns(thread->tid);
-
-	(void)context;
-	dnp_self_wait(thread);
-	tell_rest(thread, used_ns ? used_ns : thread->end_cpu_ns);
-	dnp_sampler_stop(&thread->sampler);
-}
-
-/* What is under way still goes to the runtime's handler, which takes no notice of it. */
 static void cpu_stop(void)
 {
-	pthread_mutex_lock(&begin_lock);
-	atomic_store(&active, 0);
-	pthread_mutex_unlock(&begin_lock);
-	dnp_traps_off();
-	dnp_threads_each(pause_thread, NULL);
-	dnp_threads_each(stop_thread, NULL);
-	dnp_traps_close();
-	dnp_signal_unshare(on_signal);
+	dnp_running_stop(event);
 }
 
 const struct dnp_engine dnp_engine_cpu = {
@@ -363,8 +36,8 @@ const struct dnp_engine dnp_engine_cpu = {
 	.choice = DNP_ENGINE_SIGNAL,
 	.walks = true,
 	.start = cpu_start,
-	.source = cpu_source,
-	.note = cpu_note,
+	.source = dnp_running_source,
+	.note = dnp_running_note,
 	.thread_begin = cpu_thread_begin,
 	.thread_end = cpu_thread_end,
 	.look = cpu_look,

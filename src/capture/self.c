@@ -298,9 +298,30 @@ struct walked_below {
 	enum dnp_walk_stop stop;
 };
 
+static SIGSAFE void lose_also(struct dnp_thread *thread, const struct dnp_sample *sample,
+	enum dnp_loss_reason why, uint32_t also)
+{
+	for (; also; also &= also - 1)
+		dnp_feed_lost(&thread->own, (unsigned)__builtin_ctz(also), why, sample->weight);
+}
+
+/* A sample that was stored right now, or could not be, for other events. */
+static SIGSAFE void put_also(struct dnp_thread *thread, const struct dnp_sample *stored_sample,
+	int stored, uint32_t also)
+{
+	if (!stored)
+		lose_also(thread, stored_sample, DNP_LOSS_RING, also);
+	for (; stored && also; also &= also - 1) {
+		struct dnp_sample sample = *stored_sample;
+
+		sample.event = (uint8_t)__builtin_ctz(also);
+		dnp_feed_repeat(&thread->own, &sample);
+	}
+}
+
 /* The other moments: below the kernel's frames the stack is the same. */
 static SIGSAFE void put_rest(struct dnp_thread *thread, const struct dnp_sample *sample,
-	const struct rest *rest, struct walked_below last)
+	uint32_t also, const struct rest *rest, struct walked_below last)
 {
 	for (unsigned back = 1; back <= rest->moments; back++) {
 		struct dnp_sample other = {.time_ns = sample->time_ns,
@@ -309,6 +330,7 @@ static SIGSAFE void put_rest(struct dnp_thread *thread, const struct dnp_sample 
 			.flags = sample->flags & DNP_SAMPLE_COLLECTING};
 		uint32_t n_kernel = kernel_frames(thread, last.pc, back);
 		uint32_t n_user = last.n - last.n_kernel, room = dnp_threads_depth() - n_kernel;
+		int stored;
 
 		if (n_user > room) {
 			n_user = room;
@@ -316,15 +338,34 @@ static SIGSAFE void put_rest(struct dnp_thread *thread, const struct dnp_sample 
 		}
 		memcpy(thread->own.frames + n_kernel, thread->own.before + last.n_kernel,
 			n_user * sizeof(*thread->own.frames));
-		if (!dnp_feed_put(&thread->own, &other, n_kernel + n_user, last.stop, 0))
+		stored = dnp_feed_put(&thread->own, &other, n_kernel + n_user, last.stop, 0);
+		put_also(thread, &other, stored, also);
+		if (!stored)
 			return;
 		last.n_kernel = n_kernel;
 		last.n = n_kernel + n_user;
 	}
 }
 
-SIGSAFE void dnp_self_sample(
-	struct dnp_thread *thread, struct dnp_sample *sample, int kernel, const void *context)
+/* The rest of the walk is left to the drain thread, for each event by itself. */
+static SIGSAFE int put_unwalked(struct dnp_thread *thread, struct dnp_sample *sample, uint32_t also,
+	uint32_t n_frames, uint32_t n, uint64_t walk_ns)
+{
+	int stored = dnp_feed_put_unwalked(&thread->own, sample, n_frames, n, walk_ns);
+
+	for (; also; also &= also - 1) {
+		struct dnp_sample other = {.time_ns = sample->time_ns,
+			.weight = sample->weight,
+			.event = (uint8_t)__builtin_ctz(also),
+			.flags = sample->flags & DNP_SAMPLE_COLLECTING};
+
+		dnp_feed_put_unwalked(&thread->own, &other, n_frames, n, 0);
+	}
+	return stored;
+}
+
+SIGSAFE void dnp_self_sample(struct dnp_thread *thread, struct dnp_sample *sample, uint32_t also,
+	int kernel, const void *context)
 {
 	struct dnp_regs regs = dnp_regs_of(context);
 	struct dnp_stacks stacks;
@@ -338,6 +379,7 @@ SIGSAFE void dnp_self_sample(
 		dnp_thread_own_name(thread->name);
 	if (!find_stacks(thread, regs.sp, stack_of_handler(context), &stacks)) {
 		dnp_feed_lost(&thread->own, sample->event, DNP_LOSS_STACK, sample->weight);
+		lose_also(thread, sample, DNP_LOSS_STACK, also);
 		return;
 	}
 	n_kernel = kernel ? kernel_frames(thread, regs.pc, 0) : 0;
@@ -355,14 +397,17 @@ SIGSAFE void dnp_self_sample(
 	if (n_kernel && !left)
 		rest = take_share(thread, sample, regs.pc);
 	walk_ns = dnp_now_ns() - sample->time_ns;
-	stored = left ? dnp_feed_put_unwalked(&thread->own, sample, n_frames, left, walk_ns)
+	stored = left ? put_unwalked(thread, sample, also, n_frames, left, walk_ns)
 		      : dnp_feed_put(&thread->own, sample, n, stop, walk_ns);
+	if (!left)
+		put_also(thread, sample, stored, also);
 	if (stored &&
 		(stop == DNP_STOP_UNKNOWN || stop == DNP_STOP_NO_RULE ||
 			dnp_ring_is_filling(&thread->own.ring)))
 		dnp_watch_call();
 	if (stored)
-		put_rest(thread, sample, &rest, (struct walked_below){regs.pc, n_kernel, n, stop});
+		put_rest(thread, sample, also, &rest,
+			(struct walked_below){regs.pc, n_kernel, n, stop});
 }
 
 /* How many of the frames are above the topmost managed one; 0: there is none. */

@@ -30,11 +30,11 @@ SIGSAFE void dnp_self_lose(
 
 /*
  * Walks the calling thread's stack from the interrupted instruction and stores the sample. Event,
- * weight and time of *sample are the caller's; with `kernel` the sampler's kernel frames come on
- * top. Between enter and leave.
+ * weight and time of *sample are the caller's; the events in `also` (bit e: event e) get the same.
+ * With `kernel` the sampler's kernel frames come on top. Between enter and leave.
  */
-SIGSAFE void dnp_self_sample(
-	struct dnp_thread *thread, struct dnp_sample *sample, int kernel, const void *context);
+SIGSAFE void dnp_self_sample(struct dnp_thread *thread, struct dnp_sample *sample, uint32_t also,
+	int kernel, const void *context);
 
 /*
  * The same for a thread outside of handlers, in a callback of the runtime say: its feed is the

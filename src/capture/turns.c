@@ -62,14 +62,6 @@ void dnp_turns_again(void)
 	at = 0;
 }
 
-bool dnp_turns_any(bool (*is_so)(const struct dnp_thread *thread))
-{
-	for (uint32_t i = 0; i < n_list; i++)
-		if (is_so(list[i]))
-			return true;
-	return false;
-}
-
 bool dnp_turns_has(const struct dnp_thread *thread)
 {
 	return thread->turn.place;

@@ -26,9 +26,6 @@ struct dnp_thread *dnp_turns_next(uint64_t *random);
 /* A new round begins. */
 void dnp_turns_again(void);
 
-/* Whether any of them is so. */
-bool dnp_turns_any(bool (*is_so)(const struct dnp_thread *thread));
-
 bool dnp_turns_has(const struct dnp_thread *thread);
 /* It has no turn any more. */
 void dnp_turns_remove(struct dnp_thread *thread);

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the time goes that passes: a thread of ours looks at all threads of the program in turn,
- * in random order, whether they run or not. A sample weighs as many intervals as have passed since
- * the thread's last one: however seldom its turn comes, a thread's weights add up to its life.
+ * Where the time goes that passes, split as the kernel's clocks split it for each thread: so much
+ * it ran, so much it waited for a processor, and the rest it slept.
+ *
+ * What it ran is in samples that it takes itself (capture/running.h). For the rest a thread of ours
+ * looks at all threads of the program in turn, in random order. A look at one that sleeps gives a
+ * stack, and all that the thread has slept since its last such look counts to it: however seldom
+ * its turn comes, and however late, a thread's weights add up to its life. One that runs is looked
+ * at again; it has nothing to say here. Nobody who sleeps gets a signal, since many a system call
+ * would fail of it.
  *
  * A look begins with the thread's CPU clock. If that stands where it stood when the stack was read,
- * the thread has not run since, and the stack still holds. Else a sleeper's stack is read from
- * outside, undisturbed; a thread that runs, or could, is asked by a signal to sample itself. Nobody
- * who sleeps gets a signal, since many a system call would fail of it.
+ * the thread has not run since, and the stack still holds. Else it is read from outside.
  *
  * What all looks cost is bounded (capture/pace.h).
  */
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,10 +28,11 @@
 #include "capture/engine.h"
 #include "capture/outside.h"
 #include "capture/pace.h"
-#include "capture/self.h"
+#include "capture/running.h"
 #include "capture/turns.h"
 #include "os/clock.h"
-#include "os/sampling_signal.h"
+#include "os/process.h"
+#include "os/tasks.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "os/watch.h"
@@ -35,24 +41,22 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define LATE_NS   (SECOND_NS / 20) /* looks that are so late are not made up for */
 #define TRIES     4                /* to read a stack that moves meanwhile */
-#define TAKEN_NS  SECOND_NS        /* a thread that runs takes its signal sooner, or blocks it */
 #define LAST_NS   (SECOND_NS / 5)  /* for a last look at all threads */
-#define ANSWER_NS (SECOND_NS / 20) /* for their last answers */
 
 /* Why a thread that is there could not be sampled. */
-enum failure { MOVED, NO_STACK, BLOCKED, NO_SIGNAL, FAILURES };
+enum failure { MOVED, NO_STACK, FAILURES };
 
 static const char *const failure_names[FAILURES] = {
 	"kept moving while it was read",
 	"stack not readable",
-	"signal blocked by the thread",
-	"signal could not be sent",
 };
 
 /* Written in start, before the first sample can come. */
 static struct {
 	uint8_t event;
 	uint64_t interval_ns;
+	int pid;
+	char source[128];
 } wall;
 
 /* 1: samples are taken. It changes under begin_lock. */
@@ -76,24 +80,43 @@ static _Atomic uint64_t failed[FAILURES];
 
 /* ---- Weights */
 
-/* Intervals not counted yet, rounded at random; the rest, which may be negative, is kept. */
-static uint32_t take_weight(struct dnp_turn *turn, uint64_t now_ns)
+/* What has passed since it was last booked, by the thread's clocks. False: it has gone. */
+static bool book(struct dnp_thread *thread)
 {
-	int64_t interval = (int64_t)wall.interval_ns, left = (int64_t)now_ns - turn->counted_ns;
-	int64_t weight;
+	struct dnp_turn *turn = &thread->turn;
+	struct dnp_task_clock clock;
+	int64_t ran, waited;
 
-	if (left <= 0)
+	if (dnp_task_clock(wall.pid, thread->tid, &clock))
+		return false;
+	ran = (int64_t)(clock.cpu_ns - turn->ran_ns);
+	waited = (int64_t)(clock.wait_ns - turn->waited_ns);
+	turn->slept += (int64_t)(clock.time_ns - turn->booked_ns) - ran - waited;
+	turn->waited += waited;
+	turn->booked_ns = clock.time_ns;
+	turn->ran_ns = clock.cpu_ns;
+	turn->waited_ns = clock.wait_ns;
+	return true;
+}
+
+/* Intervals of a time not counted yet, rounded at random; the rest, which may be negative, stays.
+ */
+static uint32_t take_weight(int64_t *left_ns)
+{
+	int64_t interval = (int64_t)wall.interval_ns, weight;
+
+	if (*left_ns <= 0)
 		return 0;
-	weight = left / interval;
-	weight += (int64_t)dnp_random_below(&random_state, wall.interval_ns) < left % interval;
+	weight = *left_ns / interval;
+	weight += (int64_t)dnp_random_below(&random_state, wall.interval_ns) < *left_ns % interval;
 	if (weight > INT32_MAX)
 		weight = INT32_MAX;
-	turn->counted_ns += weight * interval;
+	*left_ns -= weight * interval;
 	return (uint32_t)weight;
 }
 
 /* A sample of as much of *weight as one can have; the rest stays. */
-static SIGSAFE struct dnp_sample sample_of(uint32_t *weight, uint8_t flags)
+static struct dnp_sample sample_of(uint32_t *weight, uint8_t flags)
 {
 	uint32_t part = *weight < UINT16_MAX ? *weight : UINT16_MAX;
 
@@ -106,7 +129,7 @@ static SIGSAFE struct dnp_sample sample_of(uint32_t *weight, uint8_t flags)
 	};
 }
 
-static SIGSAFE void repeat(struct dnp_feed *feed, uint32_t weight)
+static void repeat(struct dnp_feed *feed, uint32_t weight)
 {
 	while (weight) {
 		struct dnp_sample sample = sample_of(&weight, 0);
@@ -129,122 +152,43 @@ static int put(struct dnp_thread *thread, uint32_t weight, uint8_t flags, uint32
 	return 1;
 }
 
-static void put_one_frame(struct dnp_thread *thread, uint32_t weight, enum dnp_walk_kind kind,
-	enum dnp_walk_stop stop)
+static void put_one_frame(struct dnp_thread *thread, uint32_t weight, uint8_t flags,
+	dnp_frame_word frame, enum dnp_walk_stop stop)
 {
 	thread->turn.cpu_ns = 0;
-	thread->outside.frames[0] = (dnp_frame_word)kind << DNP_FRAME_SHIFT;
-	put(thread, weight, 0, 1, stop, 0);
+	thread->turn.has_slept = 0;
+	thread->outside.frames[0] = frame;
+	put(thread, weight, flags, 1, stop, 0);
 }
 
 static void put_failed(struct dnp_thread *thread, uint32_t weight, enum failure why)
 {
 	atomic_fetch_add_explicit(&failed[why], 1, memory_order_relaxed);
-	put_one_frame(thread, weight, DNP_WALK_UNKNOWN, DNP_STOP_NOT_WALKED);
+	put_one_frame(thread, weight, DNP_SAMPLE_WAITING,
+		(dnp_frame_word)DNP_WALK_UNKNOWN << DNP_FRAME_SHIFT, DNP_STOP_NOT_WALKED);
 }
 
-/* ---- A thread that runs samples itself */
-
-static uint64_t ask_of(const struct dnp_thread *thread, uint32_t weight)
+/* What it waited for a processor, and was therefore nowhere. */
+static void put_waited(struct dnp_thread *thread)
 {
-	return (uint64_t)(uint32_t)thread->tid << 32 | weight;
-}
-
-/* The weight that it was given and has not used; its signal may still be under way. */
-static uint32_t take_back(struct dnp_thread *thread)
-{
-	uint64_t asked = atomic_load(&thread->turn.asked);
-
-	while (asked &&
-		!atomic_compare_exchange_weak(&thread->turn.asked, &asked, ask_of(thread, 0)))
-		;
-	return (uint32_t)asked;
-}
-
-static SIGSAFE uint32_t take_asked(struct dnp_thread *thread)
-{
-	return atomic_load(&active) ? (uint32_t)atomic_exchange(&thread->turn.asked, 0) : 0;
-}
-
-/* A signal came to nothing on its stack: its own, if it was given one. */
-static SIGSAFE void lose(void)
-{
-	struct dnp_thread *thread = dnp_thread_own();
-	uint32_t weight = thread ? take_asked(thread) : 0;
+	uint32_t weight = take_weight(&thread->turn.waited);
 
 	if (weight)
-		dnp_self_lose(thread, wall.event, DNP_LOSS_STACK, weight);
+		put_one_frame(thread, weight, DNP_SAMPLE_WAITING,
+			(dnp_frame_word)DNP_WALK_READY << DNP_FRAME_SHIFT, DNP_STOP_END);
 }
 
-/*
- * The signal is for this thread, and the record still its own: both carry its id. It may be of a
- * recording before, and so carries the record's place.
- */
-static SIGSAFE int on_signal(const struct dnp_signal_info *info, void *context)
+/* What it slept goes to where it slept last, if that is known. */
+static void put_last(struct dnp_thread *thread)
 {
-	struct dnp_thread *thread;
-	uint32_t weight;
+	uint32_t weight = take_weight(&thread->turn.slept);
 
-	if (dnp_signal_is_nothing(info) == DNP_SIGNAL_NO_ROOM)
-		lose();
-	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))
-		return 0;
-	thread = dnp_thread_at((uintptr_t)dnp_signal_value(info));
-	if (!thread)
-		return 1;
-	if ((int)(atomic_load(&thread->turn.asked) >> 32) != dnp_thread_id())
-		return 1;
-	if (!dnp_self_enter(thread)) {
-		dnp_self_late(thread, wall.event, take_asked(thread));
-		return 1;
-	}
-	weight = take_asked(thread);
-	if (weight) {
-		struct dnp_sample sample = sample_of(&weight, 0);
-
-		dnp_self_sample(thread, &sample, 0, context);
-		if (dnp_feed_has_last(&thread->own))
-			repeat(&thread->own, weight);
-	}
-	dnp_self_leave(thread);
-	return 1;
-}
-
-/* Its signal is under way already: gives it this weight, too. 0: no longer, it was taken. */
-static int add_to_asked(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight)
-{
-	struct dnp_turn *turn = &thread->turn;
-	uint64_t asked = atomic_load(&turn->asked);
-
-	if (asked && dnp_now_ns() - turn->asked_ns > TAKEN_NS && cpu_ns != turn->asked_cpu_ns) {
-		put_failed(thread, weight + take_back(thread), BLOCKED);
-		return 1;
-	}
-	while (asked)
-		if (atomic_compare_exchange_weak(&turn->asked, &asked, asked + weight))
-			return 1;
-	return 0;
-}
-
-static void *place_of(const struct dnp_thread *thread)
-{
-	return (void *)(uintptr_t)thread->place; /* NOLINT(performance-no-int-to-ptr) */
-}
-
-static void ask(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight)
-{
-	struct dnp_turn *turn = &thread->turn;
-
-	if (add_to_asked(thread, cpu_ns, weight))
-		return;
-	turn->self = 1;
-	turn->asked_ns = dnp_now_ns();
-	turn->asked_cpu_ns = cpu_ns;
-	atomic_store(&turn->asked, ask_of(thread, weight));
-	if (dnp_signal_send(thread->tid, DNP_SIGNAL_WALL, place_of(thread))) {
-		atomic_store(&turn->asked, 0);
-		put_failed(thread, weight, NO_SIGNAL);
-	}
+	if (weight && thread->turn.has_slept)
+		repeat(&thread->outside, weight);
+	else if (weight)
+		put_one_frame(thread, weight, DNP_SAMPLE_WAITING,
+			(dnp_frame_word)DNP_WALK_NOT_YET << DNP_FRAME_SHIFT, DNP_STOP_END);
+	put_waited(thread);
 }
 
 /* ---- A thread that sleeps is read */
@@ -256,25 +200,31 @@ static void put_stack(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weigh
 
 	if (dnp_thread_collects(thread))
 		flags |= DNP_SAMPLE_COLLECTING;
-	thread->turn.self = 0;
-	thread->turn.cpu_ns =
-		put(thread, weight, flags, (uint32_t)stack->n, stack->stop, walk_ns) ? cpu_ns : 0;
+	thread->turn.has_slept =
+		put(thread, weight, flags, (uint32_t)stack->n, stack->stop, walk_ns);
+	thread->turn.cpu_ns = thread->turn.has_slept ? cpu_ns : 0;
 	if (stack->stop == DNP_STOP_UNKNOWN || stack->stop == DNP_STOP_NO_RULE)
 		dnp_watch_call(); /* code that is new may be known then */
 }
 
-/* It has run since it was last read, or was never read. */
-static void look_closer(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight)
+/*
+ * It has run since it was last read, or was never read. One that runs now has its turn again; what
+ * it slept before waits for it.
+ */
+static void look_closer(struct dnp_thread *thread, uint64_t cpu_ns)
 {
 	struct dnp_target_stack stack;
+	uint32_t weight = book(thread) ? take_weight(&thread->turn.slept) : 0;
 	uint64_t walk_ns;
 	int result = -EAGAIN;
 
+	if (!weight)
+		return;
 	for (int i = 0; i < TRIES && result == -EAGAIN; i++) {
 		result = dnp_outside_walk(
 			thread, DNP_TARGET_ASLEEP, thread->outside.frames, &stack, &walk_ns);
 		if (result == -EAGAIN && !stack.asleep) {
-			ask(thread, cpu_ns, weight);
+			thread->turn.slept += (int64_t)(weight * wall.interval_ns);
 			return;
 		}
 		if (result == -EAGAIN)
@@ -289,59 +239,55 @@ static void look_closer(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t wei
 /* ---- Turns */
 
 /*
- * The thread has gone: the rest of its life counts to what was seen of it last. Nobody but us puts
- * anything into its own feed any more.
+ * The thread has gone. What it ran is told elsewhere, by its last word if it gave one. Nobody but
+ * us puts anything into its feed.
  */
 static void end(struct dnp_thread *thread)
 {
-	uint64_t end_ns = atomic_load(&thread->end_ns);
-	uint32_t weight = take_weight(&thread->turn, end_ns ? end_ns : dnp_now_ns());
-	struct dnp_feed *last;
+	struct dnp_turn *turn = &thread->turn;
+	uint64_t end_ns = atomic_load(&thread->end_ns), ran_ns = atomic_load(&thread->end_cpu_ns);
 
-	thread->turn.gone = 1;
-	weight += take_back(thread);
-	atomic_store(&thread->turn.asked, 0);
-	if (!weight)
-		return;
-	/* Pairs with the release at a handler's end. */
-	atomic_load_explicit(&thread->handling, memory_order_acquire);
-	last = thread->turn.self || !dnp_feed_has_last(&thread->outside) ? &thread->own
-									 : &thread->outside;
-	if (dnp_feed_has_last(last))
-		repeat(last, weight);
-	else
-		put_one_frame(thread, weight, DNP_WALK_NOT_YET, DNP_STOP_END);
+	turn->gone = 1;
+	turn->slept += (int64_t)((end_ns ? end_ns : dnp_now_ns()) - turn->booked_ns);
+	if (ran_ns > turn->ran_ns)
+		turn->slept -= (int64_t)(ran_ns - turn->ran_ns);
+	put_last(thread);
 }
 
-static void look(struct dnp_thread *thread, uint64_t due_ns)
+static void look(struct dnp_thread *thread)
 {
 	struct dnp_turn *turn = &thread->turn;
-	uint64_t cpu_ns = dnp_thread_cpu_ns(thread->tid);
-	uint32_t weight;
+	uint64_t cpu_ns = dnp_thread_cpu_ns(thread->tid), now_ns;
 
 	if (!cpu_ns && !dnp_thread_exists(thread->tid)) {
 		end(thread);
-		return;
+	} else if (turn->cpu_ns && turn->cpu_ns == cpu_ns) {
+		now_ns = dnp_now_ns();
+		turn->slept += (int64_t)(now_ns - turn->booked_ns);
+		turn->booked_ns = now_ns;
+		repeat(&thread->outside, take_weight(&turn->slept));
+	} else {
+		put_waited(thread);
+		look_closer(thread, cpu_ns);
 	}
-	weight = take_weight(turn, due_ns);
-	if (!weight)
-		return;
-	if (turn->cpu_ns && turn->cpu_ns == cpu_ns)
-		repeat(&thread->outside, weight);
-	else
-		look_closer(thread, cpu_ns, weight);
 }
 
 static void begin(struct dnp_thread *thread)
 {
-	thread->turn.counted_ns = (int64_t)thread->start_ns;
+	struct dnp_task_clock clock;
+
+	thread->turn.booked_ns = thread->start_ns;
+	thread->turn.ran_ns = thread->start_cpu_ns;
+	thread->turn.slept = thread->turn.waited = 0;
+	if (!dnp_task_clock(wall.pid, thread->tid, &clock))
+		thread->turn.waited_ns = clock.wait_ns;
 }
 
-static void look_at(struct dnp_thread *thread, uint64_t due_ns)
+static void look_at(struct dnp_thread *thread)
 {
 	atomic_store(&walking_since, dnp_now_ns());
 	if (!thread->turn.gone)
-		look(thread, due_ns);
+		look(thread);
 	atomic_store(&walking_since, UINT64_MAX);
 }
 
@@ -357,14 +303,14 @@ static uint32_t count_threads(void)
 	return n;
 }
 
-static void look_at_next(uint64_t due_ns)
+static void look_at_next(void)
 {
 	struct dnp_thread *thread;
 
 	pthread_mutex_lock(&lock);
 	thread = dnp_turns_next(&random_state);
 	if (thread)
-		look_at(thread, due_ns);
+		look_at(thread);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -377,39 +323,16 @@ static void rest_until(uint64_t due_ns)
 		dnp_word_wait(&stopping, 0, ns);
 }
 
-static bool is_asked(const struct dnp_thread *thread)
-{
-	return atomic_load(&thread->turn.asked) != 0;
-}
-
-static bool is_answering(void)
-{
-	bool answering;
-
-	pthread_mutex_lock(&lock);
-	answering = dnp_turns_any(is_asked);
-	pthread_mutex_unlock(&lock);
-	return answering;
-}
-
 /* All threads once more, so that each counts until now. */
 static void look_last(void)
 {
-	uint64_t now = dnp_now_ns(), deadline = now + LAST_NS;
+	uint64_t deadline = dnp_now_ns() + LAST_NS;
 
 	dnp_turns_again();
 	for (uint32_t n = count_threads(); n && dnp_now_ns() < deadline; n--)
-		look_at_next(now);
-	deadline = dnp_now_ns() + ANSWER_NS;
-	while (is_answering() && dnp_now_ns() < deadline)
-		dnp_sleep_until_ns(dnp_now_ns() + SECOND_NS / 1000);
+		look_at_next();
 }
 
-/*
- * Weights are reckoned by the times at which looks are due. When they are done depends on how busy
- * the processors are, and so on what the program does: what it does then would have too much
- * weight.
- */
 static void *look_at_all(void *context)
 {
 	uint64_t due_ns = dnp_now_ns();
@@ -430,7 +353,7 @@ static void *look_at_all(void *context)
 		due_ns += pause_ns;
 		looks = dnp_pace_due(&pace, pause_ns, slot_ns, n);
 		for (uint32_t i = 0; i < looks; i++)
-			look_at_next(due_ns);
+			look_at_next();
 		dnp_pace_looked(&pace, looks);
 	}
 	look_last();
@@ -463,15 +386,18 @@ static int wall_start(const struct dnp_engine_setting *setting, unsigned index, 
 		atomic_store(&failed[i], 0);
 	wall.event = (uint8_t)index;
 	wall.interval_ns = setting->options->interval_ns;
-	result = dnp_signal_share(on_signal, err);
+	wall.pid = dnp_process_id();
+	result = dnp_running_start(setting, index, err);
 	if (result)
 		return result;
+	snprintf(wall.source, sizeof(wall.source), "turns of all threads, and %s",
+		dnp_running_source());
 	atomic_store(&active, 1);
 	atomic_store(&stopping, 0);
 	result = dnp_own_thread_start(&sampler, look_at_all, NULL);
 	if (result) {
 		close_down();
-		dnp_signal_unshare(on_signal);
+		dnp_running_stop(index);
 		return dnp_err(err, result, "the profiler's thread cannot be started: %s",
 			strerror(-result));
 	}
@@ -480,11 +406,12 @@ static int wall_start(const struct dnp_engine_setting *setting, unsigned index, 
 
 static const char *wall_source(void)
 {
-	return "turns of all threads";
+	return wall.source;
 }
 
 static void wall_thread_begin(struct dnp_thread *thread)
 {
+	dnp_running_thread_begin(thread, wall.event);
 	pthread_mutex_lock(&begin_lock);
 	if (atomic_load(&active))
 		dnp_turns_add(thread);
@@ -500,8 +427,14 @@ static void wall_managed_begin(uintptr_t id, struct dnp_thread *thread)
 	atomic_store_explicit(&thread->turn.stack_high, thread->stack.high, memory_order_release);
 }
 
+static void wall_look(void)
+{
+	dnp_running_look(wall.event);
+}
+
 static void wall_thread_end(struct dnp_thread *thread)
 {
+	dnp_running_thread_end(thread, wall.event);
 	pthread_mutex_lock(&lock);
 	dnp_turns_take_new(begin);
 	if (dnp_turns_has(thread)) {
@@ -517,17 +450,6 @@ static uint64_t wall_walking_since(void)
 	return atomic_load(&walking_since);
 }
 
-/* What it was given and did not use in time. */
-static void finish(struct dnp_thread *thread)
-{
-	uint32_t weight;
-
-	dnp_self_wait(thread);
-	weight = take_back(thread);
-	if (weight)
-		put_failed(thread, weight, BLOCKED);
-}
-
 static void wall_stop(void)
 {
 	struct dnp_thread *thread;
@@ -538,9 +460,10 @@ static void wall_stop(void)
 	close_down();
 	pthread_mutex_lock(&lock);
 	while ((thread = dnp_turns_take_out()))
-		finish(thread);
+		if (!thread->turn.gone && book(thread))
+			put_last(thread);
 	pthread_mutex_unlock(&lock);
-	dnp_signal_unshare(on_signal);
+	dnp_running_stop(wall.event);
 }
 
 static void wall_failures(unsigned index, dnp_failure_tell tell)
@@ -558,6 +481,7 @@ const struct dnp_engine dnp_engine_wall = {
 	.source = wall_source,
 	.thread_begin = wall_thread_begin,
 	.thread_end = wall_thread_end,
+	.look = wall_look,
 	.managed_begin = wall_managed_begin,
 	.walking_since = wall_walking_since,
 	.stop = wall_stop,

@@ -58,12 +58,11 @@ int dnp_signal_share(dnp_signal_handler handler, struct dnp_err *err);
  */
 int dnp_signal_unshare(dnp_signal_handler handler);
 
-/* Whose a signal is that one thread of ours sends another; `value` goes with it. */
+/* Whose a signal is that one thread of ours sends another. */
 enum dnp_signal_kind {
-	DNP_SIGNAL_WALL = 0x646e7001,
-	DNP_SIGNAL_STOP = 0x646e7002,      /* os/stop.h */
-	DNP_SIGNAL_TRAP = 0x646e7003,      /* os/traps.h */
-	DNP_SIGNAL_LET_TRAPS = 0x646e7004, /* os/linux/no_room.h */
+	DNP_SIGNAL_STOP = 0x646e7001,      /* os/stop.h */
+	DNP_SIGNAL_TRAP = 0x646e7002,      /* os/traps.h */
+	DNP_SIGNAL_LET_TRAPS = 0x646e7003, /* os/linux/no_room.h */
 };
 
 /*
@@ -71,11 +70,10 @@ enum dnp_signal_kind {
  * signals are pending; -ENOTSUP: the handler is not ours any more). It has to be asleep nowhere: a
  * system call that has slept may fail with EINTR. Any thread.
  */
-int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value);
+int dnp_signal_send(int tid, enum dnp_signal_kind kind);
 
-/* In the handler: whether it was sent so, and the `value` that came with it. */
+/* In the handler: whether it was sent so. */
 SIGSAFE int dnp_signal_is_sent(const struct dnp_signal_info *info, enum dnp_signal_kind kind);
-SIGSAFE void *dnp_signal_value(const struct dnp_signal_info *info);
 
 /*
  * In the handler, with all signals kept off since it began: a sleeping system call that this signal

@@ -219,13 +219,14 @@ static void write_missed(
 	if (is_new)
 		dnp_chain_add(&drain->chain, 0, node, frame);
 	dnp_chain_write(&drain->chain);
-	dnp_write_sample_at(&drain->writer, time_ns,
-		&(struct dnp_rec_sample){
-			.event = thread->missed_event,
-			.thread = thread->index,
-			.node = node,
-			.weight = units,
-		});
+	for (uint32_t events = thread->missed_events; events; events &= events - 1)
+		dnp_write_sample_at(&drain->writer, time_ns,
+			&(struct dnp_rec_sample){
+				.event = (uint64_t)__builtin_ctz(events),
+				.thread = thread->index,
+				.node = node,
+				.weight = units,
+			});
 }
 
 static void define(struct dnp_drain *drain, struct dnp_thread *thread)

@@ -31,13 +31,11 @@ struct dnp_turn {
 	 */
 	uint32_t place;     /* in its list, from 1; 0: not in it */
 	int gone;           /* it was not there any more when its turn came */
-	int64_t counted_ns; /* all time until then is in weights of samples; may lie ahead */
+	uint64_t booked_ns; /* all time until then is in `slept`, `waited` or its samples … */
+	uint64_t ran_ns, waited_ns; /* … by its clocks: what it ran, and waited for a processor */
+	int64_t slept, waited;      /* ns that are in no weight yet; may be negative */
 	uint64_t cpu_ns; /* by the thread's clock, when the stack in `outside` was read; 0: never */
-	uint64_t asked_ns;     /* since when it is asked to sample itself */
-	uint64_t asked_cpu_ns; /* by its clock, then */
-	int self;              /* it was last asked to; 0: its stack was last read from outside */
-	_Atomic uint64_t
-		asked; /* its id in the upper half, the weight in the lower; 0: it is not */
+	int has_slept;   /* what was stored last in `outside` is a stack of it, asleep */
 	/* Where its stack is, as it told itself; high 0: it did not. Written low first. */
 	_Atomic uintptr_t stack_low, stack_high;
 	struct dnp_thread *next; /* of those that are new to the sampler */
@@ -52,11 +50,11 @@ struct dnp_thread {
 	uint64_t start_cpu_ns; /* CPU time used before sampling began */
 
 	/*
-	 * Units of `missed_event` that passed unsampled before that: written once, the number
-	 * last, and 0 again when the drain thread has told of them. And those after its last
-	 * sample, written when it has gone or is sampled no more.
+	 * Units of each event in `missed_events` (bit e: event e) that passed unsampled before
+	 * that: written once, the number last, and 0 again when the drain thread has told of them.
+	 * And those after its last sample, written when it has gone or is sampled no more.
 	 */
-	uint8_t missed_event;
+	uint32_t missed_events;
 	_Atomic uint32_t missed, rest;
 	_Atomic uint32_t flags;   /* enum dnp_thread_flags */
 	_Atomic(char *) new_name; /* owned: a name that the recording does not have yet */

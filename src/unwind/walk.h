@@ -31,6 +31,7 @@ enum dnp_walk_kind {
 	DNP_WALK_KERNEL = 6,  /* never by the walker: put on top by the sampler */
 	DNP_WALK_NOT_YET = 7, /* never by the walker: a thread before its sampling began */
 	DNP_WALK_LABEL = 8,   /* never by the walker: what an event is about, by its number */
+	DNP_WALK_READY = 9,   /* never by the walker: a thread that waits for a processor */
 };
 
 #define DNP_FRAME_SHIFT      56

@@ -84,6 +84,46 @@ def test_shares_of_time(tmp_path, tfm):
     assert_read(report, 0.05)
 
 
+TURNS = "turns of all threads, and "
+
+
+def turns(tmp_path, threads, *, events="wall", **more):
+    """(What the program says, the report, {what its threads did: ns}): running, ready, and each method that sleeps."""
+    argv = program(NEWEST, "turns", *(["--eight"] if threads == 8 else []), "--seconds", 3)
+    result, report = record(tmp_path, argv, events=events, **more)
+    seen = [t for t in report.data["threads"] if t["name"].startswith("turn-")]
+    assert len(seen) == threads
+    assert event(report)["source"].startswith(TURNS)
+    counts = {m: report.total(m) for m in result.truth["methods"]}
+    counts |= {"running": sum(t.get("running", 0) for t in seen), "all": sum(t["samples"] for t in seen)}
+    counts["ready"] = sum(n for path, n in report.with_frame("[waiting for a processor]"))
+    return result.truth, report, {name: n * event(report)["interval_ns"] for name, n in counts.items()}
+
+
+@pytest.mark.parametrize("threads, more", cases([(2, {}), (8, {}), (8, {"events": "cpu,wall"}), (2, {"events": "wall,cpu"})],
+                                                [(8, {"events": "cpu,wall"}), (2, {})]))
+def test_what_ran_and_what_could_have(tmp_path, threads, more):
+    """By the kernel's own account, however busy the machine is: nobody who runs is shown asleep, for he cannot be seen running."""
+    truth, report, seen = turns(tmp_path, threads, **more)
+    open_ns = 3 * threads * event(report)["interval_ns"]
+    assert seen["running"] == pytest.approx(truth["ran_ns"], rel=0.02, abs=open_ns)
+    # Other threads of the program wait for processors, too.
+    assert truth["ready_ns"] * 0.95 - open_ns <= seen["ready"]
+    slept = seen["all"] - seen["running"] - seen["ready"]
+    assert 0 < sum(seen[m] for m in truth["methods"]) <= slept + truth["ran_ns"]
+    assert report.few_lost()
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("threads", [2, 8])
+def test_where_threads_slept(tmp_path, threads):
+    truth, report, seen = turns(tmp_path, threads, hz=997)
+    expected, got = shares(truth["methods"]), shares({m: seen[m] for m in truth["methods"]})
+    for method in expected:
+        assert got[method] == pytest.approx(expected[method], abs=LOOSE * 0.07), method
+    assert_read(report, 0.05)
+
+
 def test_nobody_is_woken(tmp_path, tfm):
     """Short waits in native code, by threads that are about to sleep as often as they sleep."""
     result, report = record(tmp_path, program(tfm, "naps", "--seconds", 3), hz=1999)

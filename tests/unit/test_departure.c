@@ -46,7 +46,7 @@ static void act_as_the_runtime(void)
 static int on_sample(const struct dnp_signal_info *info, void *context)
 {
 	(void)context;
-	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))
+	if (!dnp_signal_is_sent(info, DNP_SIGNAL_STOP))
 		return 0;
 	atomic_fetch_add(&samples, 1);
 	return 1;
@@ -55,7 +55,7 @@ static int on_sample(const struct dnp_signal_info *info, void *context)
 static int on_other(const struct dnp_signal_info *info, void *context)
 {
 	(void)context;
-	return dnp_signal_is_sent(info, DNP_SIGNAL_STOP);
+	return dnp_signal_is_sent(info, DNP_SIGNAL_TRAP);
 }
 
 static void share(dnp_signal_handler handler)
@@ -155,10 +155,10 @@ TEST(signal_is_shared_and_given_back_many_times)
 	act_as_the_runtime();
 	for (int i = 1; i <= 200; i++) {
 		share(on_sample);
-		CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_WALL, NULL), 0);
+		CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_STOP), 0);
 		CHECK_EQ(samples, i);
 		CHECK_EQ(dnp_signal_unshare(on_sample), 0);
-		CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_WALL, NULL), -ENOTSUP);
+		CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_STOP), -ENOTSUP);
 		CHECK(dnp_signal_left(TEST_HANG_NS));
 	}
 	CHECK_EQ(activations, 0);

@@ -46,7 +46,7 @@ static int on_sample(const struct dnp_signal_info *info, void *context)
 		lost++;
 		return 0;
 	}
-	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))
+	if (!dnp_signal_is_sent(info, DNP_SIGNAL_STOP))
 		return 0;
 	samples++;
 	return 1;
@@ -157,7 +157,7 @@ static void at_the_end(void)
 	CHECK_EQ(activations, 0);
 	CHECK(!fault.si_signo);
 	/* The next one has room, and comes. */
-	CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_WALL, NULL), 0);
+	CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_STOP), 0);
 	wait_for(&samples);
 	CHECK_EQ(samples, 1);
 	for (int i = 0; i < 100; i++)

@@ -243,7 +243,7 @@ static void on_program_signal(int signo)
 static int on_sample(const struct dnp_signal_info *info, void *context)
 {
 	(void)context;
-	if (!dnp_signal_is_sent(info, DNP_SIGNAL_WALL))
+	if (!dnp_signal_is_sent(info, DNP_SIGNAL_STOP))
 		return 0;
 	kill(getpid(), SIGUSR1);
 	return write(sample_taken[1], "", 1) == 1;
@@ -277,7 +277,7 @@ static bool waits(pid_t pid, int *status)
 /* How a child's call ends that one of ours comes amid, and SIGUSR1 amid that. */
 static int amid_both(void (*handler)(int signo))
 {
-	siginfo_t sample = {.si_code = SI_QUEUE, .si_errno = DNP_SIGNAL_WALL};
+	siginfo_t sample = {.si_code = SI_QUEUE, .si_errno = DNP_SIGNAL_STOP};
 	int status;
 	char byte;
 	pid_t pid;

@@ -741,7 +741,7 @@ TEST(time_that_a_thread_is_found_to_have_missed_late_is_told)
 
 	CHECK(store(&thread->outside, "ab", &sample));
 	CHECK_EQ(dnp_drain_round(&drained->drain, 0), 0);
-	thread->missed_event = 1;
+	thread->missed_events = 1U << 1;
 	thread->missed = 3;
 	reader = close_drain(drained);
 	CHECK_EQ(reader->n_samples, 2);
@@ -759,7 +759,7 @@ TEST(time_after_a_thread_s_last_sample_is_told_at_its_end)
 
 	CHECK(store(&thread->outside, "ab", &sample));
 	CHECK_EQ(dnp_drain_round(&drained->drain, 0), 0);
-	thread->missed_event = 1;
+	thread->missed_events = 1U << 1;
 	thread->missed = 3;
 	thread->rest = 4;
 	thread->end_ns = end_ns;

@@ -39,7 +39,7 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 	(void)signo;
 	(void)info;
 	CHECK(dnp_self_enter(thread));
-	dnp_self_sample(thread, &sample, 0, context);
+	dnp_self_sample(thread, &sample, 0, 0, context);
 	dnp_self_leave(thread);
 }
 

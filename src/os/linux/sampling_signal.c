@@ -210,7 +210,7 @@ bool dnp_signal_left(uint64_t patience_ns)
 	return left;
 }
 
-int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value)
+int dnp_signal_send(int tid, enum dnp_signal_kind kind)
 {
 	int signo = dnp_signal_number();
 	siginfo_t info;
@@ -223,18 +223,12 @@ int dnp_signal_send(int tid, enum dnp_signal_kind kind, void *value)
 	info.si_errno = (int)kind;
 	/* No process: should it come when ours is gone, the runtime's handler takes no notice. */
 	info.si_pid = 0;
-	info.si_value.sival_ptr = value;
 	return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signo, &info) ? -errno : 0;
 }
 
 SIGSAFE int dnp_signal_is_sent(const struct dnp_signal_info *info, enum dnp_signal_kind kind)
 {
 	return info->system.si_code == SI_QUEUE && info->system.si_errno == (int)kind;
-}
-
-SIGSAFE void *dnp_signal_value(const struct dnp_signal_info *info)
-{
-	return info->system.si_value.sival_ptr;
 }
 
 SIGSAFE enum dnp_signal_nothing dnp_signal_is_nothing(const struct dnp_signal_info *info)

@@ -158,7 +158,7 @@ int dnp_stop_while(int tid, uint64_t patience_ns, dnp_stop_look look, void *arg)
 	word = in_phase(word + (1U << PHASE_BITS), WANTED);
 	atomic_store_explicit(&stop.tid, tid, memory_order_relaxed);
 	atomic_store_explicit(&stop.word, word, memory_order_release);
-	result = dnp_signal_send(tid, DNP_SIGNAL_STOP, &stop);
+	result = dnp_signal_send(tid, DNP_SIGNAL_STOP);
 	if (result) {
 		change(word, WANTED, IDLE);
 		return result;

@@ -201,6 +201,7 @@ static class Program
     ["transitions"] = Transitions.Run,
     ["traps"] = Signals.Traps,
     ["unload"] = Unload.Run,
+    ["turns"] = Turns.Run,
     ["values"] = CallsValues.Run,
     ["vdso"] = InVdso.Run,
     ["wall"] = Wall.Run,

@@ -105,6 +105,66 @@ static class Wall
 }
 
 /// <summary>
+/// Two threads, with <c>--eight</c> eight, that compute, sleep, wait and poll in turns of milliseconds, as those of a server do.
+/// <c>methods</c>: the time that passed in those that sleep. <c>ran_ns</c>, <c>ready_ns</c>: what the system booked for these threads,
+/// with a processor and while they could have had one, from their first instruction on.
+/// </summary>
+static class Turns
+{
+  static readonly Ledger methods = new();
+  static long ran, ready;
+
+  public static JsonObject Run(Options o)
+  {
+    long end = Stopwatch.GetTimestamp() + (long)(o.Seconds * Stopwatch.Frequency);
+    Crew.Run(Enumerable.Range(0, o.Has("--eight") ? 8 : 2).Select(n => ($"turn-{n}", (Action)(() => Live(end)))));
+    return new JsonObject {
+      ["work"] = 1, ["methods"] = methods.ToJson(), ["ran_ns"] = ran, ["ready_ns"] = ready,
+    };
+  }
+
+  static void Live(long end)
+  {
+    object own = new();
+    using var listener = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+    listener.Listen(1);
+    while (Stopwatch.GetTimestamp() < end) {
+      Compute();
+      Timed("Truth.Turns.Sleep", () => Sleep());
+      Timed("Truth.Turns.Wait", () => Wait(own));
+      Timed("Truth.Turns.Poll", () => Poll(listener));
+    }
+    var booked = File.ReadAllText("/proc/thread-self/schedstat").Split(' ').Select(long.Parse).ToArray();
+    Interlocked.Add(ref ran, booked[0]);
+    Interlocked.Add(ref ready, booked[1]);
+  }
+
+  static void Timed(string name, Action part)
+  {
+    long begin = Stopwatch.GetTimestamp();
+    part();
+    methods.Add(name, (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds);
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Compute() => Burn.For(800_000);
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Sleep() => Thread.Sleep(4);
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Wait(object own)
+  {
+    lock (own)
+      Monitor.Wait(own, 3);
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Poll(Socket listener) => Check.That(!listener.Poll(2000, SelectMode.SelectRead), "a connection that nobody made");
+}
+
+/// <summary>
 /// Waits of native code that are short, so that threads are as often about to sleep as asleep: which of them failed
 /// with EINTR, and which were too short.
 /// </summary>
