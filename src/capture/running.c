@@ -83,18 +83,20 @@ static SIGSAFE void take_late(struct dnp_thread *thread, const struct dnp_signal
 }
 
 /* A sampler's owner is the place of its thread's record, from 1. */
-static void *owner_at(uint32_t place)
+static SIGSAFE void *owner_at(uint32_t place)
 {
 	return (void *)((uintptr_t)place + 1); /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* NULL: the signal is of a sampler that there is no more, perhaps of another thread's. */
+/*
+ * NULL: the signal is of a sampler that there is no more, perhaps of another thread's. It may be of
+ * a recording before, and its record somebody's who is just being made known.
+ */
 static SIGSAFE struct dnp_thread *owner_of(const struct dnp_signal_info *info)
 {
-	uintptr_t owner = (uintptr_t)dnp_sampler_owner(info);
-	struct dnp_thread *thread = owner ? dnp_thread_at(owner - 1) : NULL;
+	struct dnp_thread *thread = dnp_thread_own();
 
-	return thread && thread->tid == dnp_thread_id() ? thread : NULL;
+	return thread && dnp_sampler_owner(info) == owner_at(thread->place) ? thread : NULL;
 }
 
 /* A sample perhaps, of which nobody knows the weight: one; and the next ones have to come. */

@@ -42,6 +42,9 @@ static_assert(
 #define FD_HIGH 65536
 static _Atomic(void *) fd_owner[FD_HIGH];
 
+/* Timers that were started: whoever is interrupted by one sees what was written before. */
+static _Atomic uint32_t timers;
+
 static int perf_open(int tid, uint64_t period_ns, int kernel)
 {
 	struct perf_event_attr attr = {
@@ -139,6 +142,8 @@ static int timer_start(
 		return -errno;
 	sampler->source = DNP_SAMPLER_TIMER;
 	sampler->expected_ns = dnp_thread_cpu_ns(tid) + first_ns;
+	/* Pairs with dnp_sampler_owner. */
+	atomic_fetch_add_explicit(&timers, 1, memory_order_release);
 	if (syscall(SYS_timer_settime, sampler->timer, 0, &spec, NULL)) {
 		int failed = -errno;
 
@@ -202,7 +207,10 @@ void dnp_sampler_stop(struct dnp_sampler *sampler)
 SIGSAFE void *dnp_sampler_owner(const struct dnp_signal_info *info)
 {
 	switch (info->system.si_code) {
-	case SI_TIMER: return info->system.si_value.sival_ptr;
+	case SI_TIMER:
+		return atomic_load_explicit(&timers, memory_order_acquire)
+			? info->system.si_value.sival_ptr
+			: NULL;
 	case POLL_IN:
 	case POLL_HUP:
 		if (info->system.si_fd >= 0 && info->system.si_fd < FD_HIGH)

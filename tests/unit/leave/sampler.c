@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "capture/engine.h"
@@ -114,6 +115,7 @@ static int start(const char *events, uint64_t interval_ns)
 	int failed;
 
 	dnp_agent_options_init(&options);
+	snprintf(options.event, sizeof(options.event), "%s", events);
 	options.interval_ns = interval_ns;
 	options.depth = 64;
 	dnp_threads_init(options.depth);
