@@ -7,13 +7,10 @@ import { lowerBound } from '../src/model/wanted.ts';
 import { KINDS } from '../src/model/kinds.ts';
 import { findPools, MANY } from '../src/model/pools.ts';
 import { CODE } from '../src/data/numbers.ts';
-import type { Native } from '../src/data/trie.ts';
 import { random } from '../tools/sample.mjs';
 import {
-  DURATION, dump, expectedTree, frameOf, randomSamples, record, sorted, state, THREADS, type Sample,
+  chosen, DURATION, dump, expectedTree, frameOf, randomSamples, record, sorted, state, sum, THREADS, without,
 } from './helpers.ts';
-
-const sum = (samples: readonly Sample[]) => samples.reduce((n, s) => n + s.weight, 0);
 
 const SELECTIONS = [
   {},
@@ -24,16 +21,6 @@ const SELECTIONS = [
   { search: '^(A|lib)', regex: true, only: true, threads: [0, 1, 2] },
   { search: 'no such name', only: true },
 ];
-
-function chosen(samples: readonly Sample[], s: ReturnType<typeof state>): Sample[] {
-  const found = (name: string) => (s.regex ? new RegExp(s.search, 'i').test(name) : name.includes(s.search));
-  return samples.filter(
-    (x) =>
-      (!s.time || (x.time >= s.time.from && x.time < s.time.to)) &&
-      (!s.threads || s.threads.includes(x.thread)) &&
-      (!s.only || x.stack.some(found)),
-  );
-}
 
 for (let seed = 1; seed <= 4; seed++) {
   const samples = randomSamples(seed);
@@ -96,16 +83,6 @@ for (let seed = 1; seed <= 4; seed++) {
     const prefixes = samples.flatMap((x) => x.stack.map((_, i) => x.stack.slice(0, i + 1)).filter((p) => p.at(-1) === 'B.c()'));
     assert.equal(through(path), Math.max(...prefixes.map(through)));
   });
-}
-
-const managed = (name: string) => /^(A|B|System)\./.test(name);
-
-/** A stack as it is without native frames, or with those at its leaf alone. */
-function without(stack: readonly string[], native: Native): readonly string[] {
-  if (native === 'all') return stack;
-  const last = stack.map(managed).lastIndexOf(true);
-  const kept = stack.filter((name, i) => managed(name) || (native === 'leaf' && i > last));
-  return native === 'none' && kept.length === 0 && stack.length > 0 ? ['[native]'] : kept;
 }
 
 for (const native of ['leaf', 'none'] as const)

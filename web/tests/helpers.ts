@@ -4,6 +4,7 @@
 import { parseMeta } from '../src/data/meta.ts';
 import { Recording } from '../src/data/recording.ts';
 import { Sections, padded } from '../src/data/decode.ts';
+import type { Native } from '../src/data/trie.ts';
 import { INITIAL, type State } from '../src/model/selection.ts';
 import type { StackTree } from '../src/model/tree.ts';
 import { sectionsOf } from '../tools/encode.mjs';
@@ -59,6 +60,29 @@ export function randomSamples(seed: number, count = 300): Sample[] {
 }
 
 export const state = (patch: Partial<State> = {}): State => ({ ...INITIAL, ...patch });
+
+export const sum = (samples: readonly Sample[]) => samples.reduce((n, s) => n + s.weight, 0);
+
+/** The samples that a selection counts, whether their threads run or wait. */
+export function chosen(samples: readonly Sample[], s: State): Sample[] {
+  const found = (name: string) => (s.regex ? new RegExp(s.search, 'i').test(name) : name.includes(s.search));
+  return samples.filter(
+    (x) =>
+      (!s.time || (x.time >= s.time.from && x.time < s.time.to)) &&
+      (!s.threads || s.threads.includes(x.thread)) &&
+      (!s.only || x.stack.some(found)),
+  );
+}
+
+const managed = (name: string) => /^(A|B|System)\./.test(name);
+
+/** A stack as it is without native frames, or with those at its leaf alone. */
+export function without(stack: readonly string[], native: Native): readonly string[] {
+  if (native === 'all') return stack;
+  const last = stack.map(managed).lastIndexOf(true);
+  const kept = stack.filter((name, i) => managed(name) || (native === 'leaf' && i > last));
+  return native === 'none' && kept.length === 0 && stack.length > 0 ? ['[native]'] : kept;
+}
 
 /** A tree as text: "name total self" by path; what two trees must agree on. */
 export function dump(recording: Recording, tree: StackTree): Map<string, string> {

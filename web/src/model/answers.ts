@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a selection to numbers, by linear passes over the samples and the trie. Each answer is kept
-// until something it depends on changes.
+// From a selection to numbers, by linear passes over the samples or their cells, and the trie. Each answer
+// is kept until something it depends on changes.
 
 import type { Calls } from '../data/calls.ts';
 import type { EventRows, Recording } from '../data/recording.ts';
@@ -9,11 +9,12 @@ import { bins } from '../data/track.ts';
 import { ROOT, type Placed, type Trie } from '../data/trie.ts';
 import { KINDS } from './kinds.ts';
 import { weighCalls } from './callweights.ts';
+import { Counted } from './cells.ts';
 import { mark, markFrames, type Marked } from './chart.ts';
 import { countDurations, type Durations } from './durations.ts';
 import { findFrames, type Matches } from './search.ts';
 import type { Order, Selection } from './selection.ts';
-import { lowerBound, sums, sumUp, Wanted, type CallSums, type Sums, type Weights } from './wanted.ts';
+import { sums, sumUp, Wanted, type CallSums, type Columns, type Sums, type Weights } from './wanted.ts';
 import { calleesOf, callersOf, forward, reversed, type StackTree } from './tree.ts';
 
 /** By frame. A sample counts once for a method's total, however often that is on its stack. */
@@ -37,6 +38,9 @@ export interface Histogram {
   readonly values: Float64Array;
   readonly highest: number;
 }
+
+/** In place of the kind of a leaf: its samples are not counted. */
+const UNWANTED = 255;
 
 /** The part of the trie that a search is about. */
 interface Under {
@@ -84,15 +88,21 @@ class When {
   private readonly span: number;
   /** How wide the bins are that samples stand in the middle of; 0: they are of a moment. */
   private readonly bin: number;
+  private readonly moments: boolean;
 
   constructor(private readonly rows: EventRows, private readonly scale: number, private readonly longest: number, unit_ns: number) {
     this.span = rows.waiting ? rows.info.interval_ns / unit_ns : 0;
     this.bin = (rows.info.calls?.bin_ns ?? 0) / unit_ns;
+    this.moments = !rows.calls && this.span === 0;
   }
 
   look(i: number): void {
     this.to = this.rows.time[i]!;
     this.all = this.rows.weight[i]!;
+    if (this.moments) {
+      this.first = this.last = Math.floor(this.to * this.scale);
+      return;
+    }
     if (this.bin > 0) this.to = Math.min(this.longest, this.to + this.bin / 2);
     const { calls } = this.rows;
     this.from = calls?.since ? calls.since[i]! : Math.max(0, this.to - (this.bin || this.all * this.span));
@@ -123,8 +133,10 @@ export class Answers {
   private readonly keptDurations = new Kept<Durations>();
   private readonly keptHistogram = new Kept<Histogram>();
   private readonly keptMatchedHistogram = new Kept<Float64Array | null>();
+  /** By event. */
+  private readonly countedBy: Counted[] = [];
 
-  constructor(readonly recording: Recording) {}
+  constructor(readonly recording: Recording, /** From how many samples on they are counted by cell. */ private readonly many?: number) {}
 
   rows(s: Selection): EventRows {
     return this.recording.events[s.event]!;
@@ -158,12 +170,17 @@ export class Answers {
     return { nodes, tops };
   }
 
-  private wanted(s: Selection, keep: Uint8Array | null): Wanted {
-    return new Wanted(this.rows(s), s, this.recording.meta.threads.length, keep);
+  private wanted(s: Selection, columns: Columns, keep = this.only(s)): Wanted {
+    return new Wanted(columns, s, this.recording.meta.threads.length, keep);
   }
 
-  private wantedNow(s: Selection): Wanted {
-    return this.wanted(s, s.only ? (this.under(s)?.nodes ?? null) : null);
+  /** The nodes whose samples alone are counted; null: all. */
+  private only(s: Selection): Uint8Array | null {
+    return s.only ? (this.under(s)?.nodes ?? null) : null;
+  }
+
+  private counted(s: Selection): Counted {
+    return (this.countedBy[s.event] ??= new Counted(this.rows(s), this.many));
   }
 
   weights(s: Selection): Weights {
@@ -172,15 +189,15 @@ export class Answers {
 
   private countWeights(s: Selection): Weights {
     const { trie, place } = this.placed(s);
-    const { time, thread, node, weight, waiting: didNotRun, calls } = this.rows(s);
-    const wanted = this.wantedNow(s);
-    if (calls) return weighCalls(this.recording, s, this.placed(s), wanted);
+    const rows = this.rows(s);
+    if (rows.calls) return weighCalls(this.recording, s, this.placed(s), this.wanted(s, rows));
+    const { columns, weight, first, end } = this.counted(s).in(s.time);
+    const { thread, node, waiting: didNotRun } = columns;
+    const wanted = this.wanted(s, columns);
     const all = sums(trie.nodes);
     const waiting = didNotRun && sums(trie.nodes);
     const byThread = new Float64Array(this.recording.meta.threads.length);
     const waitingByThread = didNotRun && new Float64Array(byThread.length);
-    const first = s.time ? lowerBound(time, s.time.from) : 0;
-    const end = s.time ? lowerBound(time, s.time.to) : time.length;
     for (let i = first; i < end; i++) {
       const n = place === null ? node[i]! : place[node[i]!]!;
       if (!wanted.stack(n)) continue;
@@ -338,21 +355,18 @@ export class Answers {
   }
 
   private countHistogram(s: Selection, bins: number): Histogram {
-    const { frameKind } = this.recording;
-    const { trie, place } = this.placed(s);
-    const { node } = this.rows(s);
+    const { of, kind } = this.leafKinds(s, this.only(s));
     const values = new Float64Array(bins * KINDS.length);
     const heights = new Float64Array(bins);
-    const wanted = this.wantedNow(s);
     const when = this.when(s, bins);
-    for (let i = 0; i < node.length; i++) {
-      const n = place === null ? node[i]! : place[node[i]!]!;
-      if (!wanted.thread(i) || !wanted.stack(n)) continue;
-      const kind = frameKind[trie.frame[n]!]!;
+    const { length } = this.rows(s).node;
+    for (let i = 0; i < length; i++) {
+      const k = kind[of === null ? i : of[i]!]!;
+      if (k === UNWANTED) continue;
       when.look(i);
       for (let bin = when.first; bin <= when.last; bin++) {
         const weight = when.weight(bin);
-        values[bin * KINDS.length + kind]! += weight;
+        values[bin * KINDS.length + k]! += weight;
         heights[bin]! += weight;
       }
     }
@@ -384,16 +398,31 @@ export class Answers {
   }
 
   private countMatched(s: Selection, bins: number, under: Uint8Array): Float64Array {
-    const { place } = this.placed(s);
-    const { node } = this.rows(s);
+    const { of, kind } = this.leafKinds(s, under);
     const heights = new Float64Array(bins);
-    const wanted = this.wanted(s, under);
     const when = this.when(s, bins);
-    for (let i = 0; i < node.length; i++) {
-      if (!wanted.thread(i) || !wanted.stack(place === null ? node[i]! : place[node[i]!]!)) continue;
+    const { length } = this.rows(s).node;
+    for (let i = 0; i < length; i++) {
+      if (kind[of === null ? i : of[i]!] === UNWANTED) continue;
       when.look(i);
       for (let bin = when.first; bin <= when.last; bin++) heights[bin]! += when.weight(bin);
     }
     return heights;
+  }
+
+  /** The kind of each cell's leaf, or of each sample's where those are not counted by cell. */
+  private leafKinds(s: Selection, keep: Uint8Array | null): { of: Uint32Array | null; kind: Uint8Array } {
+    const { frameKind } = this.recording;
+    const { trie, place } = this.placed(s);
+    const { cells } = this.counted(s);
+    const columns = cells ?? this.rows(s);
+    const wanted = this.wanted(s, columns, keep);
+    const { node } = columns;
+    const kind = new Uint8Array(node.length).fill(UNWANTED);
+    for (let i = 0; i < kind.length; i++) {
+      const n = place === null ? node[i]! : place[node[i]!]!;
+      if (wanted.thread(i) && wanted.stack(n)) kind[i] = frameKind[trie.frame[n]!]!;
+    }
+    return { of: cells && cells.of, kind };
   }
 }

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: MIT
 // What a selection counts: which samples it wants, and what they weigh by node.
 
-import type { Rows } from '../data/calls.ts';
 import { ROOT, type Trie } from '../data/trie.ts';
 import type { Selection } from './selection.ts';
+
+/** What a selection asks of samples, and of cells of them (cells.ts), alike. */
+export interface Columns {
+  readonly thread: Uint32Array;
+  readonly node: Uint32Array;
+  /** 1: the thread did not run; null: nothing is known of that. */
+  readonly waiting: Uint8Array | null;
+}
 
 /** By node: samples whose leaf it is, and those that went through it. */
 export interface Sums {
@@ -50,14 +57,14 @@ export function lowerBound(values: ArrayLike<number>, wanted: number): number {
   return low;
 }
 
-/** Which samples of an event are wanted, by their place in its columns. */
+/** Which samples or cells of an event are wanted, by their place in its columns. */
 export class Wanted {
   private readonly threads: Uint8Array | null;
   private readonly waiting: Uint8Array | null;
   private readonly state: number;
 
   constructor(
-    private readonly rows: Pick<Rows, 'thread'> & { readonly waiting: Uint8Array | null },
+    private readonly columns: Columns,
     s: Selection,
     threads: number,
     /** 1 for each node of the trie whose samples are wanted; null: all. */
@@ -65,7 +72,7 @@ export class Wanted {
   ) {
     this.threads = s.threads && new Uint8Array(threads);
     for (const t of s.threads ?? []) this.threads![t] = 1;
-    this.waiting = s.activity === 'any' ? null : rows.waiting;
+    this.waiting = s.activity === 'any' ? null : columns.waiting;
     this.state = s.activity === 'waiting' ? 1 : 0;
   }
 
@@ -76,7 +83,7 @@ export class Wanted {
 
   thread(i: number): boolean {
     if (this.waiting !== null && this.waiting[i] !== this.state) return false;
-    return this.isThread(this.rows.thread[i]!);
+    return this.isThread(this.columns.thread[i]!);
   }
 
   isThread(thread: number): boolean {
