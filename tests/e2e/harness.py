@@ -57,6 +57,8 @@ VARIES = {"work", "may_inline", "native", "unwound", "by_thread", "methods", "th
 FIRST_FILES = re.compile(r"(truth|shop|dotnet|libc\.so\.6|ld-linux-x86-64\.so\.2)!")
 #: CPU time that a thread used before anybody knew of it, or after its last sample: shown, but nobody saw where it went.
 NOT_SAMPLED = "[not sampled]"
+#: A thread that could run, and has no stack then.
+READY = "[waiting for a processor]"
 #: A thread that the runtime itself walked (--engine snapshot) while it had no managed frame.
 NO_MANAGED = "[native]"
 
@@ -421,7 +423,7 @@ class Report:
     def incomplete(self):
         """Samples whose stack does not begin where a thread begins."""
         return sum(n for path, n in self.stacks()
-                   if not FIRST_FILES.match(path[0]) and path[0] not in (NOT_SAMPLED, NO_MANAGED))
+                   if not FIRST_FILES.match(path[0]) and path[0] not in (NOT_SAMPLED, READY, NO_MANAGED))
 
 
 def is_sequence(stack, *names):

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import (DNPROF, LOOSE, NEWEST, cases, chance, dnprof, dnprof_again, is_sequence, program, report, shares, start,
+from harness import (DNPROF, LOOSE, NEWEST, READY, cases, chance, dnprof, dnprof_again, is_sequence, program, report, shares, start,
                      thread_names, wait_for, wait_for_samples)
 
 HZ = 199
@@ -96,7 +96,7 @@ def turns(tmp_path, threads, *, events="wall", **more):
     assert event(report)["source"].startswith(TURNS)
     counts = {m: report.total(m) for m in result.truth["methods"]}
     counts |= {"running": sum(t.get("running", 0) for t in seen), "all": sum(t["samples"] for t in seen)}
-    counts["ready"] = sum(n for path, n in report.with_frame("[waiting for a processor]"))
+    counts["ready"] = sum(n for path, n in report.with_frame(READY))
     return result.truth, report, {name: n * event(report)["interval_ns"] for name, n in counts.items()}
 
 

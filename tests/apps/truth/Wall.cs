@@ -11,8 +11,8 @@ namespace Truth;
 
 /// <summary>
 /// Two threads that work, sleep, and wait for a lock and for a connection, and two hundred that wait all the time,
-/// with <c>--few</c> five. <c>--seconds</c> is the time that it takes; <c>methods</c> and <c>threads</c> are time that passed, not CPU;
-/// what a thread cannot see of its own beginning and end is in <c>threads_at_most</c>, too.
+/// with <c>--few</c> five. <c>--seconds</c> is the time that it takes; <c>methods</c> and <c>threads</c> are time that passed, not CPU,
+/// in methods without what was waited for a processor; what a thread cannot see of its own beginning and end is in <c>threads_at_most</c>, too.
 /// </summary>
 static class Wall
 {
@@ -73,11 +73,11 @@ static class Wall
       ("Truth.Wall.Compute", Compute), ("Truth.Wall.Nap", Nap), ("Truth.Wall.Lock", Lock),
       ("Truth.Wall.Receive", ms => Receive(listener, ms)),
     ];
-    long t = Now();
+    long t = Now() - Booked.Ready();
     while (Stopwatch.GetTimestamp() < end)
       foreach (var (name, part) in parts) {
         part(1 + random.Next(20));
-        long now = Now();
+        long now = Now() - Booked.Ready();
         methods.Add(name, now - t);
         t = now;
       }
@@ -104,9 +104,19 @@ static class Wall
   }
 }
 
+/// <summary>What the scheduler has booked for the calling thread, in ns: with a processor, and while it could have had one.</summary>
+static class Booked
+{
+  public static long Ran() => Read(0);
+
+  public static long Ready() => Read(1);
+
+  static long Read(int field) => long.Parse(File.ReadAllText("/proc/thread-self/schedstat").Split(' ')[field]);
+}
+
 /// <summary>
 /// Two threads, with <c>--eight</c> eight, that compute, sleep, wait and poll in turns of milliseconds, as those of a server do.
-/// <c>methods</c>: the time that passed in those that sleep. <c>ran_ns</c>, <c>ready_ns</c>: what the system booked for these threads,
+/// <c>methods</c>: the time that passed in those that sleep, without what was waited for a processor. <c>ran_ns</c>, <c>ready_ns</c>: what the system booked for these threads,
 /// with a processor and while they could have had one, from their first instruction on.
 /// </summary>
 static class Turns
@@ -135,16 +145,15 @@ static class Turns
       Timed("Truth.Turns.Wait", () => Wait(own));
       Timed("Truth.Turns.Poll", () => Poll(listener));
     }
-    var booked = File.ReadAllText("/proc/thread-self/schedstat").Split(' ').Select(long.Parse).ToArray();
-    Interlocked.Add(ref ran, booked[0]);
-    Interlocked.Add(ref ready, booked[1]);
+    Interlocked.Add(ref ran, Booked.Ran());
+    Interlocked.Add(ref ready, Booked.Ready());
   }
 
   static void Timed(string name, Action part)
   {
-    long begin = Stopwatch.GetTimestamp();
+    long begin = Stopwatch.GetTimestamp(), ready = Booked.Ready();
     part();
-    methods.Add(name, (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds);
+    methods.Add(name, (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds - (Booked.Ready() - ready));
   }
 
   [MethodImpl(MethodImplOptions.NoInlining)]
