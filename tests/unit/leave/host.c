@@ -35,8 +35,11 @@ static void on_activation(int signo, siginfo_t *info, void *context)
 	int saved = errno;
 
 	(void)signo;
-	(void)info;
 	(void)context;
+	/* As the runtime: a sample that comes when the sampler's own handler has gone is not its.
+	 */
+	if (info->si_pid != getpid())
+		return;
 	atomic_fetch_add(&activations, 1);
 	atomic_fetch_add(&held, 1);
 	while (atomic_load(&hold))
