@@ -198,10 +198,13 @@ class Started:
             raise Hung(f"Hung: no end of {' '.join(map(str, self.argv))} after {timeout} s\n{all_stacks()}") from None
         return Result(self.argv, self.process.returncode, out, err)
 
+    def find_child(self, name):
+        """The pid of the descendant whose command line has NAME in it, and is not dnprof's; None: there is none, yet."""
+        return next((pid for pid in descendants(self.process.pid) if runs(pid, name)), None)
+
     def child(self, name, timeout=PATIENCE_S):
-        """The pid of the descendant whose command line has NAME in it, and is not dnprof's."""
-        return wait_for(lambda: next((pid for pid in descendants(self.process.pid) if runs(pid, name)), None),
-                        f"a process of {name}", timeout)
+        """As find_child, once it is there."""
+        return wait_for(lambda: self.find_child(name), f"a process of {name}", timeout)
 
 
 def wait_for(condition, what, timeout=PATIENCE_S):
