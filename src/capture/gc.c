@@ -308,7 +308,7 @@ static void write_numbers(struct dnp_writer *writer, const struct dnp_collection
 		});
 }
 
-/* On the time line it stands as what the program says it is doing does. */
+/* On the time line it stands as what the program says it is doing does. `end_ns` 0: it goes on. */
 static void write_span(struct dnp_writer *writer, uint64_t id, uint32_t thread, uint64_t begin_ns,
 	uint64_t end_ns, const char *name)
 {
@@ -318,9 +318,10 @@ static void write_span(struct dnp_writer *writer, uint64_t id, uint32_t thread, 
 			.time_ns = begin_ns,
 			.thread = thread,
 			.name = dnp_str(name)});
-	dnp_write_span_end(writer,
-		&(struct dnp_rec_span_end){
-			.event = gc.event, .id = id, .time_ns = end_ns, .thread = thread});
+	if (end_ns)
+		dnp_write_span_end(writer,
+			&(struct dnp_rec_span_end){
+				.event = gc.event, .id = id, .time_ns = end_ns, .thread = thread});
 }
 
 static void write_one(struct dnp_writer *writer, const struct dnp_collection *one)
@@ -329,7 +330,7 @@ static void write_one(struct dnp_writer *writer, const struct dnp_collection *on
 
 	write_sample(writer, one);
 	write_numbers(writer, one);
-	if (one->kind != DNP_COLLECTION_BACKGROUND || !one->end_ns)
+	if (one->kind != DNP_COLLECTION_BACKGROUND)
 		return;
 	snprintf(name, sizeof(name), "GC of gen %u in the background", (unsigned)one->generation);
 	define_thread(one->tid, one->thread);

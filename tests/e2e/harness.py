@@ -294,6 +294,14 @@ def patience(arguments):
     return ("--timeout", PATIENCE_S) if asks else ()
 
 
+def let_others_in(folder):
+    """Other users may write into the folder."""
+    folder.chmod(0o777)
+    for parent in folder.parents:
+        if parent.stat().st_uid == os.geteuid() and parent != parent.parent:
+            parent.chmod(parent.stat().st_mode | 0o011)
+
+
 def dnprof(*arguments, **options):
     return run([DNPROF, *arguments[:1], *patience(arguments), *arguments[1:]], **options)
 

@@ -115,7 +115,7 @@ def test_beside_who_stops_the_program(tmp_path, tfm):
            "DOTNET_EventPipeOutputPath": str(tmp_path / "out.nettrace")}
     dnprof_again("run", "-q", "-e", "gc", "-o", out, "--", *program(tfm, "alloc", "--seconds", 2), env=env).expect()
     assert (tmp_path / "out.nettrace").exists()
-    collections = [c for c in shown_of(out).data["collections"] if c["ns"]]
+    collections = [c for c in shown_of(out).data["collections"] if c.get("ns")]
     assert len(collections) > 20 // LOOSE
     assert all(0 < c["suspend_ns"] < c["pause_ns"] for c in collections)
 
@@ -148,6 +148,28 @@ def test_none(tmp_path):
     dnprof("run", "-q", "-e", "gc", "-o", out, "--", *program(NEWEST, "deep", "--work", 1)).expect()
     assert "collections" not in shown_of(out).data
     assert "Collections" not in dnprof("report", out).expect().out
+
+
+def amid(out):
+    """Collections in the background of a program that ended amid one."""
+    for _ in range(10):
+        dnprof("run", "-q", "-e", "switch,gc", "-o", out, "--", *program(NEWEST, "amid", 1)).expect()
+        behind = [c for c in shown_of(out).data["collections"] if c["kind"] == "background"]
+        if any("ns" not in c for c in behind):
+            return behind
+    raise AssertionError("the collection was always over before the program")
+
+
+def test_program_that_ends_amid_one(tmp_path):
+    """It is told, and has its bar to the end of the recording."""
+    out = tmp_path / "out.dnp"
+    behind = amid(out)
+    assert [c["pauses"] for c in behind if "ns" not in c] == [1]
+    dnprof("export", "-o", tmp_path / "t.trace.json", out).expect()
+    events = [e for e in json.loads((tmp_path / "t.trace.json").read_text())["traceEvents"]
+              if e["name"] == "GC of gen 2 in the background"]
+    assert sum(e["ph"] == "b" for e in events) == len(behind)
+    assert sum(e["ph"] == "e" for e in events) == len(behind) - 1
 
 
 def test_exports(tmp_path):

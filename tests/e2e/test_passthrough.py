@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from harness import DNPROF, LOOSE, NEWEST, dnprof, program, record, report, run, start, wait_for
+from harness import DNPROF, LOOSE, NEWEST, dnprof, let_others_in, program, record, report, run, start, wait_for
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 42, 255])
@@ -136,10 +136,7 @@ def test_output_by_extension(tmp_path, suffix, words):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_as_ordinary_user(tmp_path):
     """No privilege is needed, and no file of anybody else."""
-    os.chmod(tmp_path, 0o777)
-    for parent in tmp_path.parents:
-        if parent.stat().st_uid == os.geteuid() and parent != parent.parent:
-            parent.chmod(parent.stat().st_mode | 0o011)
+    let_others_in(tmp_path)
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, 65534, 65534)

@@ -24,11 +24,7 @@ static class Collections
 
   public static JsonObject Run(Options o)
   {
-    var heap = new Node[Objects];
-    for (int i = 0; i < Objects; i++)
-      heap[i] = new Node { Value = i };
-    for (int i = 0; i < Objects; i++)
-      heap[i].Next = heap[(int)(i * 7_654_321L % Objects)];
+    var heap = Linked();
     GC.Collect();
     var collections = new JsonArray();
     using var begun = new Barrier(6, _ => done = false);
@@ -45,6 +41,26 @@ static class Collections
     ]);
     Check.Same("the heap", Objects, heap.Count(n => n.Next != null));
     return new JsonObject { ["work"] = 1, ["collections"] = collections, ["all"] = after - before };
+  }
+
+  /// <summary><c>amid</c> ends while a collection goes on in the background.</summary>
+  public static JsonObject EndAmid(Options o)
+  {
+    var heap = Linked();
+    GC.Collect();
+    GC.Collect(2, GCCollectionMode.Forced, blocking: false, compacting: false);
+    GC.KeepAlive(heap);
+    return new JsonObject { ["work"] = 1 };
+  }
+
+  static Node[] Linked()
+  {
+    var heap = new Node[Objects];
+    for (int i = 0; i < Objects; i++)
+      heap[i] = new Node { Value = i };
+    for (int i = 0; i < Objects; i++)
+      heap[i].Next = heap[(int)(i * 7_654_321L % Objects)];
+    return heap;
   }
 
   /// <summary>Each takes one turn before, so that all code is compiled by then.</summary>

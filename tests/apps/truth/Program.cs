@@ -148,6 +148,7 @@ static class Program
   /// <summary>Programs that end with a line of truth.</summary>
   static readonly SortedDictionary<string, Func<Options, JsonObject>> programs = new() {
     ["alloc"] = Alloc.Run,
+    ["amid"] = Collections.EndAmid,
     ["async"] = Async.Run,
     ["atexit"] = AtExit.Run,
     ["brief"] = Brief.Run,
