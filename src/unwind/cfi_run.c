@@ -136,7 +136,7 @@ SIGSAFE static bool run_register(struct dnp_cfi_run *run, unsigned op, struct dn
 		if (!c->bad)
 			dnp_cfi_save_by_expression(s, reg, c->at - n, n);
 		return true;
-	case REGISTER:
+	case REGISTER: dnp_cfi_save_in(s, reg, dnp_cfi_take_uleb(c)); return true;
 	case VAL_OFFSET:
 	case VAL_OFFSET_SF: dnp_cfi_take_uleb(c); break;
 	case VAL_EXPRESSION: dnp_cfi_skip(c, dnp_cfi_take_uleb(c)); break;

@@ -5,7 +5,7 @@
 
 #include "unwind/cfi_cursor.h"
 
-enum { REG_BX = 3, REG_BP = 6, REG_SP = 7, REG_R10 = 10, REG_R11 = 11, REG_RA = 16 };
+enum { REG_CX = 2, REG_BX = 3, REG_BP = 6, REG_SP = 7, REG_R10 = 10, REG_R11 = 11, REG_RA = 16 };
 
 SIGSAFE static struct dnp_rule fault_rule(const struct dnp_cfi_state *s, struct dnp_rule rule)
 {
@@ -13,6 +13,15 @@ SIGSAFE static struct dnp_rule fault_rule(const struct dnp_cfi_state *s, struct 
 		return (struct dnp_rule){0};
 	rule.cfa = DNP_CFA_FAULT;
 	return rule;
+}
+
+/* The end of a function that goes on elsewhere: gcc's __builtin_eh_return. */
+SIGSAFE static struct dnp_rule jump_rule(const struct dnp_cfi_state *s)
+{
+	if (s->expression || s->cfa_reg != REG_SP || s->cfa_offset ||
+		s->bp.how != DNP_CFI_SAVED_NOT || s->ra.offset != REG_CX)
+		return (struct dnp_rule){0};
+	return (struct dnp_rule){.cfa = DNP_CFA_JUMP, .off = DNP_JUMP_CX};
 }
 
 SIGSAFE struct dnp_rule dnp_cfi_rule_of(const struct dnp_cfi_state *s, bool signal)
@@ -25,6 +34,8 @@ SIGSAFE struct dnp_rule dnp_cfi_rule_of(const struct dnp_cfi_state *s, bool sign
 		return (struct dnp_rule){.cfa = DNP_CFA_END};
 	if (s->unknown_expression || s->cfa_offset < INT32_MIN || s->cfa_offset > INT32_MAX)
 		return rule;
+	if (s->ra.how == DNP_CFI_SAVED_IN_REGISTER)
+		return jump_rule(s);
 	rule.off = (int32_t)s->cfa_offset;
 	if (s->bp.how == DNP_CFI_SAVED_UNKNOWN ||
 		(s->bp.how == DNP_CFI_SAVED_AT_CFA && !dnp_rule_set_bp(&rule, s->bp.offset)))
@@ -42,6 +53,8 @@ SIGSAFE struct dnp_rule dnp_cfi_rule_of(const struct dnp_cfi_state *s, bool sign
 		rule.cfa = DNP_CFA_BP;
 	else if (s->cfa_reg == REG_BX)
 		rule.cfa = DNP_CFA_BX;
+	else if (s->cfa_reg == REG_CX)
+		rule.cfa = DNP_CFA_CX;
 	else if (s->cfa_reg == REG_R10)
 		rule.cfa = DNP_CFA_R10;
 	else if (s->cfa_reg == REG_R11)
@@ -124,6 +137,14 @@ SIGSAFE void dnp_cfi_save_how(struct dnp_cfi_state *s, uint64_t reg, enum dnp_cf
 		*saved = (struct dnp_cfi_saved){how, 0};
 	if (reg == REG_RA && how != DNP_CFI_SAVED_NOT)
 		s->unknown_expression = true; /* the return address is somewhere else */
+}
+
+SIGSAFE void dnp_cfi_save_in(struct dnp_cfi_state *s, uint64_t reg, uint64_t other)
+{
+	if (reg == REG_RA && other <= REG_RA)
+		s->ra = (struct dnp_cfi_saved){DNP_CFI_SAVED_IN_REGISTER, (int64_t)other};
+	else
+		dnp_cfi_save_how(s, reg, DNP_CFI_SAVED_UNKNOWN);
 }
 
 SIGSAFE void dnp_cfi_undefine(struct dnp_cfi_state *s, uint64_t reg)

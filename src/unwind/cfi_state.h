@@ -16,6 +16,7 @@ enum dnp_cfi_saved_how {
 	DNP_CFI_SAVED_NOT = 0,
 	DNP_CFI_SAVED_AT_CFA,
 	DNP_CFI_SAVED_AT_BP,
+	DNP_CFI_SAVED_IN_REGISTER, /* of the number `offset` */
 	DNP_CFI_SAVED_UNKNOWN
 };
 
@@ -42,6 +43,7 @@ SIGSAFE void dnp_cfi_set_expression(struct dnp_cfi_state *s, const uint8_t *p, u
 /* Where the caller's register is; `reg` by DWARF's number. */
 SIGSAFE void dnp_cfi_save_at(struct dnp_cfi_state *s, uint64_t reg, int64_t offset);
 SIGSAFE void dnp_cfi_save_how(struct dnp_cfi_state *s, uint64_t reg, enum dnp_cfi_saved_how how);
+SIGSAFE void dnp_cfi_save_in(struct dnp_cfi_state *s, uint64_t reg, uint64_t other);
 SIGSAFE void dnp_cfi_save_by_expression(
 	struct dnp_cfi_state *s, uint64_t reg, const uint8_t *p, uint64_t n);
 /* It is lost; of the return address: there is no caller. */

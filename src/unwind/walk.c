@@ -59,6 +59,23 @@ SIGSAFE static const uint8_t *code_bytes(
 	return copy;
 }
 
+/* Whether the function around a place, which lies behind its beginning, begins with those bytes. */
+SIGSAFE static bool is_within(struct place place, const struct dnp_elf_module *module,
+	const uint8_t *first, size_t n_first, size_t bytes_max)
+{
+	uint8_t copy[16];
+	size_t n = n_first;
+	const uint8_t *code;
+	uint64_t start;
+
+	if (!dnp_native_function(module, lookup_address(place), &start) ||
+		place.pc - (module->bias + start) < 1 ||
+		place.pc - (module->bias + start) > bytes_max)
+		return false;
+	code = code_bytes(place, module->bias + start, copy, &n);
+	return n == n_first && !memcmp(code, first, n);
+}
+
 /*
  * dotnet/runtime, OnHijackTripThread: a method whose return address was taken away, to stop the
  * thread there, returns to it. It pushes a word for the address, into which the runtime puts it at
@@ -68,16 +85,37 @@ SIGSAFE static bool is_hijack_stub(struct place place, const struct dnp_elf_modu
 {
 	static const uint8_t pushes[] = {
 		0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54};
-	uint8_t copy[sizeof(pushes)];
-	size_t n = sizeof(copy);
-	const uint8_t *code;
-	uint64_t start;
 
-	if (!dnp_native_function(module, lookup_address(place), &start) ||
-		place.pc - (module->bias + start) < 1 || place.pc - (module->bias + start) > 128)
-		return false;
-	code = code_bytes(place, module->bias + start, copy, &n);
-	return n == sizeof(pushes) && !memcmp(code, pushes, n);
+	return is_within(place, module, pushes, sizeof(pushes), 128);
+}
+
+/*
+ * dotnet/runtime, ClrRestoreNonvolatileContext: a thread goes on behind a handled exception. Its
+ * description reckons by RBP, which is the caller's, and soon that of the code it goes on with.
+ */
+SIGSAFE static bool is_restore(struct place place, const struct dnp_elf_module *module)
+{
+	static const uint8_t first[] = {0x55, /* push %rbp */
+		0x49, 0x89, 0xfa,             /* mov %rdi, %r10 */
+		0x49, 0x89, 0xf3,             /* mov %rsi, %r11 */
+		0x41, 0xf6, 0x42, 0x30, 2};   /* testb $2, 0x30(%r10) */
+
+	return is_within(place, module, first, sizeof(first), 256);
+}
+
+/* All registers are that code's when it comes to the jump; else it returns. */
+SIGSAFE static struct dnp_rule restore_rule(struct place place)
+{
+	static const uint8_t jump[] = {0xff, 0xe0}, ret[] = {0xc3}; /* jmp *%rax */
+	uint8_t copy[sizeof(jump)];
+	size_t n = sizeof(copy);
+	const uint8_t *code = code_bytes(place, place.pc, copy, &n);
+
+	if (n == sizeof(jump) && place.exact && !memcmp(code, jump, sizeof(jump)))
+		return (struct dnp_rule){.cfa = DNP_CFA_JUMP, .off = DNP_JUMP_AX};
+	if (n && place.exact && !memcmp(code, ret, sizeof(ret)))
+		return (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 8};
+	return (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 16, .bp_slot = -2};
 }
 
 SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool *keep)
@@ -101,6 +139,8 @@ SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool 
 	} else if (module && rule->cfa == DNP_CFA_SP && rule->off > 8 &&
 		is_hijack_stub(place, module)) {
 		rule->off -= 8;
+	} else if (module && rule->cfa == DNP_CFA_BP && !rule->off && is_restore(place, module)) {
+		*rule = restore_rule(place);
 	}
 	rule->kind = DNP_WALK_NATIVE;
 	return true;
@@ -303,6 +343,8 @@ SIGSAFE static struct dnp_rule cached_rule(struct place place, uint64_t generati
 
 /* ---- Steps */
 
+#define LOWEST_CODE 4096 /* no code lies in the first page: a return address of 0 ends a stack */
+
 SIGSAFE static bool on_stack(const struct dnp_walk *w, uintptr_t address, size_t bytes)
 {
 	const struct dnp_stack_range *range = &w->stacks.now;
@@ -387,6 +429,22 @@ SIGSAFE static bool step_signal(struct dnp_walk *w)
 	return on_stack(w, w->regs.sp, 0);
 }
 
+SIGSAFE static bool step_jump(struct dnp_walk *w, enum dnp_jump jump)
+{
+	uintptr_t to = jump == DNP_JUMP_AX ? w->regs.ax : w->regs.cx;
+
+	if (!w->exact || to < LOWEST_CODE)
+		return false;
+	w->regs.pc = to;
+	return true;
+}
+
+/* To an instruction, not behind a call. */
+SIGSAFE static bool step_interrupted(struct dnp_walk *w, struct dnp_rule rule)
+{
+	return rule.cfa == DNP_CFA_SIGNAL ? step_signal(w) : step_jump(w, (enum dnp_jump)rule.off);
+}
+
 SIGSAFE static INLINE bool find_cfa(
 	const struct dnp_walk *w, bool own, struct dnp_rule rule, uintptr_t *cfa)
 {
@@ -397,6 +455,7 @@ SIGSAFE static INLINE bool find_cfa(
 	case DNP_CFA_FAULT: *cfa = w->regs.sp + off; return true;
 	case DNP_CFA_BP: *cfa = w->regs.bp + off; return true;
 	case DNP_CFA_BX: *cfa = w->regs.bx + off; return true;
+	case DNP_CFA_CX: *cfa = w->regs.cx + off; return w->exact;
 	case DNP_CFA_R10: *cfa = w->regs.r10 + off; return w->exact;
 	case DNP_CFA_R11: *cfa = w->regs.r11 + off; return w->exact;
 	case DNP_CFA_AT_BP: return load(w, own, w->regs.bp + off, cfa);
@@ -453,8 +512,6 @@ SIGSAFE static dnp_frame_word frame_word(const struct dnp_walk *w, unsigned kind
 	return word_of(place_of(w), kind);
 }
 
-#define LOWEST_CODE 4096 /* no code lies in the first page: a return address of 0 ends a stack */
-
 /* `registers` is NULL or not at compile time, too: what nobody wants costs nothing. */
 SIGSAFE static INLINE size_t walk_frames(struct dnp_walk *w, bool own, dnp_frame_word *frames,
 	struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop)
@@ -489,7 +546,9 @@ SIGSAFE static INLINE size_t walk_frames(struct dnp_walk *w, bool own, dnp_frame
 			*stop = DNP_STOP_NO_RULE;
 			break;
 		}
-		stepped = rule.cfa == DNP_CFA_SIGNAL ? step_signal(w) : step(w, own, rule);
+		stepped = rule.cfa == DNP_CFA_SIGNAL || rule.cfa == DNP_CFA_JUMP
+			? step_interrupted(w, rule)
+			: step(w, own, rule);
 		if (!stepped) {
 			*stop = DNP_STOP_BAD_STACK;
 			break;

@@ -41,6 +41,7 @@ static void make_stack(ucontext_t *context, uintptr_t pc)
 	r[REG_RSP] = (greg_t)middle;
 	r[REG_RBP] = (greg_t)(middle + 0x800);
 	r[REG_RBX] = (greg_t)(middle + 0x1000);
+	r[REG_RCX] = (greg_t)(middle + 0x1400);
 	r[REG_R10] = (greg_t)(middle + 0x1800);
 	r[REG_R11] = (greg_t)(middle + 0x1c00);
 }
@@ -77,12 +78,18 @@ static bool step_by_rule(const struct dnp_regs *regs, struct dnp_rule rule, stru
 {
 	uintptr_t off = (uintptr_t)(intptr_t)rule.off, cfa;
 
+	if (rule.cfa == DNP_CFA_JUMP && rule.off == DNP_JUMP_CX) {
+		*out = (struct outcome){.pc = regs->cx, .bp = regs->bp};
+		return true;
+	}
 	if (rule.cfa == DNP_CFA_SP)
 		cfa = regs->sp + off;
 	else if (rule.cfa == DNP_CFA_BP)
 		cfa = regs->bp + off;
 	else if (rule.cfa == DNP_CFA_BX)
 		cfa = regs->bx + off;
+	else if (rule.cfa == DNP_CFA_CX)
+		cfa = regs->cx + off;
 	else if (rule.cfa == DNP_CFA_R10)
 		cfa = regs->r10 + off;
 	else if (rule.cfa == DNP_CFA_R11)
@@ -186,6 +193,12 @@ TEST(cfi_of_libm_is_what_libunwind_says)
 TEST(cfi_of_libstdcxx_is_what_libunwind_says)
 {
 	compare_library("libstdc++.so.6", "_ZSt9terminatev");
+}
+
+/* Its functions that end where an exception is caught. */
+TEST(cfi_of_libgcc_is_what_libunwind_says)
+{
+	compare_library("libgcc_s.so.1", "_Unwind_RaiseException");
 }
 
 TEST(cfi_of_the_dynamic_linker_is_what_libunwind_says)

@@ -289,6 +289,94 @@ TEST(walk_goes_on_from_where_a_return_address_was_taken_away)
 	CHECK_EQ(frames_of(calls_what_is_hijacked), 1);
 }
 
+/*
+ * As CoreCLR's, with the description that it has: a thread goes on with the registers that are in a
+ * context.
+ */
+extern const char restore_stub[], restore_stub_moves[], restore_stub_jumps[],
+	restore_stub_returns[];
+asm(".text\n"
+    ".type restore_stub, @function\n"
+    "restore_stub:\n"
+    ".cfi_startproc\n"
+    "push %rbp\n .cfi_def_cfa %rbp, 0\n .cfi_offset %rbp, -16\n"
+    "mov %rdi, %r10\n"
+    "mov %rsi, %r11\n"
+    "testb $0x2, 0x30(%r10)\n"
+    "mov 0xa0(%r10), %rbp\n"
+    "testb $0x1, 0x30(%r10)\n"
+    "je restore_stub_ends\n"
+    "mov 0xf8(%r10), %rax\n"
+    "restore_stub_moves:\n"
+    "mov 0x98(%r10), %rsp\n"
+    "restore_stub_jumps:\n"
+    "jmp *%rax\n"
+    "restore_stub_ends:\n"
+    "pop %rbp\n"
+    "restore_stub_returns:\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size restore_stub, . - restore_stub\n");
+
+/* Stands there, called by the function that has those registers, or about to go on in it. */
+static void stands_at(const char *pc, struct dnp_regs regs, uintptr_t *words)
+{
+	struct dnp_stack_range room = {(uintptr_t)words, range.high};
+
+	regs.ax = regs.pc;
+	regs.pc = (uintptr_t)pc;
+	if (pc != restore_stub_jumps)
+		regs.sp = (uintptr_t)words;
+	n_frames = dnp_walk(&regs, (struct dnp_stacks){.now = room}, frames, FRAMES_MAX, &stopped);
+}
+
+__attribute__((noinline)) static void goes_on_here(void)
+{
+	uintptr_t words[2] = {1};
+	struct dnp_regs regs = dnp_regs_here();
+
+	stands_at(restore_stub_jumps, regs, words);
+	sink++;
+}
+
+TEST(walk_goes_on_where_a_restored_context_does)
+{
+	prepare();
+	goes_on_here();
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_of(restore_stub), 1);
+	CHECK_EQ(frames_of(goes_on_here), 1);
+}
+
+/* A frame as of a call of the stub, whose caller is `pc` with `bp`; the stub has its own already.
+ */
+static size_t callers_at(const char *place, uintptr_t *words)
+{
+	struct dnp_regs both[2],
+		regs = {.pc = (uintptr_t)place, .sp = (uintptr_t)words, .bp = 8, .ax = 8};
+	struct dnp_stacks stacks = {.now = {(uintptr_t)words, (uintptr_t)(words + 3)}};
+	size_t n = dnp_walk_registers(&regs, stacks, frames, both, 2, &stopped);
+
+	CHECK_EQ(n, 2);
+	CHECK_EQ(both[1].pc, (uintptr_t)goes_on_here + 1);
+	return (both[1].sp - (uintptr_t)words) / 8 * 10 + (both[1].bp == 0x1230);
+}
+
+TEST(walk_leaves_what_restores_a_context_by_its_own_frame)
+{
+	uintptr_t words[3] = {0x1230, (uintptr_t)goes_on_here + 1};
+	uintptr_t returns[3] = {(uintptr_t)goes_on_here + 1};
+
+	prepare();
+	CHECK_EQ(callers_at(restore_stub + 1, words), 21);
+	CHECK_EQ(callers_at(restore_stub_moves, words), 21);
+	CHECK_EQ(callers_at(restore_stub_returns, returns), 10);
+	/* Nowhere to go on. */
+	stands_at(restore_stub_jumps, (struct dnp_regs){.pc = 0}, words);
+	CHECK_EQ(stopped, DNP_STOP_BAD_STACK);
+	CHECK_EQ(n_frames, 1);
+}
+
 TEST(walk_ends_where_the_thread_starts)
 {
 	size_t bytes = 5000;

@@ -17,6 +17,8 @@ SIGSAFE static inline struct dnp_regs dnp_regs_of_machine(const mcontext_t *mach
 		.sp = (uintptr_t)r[REG_RSP],
 		.bp = (uintptr_t)r[REG_RBP],
 		.bx = (uintptr_t)r[REG_RBX],
+		.ax = (uintptr_t)r[REG_RAX],
+		.cx = (uintptr_t)r[REG_RCX],
 		.r10 = (uintptr_t)r[REG_R10],
 		.r11 = (uintptr_t)r[REG_R11],
 	};

@@ -11,9 +11,9 @@
 #error "no registers for this processor"
 #endif
 
-/* Of one frame. */
+/* Of one frame; ax, cx, r10 and r11 of an interrupted one alone. */
 struct dnp_regs {
-	uintptr_t pc, sp, bp, bx, r10, r11;
+	uintptr_t pc, sp, bp, bx, ax, cx, r10, r11;
 };
 
 /* Where the calling function is now: the leaf of a walk of the calling thread's own stack. */

@@ -18,17 +18,24 @@ enum dnp_cfa {
 	DNP_CFA_SP,       /* rsp + off */
 	DNP_CFA_BP,       /* rbp + off */
 	DNP_CFA_BX,       /* rbx + off: the dynamic linker's resolver */
-	DNP_CFA_R10,      /* r10 + off: prologs that realign the stack; at an exact address only */
+	DNP_CFA_CX,       /* rcx + off: the end of a function that goes on elsewhere; at an exact
+			   * address only */
+	DNP_CFA_R10,      /* r10 + off: prologs that realign the stack; there, too */
 	DNP_CFA_R11,      /* r11 + off: prologs that probe a large frame's pages; there, too */
 	DNP_CFA_AT_SP, /* *(rsp + off) + 8: hand-written code that keeps the old rsp in its frame */
 	DNP_CFA_AT_BP, /* *(rbp + off): frames that realign the stack */
 	DNP_CFA_FAULT, /* rsp + off; a frame made up below an instruction that faulted, see ra_slot
 			*/
 	DNP_CFA_PLT,   /* rsp + 8, and 8 more after the push in a 16 byte slot of a PLT */
+	DNP_CFA_JUMP,  /* none any more: goes on at register `off` (enum dnp_jump), with all others
+			* as they are; there, too */
 	DNP_CFA_SIGNAL, /* a signal frame: the interrupted registers are in the ucontext at rsp */
 	DNP_CFA_END,    /* the thread's first frame: no caller */
 	DNP_CFA_COUNT
 };
+
+/* As DWARF numbers them. */
+enum dnp_jump { DNP_JUMP_AX = 0, DNP_JUMP_CX = 2 };
 
 struct dnp_rule {
 	unsigned cfa : 4;   /* enum dnp_cfa */
