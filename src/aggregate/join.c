@@ -389,7 +389,12 @@ static int join_rows(struct dnp_join *join, const struct dnp_rows *rows, struct 
 	for (size_t i = 0; i < rows->capacity; i++) {
 		const struct dnp_row *row = &rows->slots[i];
 
-		if (row->weight && join_row(join, dnp_rows_time_us(rows, row), *row, event))
+		if (!row->weight)
+			continue;
+		event->looks += row->looks;
+		if (row->looks)
+			event->squares += (double)row->weight * (double)row->weight / row->looks;
+		if (join_row(join, dnp_rows_time_us(rows, row), *row, event))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < rows->threads.n; i++)

@@ -260,7 +260,8 @@ static int on_sample(void *arg, const struct dnp_rec_sample *rec, uint64_t time_
 	struct dnp_row row = {.weight = rec->weight,
 		.thread = thread_at(load, rec->thread),
 		.node = node_at(load, rec->node),
-		.waiting = waiting};
+		.waiting = waiting,
+		.looks = 1};
 
 	if (!event)
 		return -ENOMEM;

@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "aggregate/profile.h"
 
+#include <math.h>
+
+#define DEVIATIONS 1.96 /* within which 95 of 100 are, of a normal distribution */
+
+double dnp_event_equal_looks(const struct dnp_event *event)
+{
+	double all = (double)event->samples;
+
+	return event->squares > 0 ? all * all / event->squares : 0;
+}
+
+double dnp_event_error(const struct dnp_event *event, double share)
+{
+	double looks = dnp_event_equal_looks(event);
+
+	if (looks <= 0 || share <= 0 || share >= 1)
+		return 0;
+	return DEVIATIONS * sqrt(share * (1 - share) / looks);
+}
+
 /* Whether stacks or threads are left out: then it matters which belong together. */
 static bool is_choosy(const struct dnp_filter *filter)
 {

@@ -120,6 +120,12 @@ struct dnp_event {
 	bool in_bytes;
 	uint64_t samples; /* in units: a sample of weight 3 counts 3 where the unit is "samples" */
 	uint64_t waiting; /* of them those whose thread did not run */
+	/*
+	 * How many moments they are of, where one may weigh many, and the squares of what these
+	 * weigh (those of one stack in one bin of time weigh the same). See dnp_event_error.
+	 */
+	uint64_t looks;
+	double squares;
 	uint64_t lost, lost_by[DNP_LOSS_REASONS];
 	uint64_t truncated, failed, unresolved, frames;
 	uint64_t agent_bytes;              /* memory of the agents, of all processes together */
@@ -138,6 +144,14 @@ struct dnp_event {
 	uint64_t wait_ns, waits, waits_seen, waits_cpu_ns;
 	uint64_t waited_ns; /* in all, those without a stack, too; 0: not counted */
 };
+
+/*
+ * Looks of the same weight that would tell as much as those that there were (Kish's effective
+ * size); 0: not known. And how far a share (0 to 1) of the samples may be off, as a share: in 95 of
+ * 100 recordings it is less, where each look is for itself.
+ */
+double dnp_event_equal_looks(const struct dnp_event *event);
+double dnp_event_error(const struct dnp_event *event, double share);
 
 /* Which frames stacks have besides managed ones: native, of the kernel, stubs. */
 enum dnp_native {

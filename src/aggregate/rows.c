@@ -51,10 +51,12 @@ static void put(struct dnp_rows *rows, const struct dnp_row_ahead *ahead)
 {
 	struct dnp_row *slot = slot_of(rows, &ahead->row, ahead->home);
 	uint64_t weight = add_up(ahead->row.weight, slot->weight);
+	uint32_t looks = (uint32_t)ahead->row.looks + (slot->weight ? slot->looks : 0);
 
 	rows->n += !slot->weight;
 	*slot = ahead->row;
 	slot->weight = weight;
+	slot->looks = (looks < DNP_LOOKS_MAX ? looks : DNP_LOOKS_MAX) & DNP_LOOKS_MAX;
 }
 
 /* Fetches the row's place in the table, and puts there the row that has waited longest for its own.
@@ -149,7 +151,7 @@ static int add_to_thread(struct dnp_rows *rows, const struct dnp_row *row)
 	while (rows->threads.n / 2 <= row->thread) {
 		struct dnp_row none = {.thread = (uint32_t)(rows->threads.n / 2),
 			.node = DNP_NONE,
-			.waiting = rows->threads.n % 2};
+			.waiting = rows->threads.n & 1};
 
 		if (dnp_vec_push(&rows->threads, none))
 			return -ENOMEM;

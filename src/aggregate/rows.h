@@ -20,6 +20,7 @@
 
 #define DNP_ROWS_LIMIT    ((size_t)2 << 20)
 #define DNP_ROWS_MIN_BINS 16u
+#define DNP_LOOKS_MAX     0x7fffffffu
 
 /* What samples are told apart by. */
 enum dnp_detail {
@@ -31,7 +32,8 @@ enum dnp_detail {
 struct dnp_row {
 	uint64_t weight; /* never 0; marks a free slot of the table */
 	uint32_t bin, thread, node;
-	uint32_t waiting; /* 1: the thread did not run */
+	uint32_t waiting : 1; /* the thread did not run */
+	uint32_t looks : 31;  /* how many samples it is the sum of, as far as that was told */
 };
 
 /* Rows on their way into the table: its memory is far away, so it is fetched some rows ahead. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/event.h"
 
+#include "export/share.h"
 #include "format/rec.h"
 
 const char *dnp_loss_name(size_t reason)
@@ -115,6 +116,10 @@ void dnp_event_members(
 	dnp_json_u64(json, "samples", event->samples);
 	if (event->waiting)
 		dnp_json_u64(json, "waiting", event->waiting);
+	if (dnp_event_has_looks(event)) {
+		dnp_json_u64(json, "looks", event->looks);
+		dnp_json_u64(json, "equal_looks", (uint64_t)(dnp_event_equal_looks(event) + 0.5));
+	}
 	dnp_json_u64(json, "lost", event->lost);
 	dnp_json_u64(json, "truncated", event->truncated);
 	dnp_json_u64(json, "unresolved", event->unresolved);

@@ -252,6 +252,20 @@ static bool is_about(
 		dnp_str(dnp_profile_string(tree->profile, name)));
 }
 
+/* By which the sums may be off. */
+static void put_errors(
+	const struct dnp_tree *tree, const struct dnp_method *method, struct dnp_json *json)
+{
+	double all = (double)tree->total[0];
+
+	if (!dnp_event_has_looks(tree->event) || !tree->total[0])
+		return;
+	dnp_json_u64(json, "self_error",
+		(uint64_t)(all * dnp_event_error(tree->event, (double)method->self / all) + 0.5));
+	dnp_json_u64(json, "total_error",
+		(uint64_t)(all * dnp_event_error(tree->event, (double)method->total / all) + 0.5));
+}
+
 static int put_methods(const struct dnp_tree *tree, const struct dnp_export_options *options,
 	struct dnp_json *json)
 {
@@ -264,6 +278,7 @@ static int put_methods(const struct dnp_tree *tree, const struct dnp_export_opti
 		dnp_json_open(json, NULL, '{');
 		put_frame(tree->profile, json, method->frame);
 		put_amounts(tree, method->self, method->total, method->calls, json);
+		put_errors(tree, method, json);
 		put_span(method->span, json);
 		if (is_about(tree, options, method->frame) &&
 			put_neighbours(tree, method->frame, json))

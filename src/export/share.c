@@ -16,6 +16,11 @@ uint64_t dnp_share_least(const struct dnp_tree *tree, double min_percent)
 	return least <= 1.0 ? 1 : (uint64_t)least + ((double)(uint64_t)least < least);
 }
 
+bool dnp_event_has_looks(const struct dnp_event *event)
+{
+	return event->waiting && event->interval_ns && !event->in_ns && event->looks;
+}
+
 double dnp_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;

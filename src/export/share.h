@@ -16,6 +16,9 @@ struct dnp_number {
  */
 uint64_t dnp_share_least(const struct dnp_tree *tree, double min_percent);
 
+/* Whether its samples are of moments that stand for more or less time each. */
+bool dnp_event_has_looks(const struct dnp_event *event);
+
 double dnp_percent(uint64_t part, uint64_t whole);
 struct dnp_number dnp_format_count(uint64_t count); /* 1,234,567 */
 struct dnp_number dnp_format_duration(uint64_t ns); /* 12 µs, 250 ms, 10.3 s, 3 min 20 s */

@@ -21,6 +21,7 @@
 
 #define SHOWN_PROCESSES 20u
 #define METHOD_COLUMNS  "    self     samples     total     samples   method"
+#define LOOK_COLUMNS    "    self       ±     samples     total       ±     samples   method"
 #define TIME_COLUMNS    "    self        time     total        time   method"
 #define BYTES_COLUMNS   "    self       bytes     total       bytes   method"
 
@@ -169,6 +170,19 @@ static void put_states(const struct dnp_event *event, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
+/* On how many moments all shares rest. */
+static void put_looks(const struct dnp_event *event, struct dnp_line *line)
+{
+	if (!dnp_event_has_looks(event))
+		return;
+	begin_facts(line);
+	dnp_line_printf(line, "rests on %s looks:", dnp_format_count(event->looks).text);
+	dnp_line_printf(line,
+		" a share of 50 %% is ± %.1f points, one of 5 %% ± %.1f (95 of 100 times)",
+		100 * dnp_event_error(event, 0.5), 100 * dnp_event_error(event, 0.05));
+	dnp_line_end(line);
+}
+
 /* Those that were too short to have a stack are counted all the same. */
 static void put_all_waits(const struct dnp_event *event, struct dnp_line *line)
 {
@@ -268,6 +282,7 @@ static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 	put_waits(event, line);
 	put_counted(event, line);
 	put_states(event, line);
+	put_looks(event, line);
 }
 
 static void put_event(const struct dnp_tree *tree, struct dnp_line *line)
@@ -378,19 +393,27 @@ static void put_problems(const struct dnp_tree *tree, struct dnp_line *line)
 	}
 }
 
+/* A share of all samples and how far it may be off, and what it is of. */
+static void put_part(const struct dnp_tree *tree, uint64_t part, struct dnp_line *line)
+{
+	double percent = dnp_percent(part, tree->total[0]);
+
+	dnp_line_printf(line, "%6.1f %% ", percent);
+	if (dnp_event_has_looks(tree->event))
+		dnp_line_printf(line, "%7.1f ", 100 * dnp_event_error(tree->event, percent / 100));
+	dnp_line_right(line, dnp_format_weight(tree->event, part).text, 11);
+}
+
 static void put_method(
 	const struct dnp_tree *tree, const struct dnp_method *method, struct dnp_line *line)
 {
-	uint64_t all = tree->total[0];
-
 	if (tree->calls) {
 		dnp_text_calls_method(tree, method, line);
 		return;
 	}
-	dnp_line_printf(line, "%6.1f %% ", dnp_percent(method->self, all));
-	dnp_line_right(line, dnp_format_weight(tree->event, method->self).text, 11);
-	dnp_line_printf(line, " %7.1f %% ", dnp_percent(method->total, all));
-	dnp_line_right(line, dnp_format_weight(tree->event, method->total).text, 11);
+	put_part(tree, method->self, line);
+	dnp_line_puts(line, "  ");
+	put_part(tree, method->total, line);
 	dnp_line_puts(line, "   ");
 	dnp_line_name(line, string(tree, tree->profile->frames.p[method->frame].name));
 	dnp_line_end(line);
@@ -411,9 +434,10 @@ static void put_columns(const struct dnp_tree *tree, struct dnp_line *line)
 		return;
 	}
 	dnp_line_puts(line,
-		tree->event->in_ns              ? TIME_COLUMNS
-			: tree->event->in_bytes ? BYTES_COLUMNS
-						: METHOD_COLUMNS);
+		tree->event->in_ns                         ? TIME_COLUMNS
+			: tree->event->in_bytes            ? BYTES_COLUMNS
+			: dnp_event_has_looks(tree->event) ? LOOK_COLUMNS
+							   : METHOD_COLUMNS);
 	dnp_line_end(line);
 }
 

@@ -432,7 +432,7 @@ browserTest('an event is chosen, and what has to be known of it stands beside it
   assert.match(await textOf(page, '.event-note'), /^safepoint-biased: /);
   const [ran, waited] = [false, true].map((w) => wallSamples((_, waits) => waits === w));
   const facts = await textOf(page, '.event-facts');
-  for (const part of [`threads ran ${seconds(ran)}`, `waited ${seconds(waited)}`, 'lost 2: buffer full 2', 'failed 5: moved 3, norule 2'])
+  for (const part of [`threads ran ${seconds(ran)}`, `waited ${seconds(waited)}`, 'rests on 1,200 looks: 50% is ± 4.9 points, 5% ± 2.1', 'lost 2: buffer full 2', 'failed 5: moved 3, norule 2'])
     assert.ok(facts.includes(part), `${part} in ${facts}`);
   await press(page, 'Escape', 'e');
   assert.equal(await page.isVisible('.event-note'), false);

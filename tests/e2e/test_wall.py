@@ -112,6 +112,9 @@ def test_what_ran_and_what_could_have(tmp_path, threads, more):
     assert truth["ready_ns"] * 0.95 - open_ns <= seen["ready"]
     slept = seen["all"] - seen["running"] - seen["ready"]
     assert 0 < sum(seen[m] for m in truth["methods"]) <= slept + truth["ran_ns"]
+    # Looks weigh more or less, so that there are fewer than what they stand for, and fewer still of equal weight.
+    assert 0 < event(report)["equal_looks"] <= event(report)["looks"] <= event(report)["samples"]
+    assert any(m["self_error"] > 0 for m in report.data["methods"])
     assert report.few_lost()
 
 

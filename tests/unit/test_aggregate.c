@@ -424,6 +424,8 @@ TEST(threads_that_ran_and_that_waited)
 	struct dnp_filter filters[] = {
 		{0}, {.state = DNP_STATE_RUNNING}, {.state = DNP_STATE_WAITING}};
 	static const unsigned samples[] = {20, 5, 15}, waiting[] = {15, 0, 15};
+	/* 20 * 20 / (3 * 3 + 6 * 2 * 2 + 2 * 2 + 3 * 1), and so on. */
+	static const unsigned looks[] = {11, 3, 8}, equal_by_100[] = {1000, 227, 776};
 
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(filters); i++) {
 		struct fixture f;
@@ -431,6 +433,9 @@ TEST(threads_that_ran_and_that_waited)
 		load_wall(&f, &filters[i]);
 		CHECK_EQ(f.tree.event->samples, samples[i]);
 		CHECK_EQ(f.tree.event->waiting, waiting[i]);
+		CHECK_EQ(f.tree.event->looks, looks[i]);
+		CHECK_EQ((unsigned)(100 * dnp_event_equal_looks(f.tree.event) + 0.5),
+			equal_by_100[i]);
 		CHECK_EQ(f.tree.total[0], samples[i]);
 		CHECK_EQ(f.tree.thread_total[0], i == 0 ? 4 : i == 1 ? 3 : 1);
 		CHECK_EQ(f.tree.thread_waiting[0], i == 1 ? 0 : 1);
@@ -480,6 +485,22 @@ TEST(notes_of_several_recordings_are_all_told)
 	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].note), "slow; biased");
 	CHECK_EQ(f.profile.events.p[0].failures.n, 1);
 	CHECK_EQ(f.profile.events.p[0].failures.p[0].count, 6);
+	done(&f);
+}
+
+TEST(share_is_as_sure_as_the_looks_that_it_rests_on)
+{
+	struct dnp_event none = {.samples = 5};
+	struct fixture f;
+	double half, tenth;
+
+	load_wall(&f, NULL);
+	half = dnp_event_error(f.tree.event, 0.5);
+	tenth = dnp_event_error(f.tree.event, 0.1);
+	CHECK(half > 0.3098 && half < 0.31); /* 1.96 * sqrt(0.5 * 0.5 / 10) */
+	CHECK(tenth > 0.1858 && tenth < 0.186);
+	CHECK(dnp_event_error(f.tree.event, 0) <= 0 && dnp_event_error(f.tree.event, 1) <= 0);
+	CHECK(dnp_event_error(&none, 0.5) <= 0);
 	done(&f);
 }
 

@@ -282,7 +282,7 @@ export function server({ seed = 5, workers = 24 } = {}) {
       threads: threads.map((t, i) => ({ process: 0, tid: 5120 + i, ...t })),
     },
     {},
-    { name: 'wall', source: 'clock', interval_ns: 10 * INTERVAL_NS, note: BIASED, failed: 5, failures: { moved: 3, norule: 2 }, lost: 2, lost_by: { 'buffer full': 2 } },
+    { name: 'wall', source: 'clock', interval_ns: 10 * INTERVAL_NS, note: BIASED, looks: 1200, equal_looks: 400, failed: 5, failures: { moved: 3, norule: 2 }, lost: 2, lost_by: { 'buffer full': 2 } },
   );
 }
 

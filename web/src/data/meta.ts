@@ -73,6 +73,9 @@ export interface EventInfo {
   samples: number;
   /** Of them those whose thread did not run. */
   waiting: number;
+  /** Moments that the samples are of where these weigh more or less, and how many of equal weight would tell as much; 0: not known. */
+  looks: number;
+  equal_looks: number;
   lost: number;
   lost_by: Reasons;
   truncated: number;
@@ -215,6 +218,8 @@ export function parseMeta(source: string): Meta {
       interval_ns: num(e, 'interval_ns'),
       samples: num(e, 'samples'),
       waiting: num(e, 'waiting'),
+      looks: num(e, 'looks'),
+      equal_looks: num(e, 'equal_looks'),
       lost: num(e, 'lost'),
       lost_by: reasons(e, 'lost_by'),
       truncated: num(e, 'truncated'),

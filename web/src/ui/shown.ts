@@ -58,6 +58,13 @@ function statesText(info: EventInfo): string | false {
   return `threads ran ${part(ran)}, waited ${part(info.waiting)}`;
 }
 
+/** On how many moments all shares of the whole recording rest. */
+function looksText({ looks, equal_looks }: EventInfo): string | false {
+  if (equal_looks === 0) return false;
+  const error = (share: number) => (196 * Math.sqrt((share * (1 - share)) / equal_looks)).toFixed(1);
+  return `rests on ${count(looks)} looks: 50% is ± ${error(0.5)} points, 5% ± ${error(0.05)}`;
+}
+
 export class Shown {
   readonly element: HTMLElement;
   private readonly events: HTMLSelectElement;
@@ -133,7 +140,7 @@ export class Shown {
     this.note.hidden = info.note === '' || plain;
     setText(this.note, printable(info.note));
     const facts = [
-      info.source, plain && info.note, every, info.calls && DEPTH_TEXT[info.calls.depth], statesText(info), this.exactText(state),
+      info.source, plain && info.note, every, info.calls && DEPTH_TEXT[info.calls.depth], statesText(info), looksText(info), this.exactText(state),
       reasonsText('lost', info.lost, info.lost_by), reasonsText('failed', info.failed, info.failures),
     ].filter(Boolean);
     setText(this.facts, printable(facts.join('  ·  ')));
