@@ -28,6 +28,13 @@ int dnp_thread_state_read(int fd, struct dnp_thread_state *state);
 /* Both, for one look. */
 int dnp_thread_state(int tid, struct dnp_thread_state *state);
 
+/*
+ * Whether it sleeps at a word that others change (a futex). So does one that slept there with a
+ * time-out when the process was stopped (SIGSTOP, a debugger, a container that was paused): until
+ * it wakes, the system calls that restart_syscall, with the arguments of the call.
+ */
+bool dnp_thread_waits_at_word(const struct dnp_thread_state *state);
+
 /* Whether it waits for an event (pthread_cond_wait), and not for a lock. */
 bool dnp_thread_waits_for_event(const struct dnp_thread_state *state);
 

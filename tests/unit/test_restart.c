@@ -257,15 +257,24 @@ static void wait_in_call(void)
 	test_end_child(last_came ? WENT_ON : ENDED);
 }
 
+/* To read what the only thread of another process does. */
+static int open_state(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0);
+	return fd;
+}
+
 /* Whether a child does so again: else it has ended, with *status. */
 static bool waits(pid_t pid, int *status)
 {
 	struct dnp_thread_state state = {0};
-	char path[64];
+	auto_close int fd = open_state(pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	CHECK(fd >= 0);
 	while (dnp_thread_state_read(fd, &state) || state.syscall != SYS_poll) {
 		if (waitpid(pid, status, WNOHANG) == pid)
 			return false;
@@ -319,4 +328,53 @@ TEST(calls_amid_which_a_signal_is_ignored_go_on)
 	SKIP("the thread sanitizer calls handlers in an order of its own");
 #endif
 	CHECK_EQ(amid_both(SIG_IGN), WENT_ON);
+}
+
+/* ---- A process that is stopped as a whole */
+
+static void wait_for_event(void)
+{
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t event = PTHREAD_COND_INITIALIZER;
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 3600;
+	pthread_mutex_lock(&mutex);
+	pthread_cond_timedwait(&event, &mutex, &until);
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Until another process sleeps in that call. */
+static struct dnp_thread_state await_call(pid_t pid, long number)
+{
+	struct dnp_thread_state state = {0};
+	auto_close int fd = open_state(pid);
+
+	while (dnp_thread_state_read(fd, &state) || !state.asleep || state.syscall != number)
+		usleep(100);
+	return state;
+}
+
+TEST(who_was_stopped_as_it_waited_for_an_event_waits_for_it)
+{
+	struct dnp_thread_state state;
+	pid_t pid = fork();
+	int status;
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		wait_for_event();
+		test_end_child(0);
+	}
+	state = await_call(pid, SYS_futex);
+	CHECK(dnp_thread_waits_for_event(&state));
+	CHECK_EQ(kill(pid, SIGSTOP), 0);
+	CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	CHECK(WIFSTOPPED(status));
+	CHECK_EQ(kill(pid, SIGCONT), 0);
+	state = await_call(pid, SYS_restart_syscall);
+	CHECK(dnp_thread_waits_for_event(&state));
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
 }

@@ -401,3 +401,34 @@ TEST(the_system_tells_who_sleeps_and_where)
 		usleep(100);
 	CHECK_EQ(dnp_thread_state(running.tid, &state), -ESRCH);
 }
+
+static struct target kept;
+
+/* A thread that is kept sleeps, or is about to; it went on if it does not for so long. */
+static void look_how_it_is_kept(const void *context, void *arg)
+{
+	uint64_t deadline = dnp_now_ns() + 20 * MS;
+	struct dnp_thread_state *state = arg;
+
+	(void)context;
+	do
+		CHECK_EQ(dnp_thread_state(kept.tid, state), 0);
+	while (!dnp_stop_keeps(state) && dnp_now_ns() < deadline);
+}
+
+/* Also where the whole process was stopped meanwhile. */
+TEST(a_thread_that_is_kept_is_known)
+{
+	struct dnp_thread_state state = {0};
+
+	act_as_the_runtime();
+	begin(&kept, SLEEPS);
+	while (!dnp_stop_keeps(&state))
+		dnp_stop_while(kept.tid, TEST_HANG_NS, look_how_it_is_kept, &state);
+	CHECK_EQ(state.syscall, SYS_futex);
+	state.syscall = SYS_restart_syscall;
+	CHECK(dnp_stop_keeps(&state));
+	state.argument[0]++;
+	CHECK(!dnp_stop_keeps(&state));
+	end(&kept);
+}

@@ -177,8 +177,7 @@ int dnp_stop_while(int tid, uint64_t patience_ns, dnp_stop_look look, void *arg)
 
 bool dnp_stop_keeps(const struct dnp_thread_state *state)
 {
-	return state->asleep && state->syscall == SYS_futex &&
-		state->argument[0] == (uintptr_t)&stop.word;
+	return dnp_thread_waits_at_word(state) && state->argument[0] == (uintptr_t)&stop.word;
 }
 
 uint64_t dnp_stop_last_ns(void)

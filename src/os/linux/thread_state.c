@@ -81,8 +81,14 @@ int dnp_thread_state(int tid, struct dnp_thread_state *state)
 	return fd < 0 ? fd : dnp_thread_state_read(fd, state);
 }
 
+bool dnp_thread_waits_at_word(const struct dnp_thread_state *state)
+{
+	return state->asleep &&
+		(state->syscall == SYS_futex || state->syscall == SYS_restart_syscall);
+}
+
 bool dnp_thread_waits_for_event(const struct dnp_thread_state *state)
 {
-	return state->asleep && state->syscall == SYS_futex &&
+	return dnp_thread_waits_at_word(state) &&
 		((uint32_t)state->argument[1] & (uint32_t)FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 }
