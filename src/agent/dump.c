@@ -178,7 +178,9 @@ static void write_all(struct dump *dump)
 			.unit = dnp_str("samples"),
 			.source = dnp_str("one moment"),
 		});
-	dnp_frames_refresh();
+	dnp_frames_list();
+	while (dnp_frames_build())
+		;
 	dnp_thread_each(dump_thread, dump);
 	dnp_write_end(&dump->writer,
 		&(struct dnp_rec_end){.time_ns = dnp_now_ns(), .reason = DNP_END_STOP});

@@ -466,9 +466,16 @@ void dnp_frames_load_jit(void)
 	jit = dnp_code_load_jit();
 }
 
-void dnp_frames_refresh(void)
+void dnp_frames_list(void)
 {
-	dnp_native_refresh(dnp_now_ns());
+	dnp_native_list(dnp_now_ns());
+}
+
+#define BUILD_NS UINT64_C(3000000)
+
+bool dnp_frames_build(void)
+{
+	return dnp_native_build(BUILD_NS);
 }
 
 void dnp_frames_reclaim(uint64_t before_ns)

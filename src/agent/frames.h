@@ -43,7 +43,13 @@ void dnp_frames_load_jit(void);
 void dnp_frames_unload_jit(void);
 
 /* Takes over what the dynamic linker loaded and unloaded. Any thread. */
-void dnp_frames_refresh(void);
+void dnp_frames_list(void);
+
+/*
+ * Builds tables of what is new, which makes walks through it fast and names in it cheap, for about
+ * a few milliseconds. False: all have theirs. Any thread.
+ */
+bool dnp_frames_build(void);
 
 /* Frees what died before `before_ns`: no walk and no sample can need it any more. */
 void dnp_frames_reclaim(uint64_t before_ns);

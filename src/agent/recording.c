@@ -253,11 +253,17 @@ static void write_head(void)
 		dnp_session_slot_set(recording.slot, DNP_SLOT_RECORDING);
 }
 
-/* Tables of native code are made where stacks are taken; else for those who ask for one. */
-static void refresh(void)
+/*
+ * Tables of native code are made where stacks are taken; else for those who ask for one. Samples
+ * are taken meanwhile, and their rings are small.
+ */
+static void build_tables(void)
 {
-	if (dnp_engines_walk())
-		dnp_frames_refresh();
+	if (!dnp_engines_walk())
+		return;
+	dnp_frames_list();
+	while (dnp_frames_build())
+		recording.failed = dnp_drain_round(&recording.drain, 0);
 }
 
 static void look_after_engines(void)
@@ -278,7 +284,7 @@ void dnp_recording_tick(unsigned tick)
 	if (!recording.head_written)
 		write_head();
 	look_after_engines();
-	refresh();
+	build_tables();
 	if (look)
 		look_for_threads();
 	write_engines(0);
@@ -487,7 +493,8 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 	}
 	if (order->at_startup)
 		dnp_frames_load_jit();
-	refresh();
+	if (dnp_engines_walk())
+		dnp_frames_list();
 	dnp_knowledge_threads(order->at_startup);
 	find_threads(order->at_startup);
 	return 0;
@@ -513,6 +520,8 @@ int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err 
 	}
 	find_launcher(order->at_startup);
 	recording.on = true;
+	if (!order->at_startup)
+		write_head(); /* at the start what it tells is not known yet */
 	return 0;
 }
 

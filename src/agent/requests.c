@@ -159,7 +159,6 @@ static bool start(struct dnp_asker *asker, const struct dnp_control_message *mes
 	holder.fd = message->value & DNP_START_HOLD ? asker->fd : -1;
 	holder.recording = holder.fd >= 0;
 	holder.flags = message->value;
-	dnp_recording_tick(0);
 	dnp_answer_send(asker->fd, DNP_CONTROL_DONE, 0, "", -1);
 	return holder.recording;
 }

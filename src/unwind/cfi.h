@@ -75,4 +75,8 @@ SIGSAFE bool dnp_cfi_function(const struct dnp_cfi *table, uint32_t offset, uint
 SIGSAFE bool dnp_cfi_look_up(
 	uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc, struct dnp_rule *rule);
 
+/* dnp_cfi_function without a table, in the same way. False also where that cannot tell. */
+SIGSAFE bool dnp_cfi_look_up_function(
+	uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc, uint32_t *start);
+
 #endif

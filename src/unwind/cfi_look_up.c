@@ -12,10 +12,15 @@ struct hdr_entry {
 	int32_t function, fde;
 };
 
-SIGSAFE static bool read_hdr_entry(uintptr_t hdr, uint32_t i, struct hdr_entry *entry)
+SIGSAFE static bool read_hdr_entries(
+	uintptr_t hdr, uint32_t first, uint32_t n, struct hdr_entry *entries)
 {
-	return !dnp_mem_read(hdr + HDR_BYTES + i * sizeof(*entry), entry, sizeof(*entry));
+	return !dnp_mem_read(
+		hdr + HDR_BYTES + first * sizeof(*entries), entries, n * sizeof(*entries));
 }
+
+/* Each read is a system call: the last steps of a search are taken in so many entries at once. */
+#define ENTRIES_AT_ONCE 64
 
 /*
  * *fde is where the entry of the last function is that begins at or before pc; 0: there is none.
@@ -23,7 +28,7 @@ SIGSAFE static bool read_hdr_entry(uintptr_t hdr, uint32_t i, struct hdr_entry *
  */
 SIGSAFE static bool find_fde(uintptr_t hdr, uintptr_t pc, uintptr_t *fde)
 {
-	struct hdr_entry entry;
+	struct hdr_entry entries[ENTRIES_AT_ONCE];
 	uint8_t head[HDR_BYTES];
 	uint32_t low = 0, high;
 
@@ -32,18 +37,21 @@ SIGSAFE static bool find_fde(uintptr_t hdr, uintptr_t pc, uintptr_t *fde)
 		head[2] != HDR_COUNT_UDATA4 || head[3] != HDR_TABLE_DATAREL_SDATA4)
 		return false;
 	memcpy(&high, head + 8, sizeof(high));
-	while (low < high) {
+	while (high - low > ENTRIES_AT_ONCE) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (!read_hdr_entry(hdr, middle, &entry))
+		if (!read_hdr_entries(hdr, middle, 1, entries))
 			return false;
-		if (hdr + (uintptr_t)(intptr_t)entry.function <= pc) {
-			*fde = hdr + (uintptr_t)(intptr_t)entry.fde;
-			low = middle + 1;
-		} else {
+		if (hdr + (uintptr_t)(intptr_t)entries[0].function <= pc)
+			low = middle;
+		else
 			high = middle;
-		}
 	}
+	if (!read_hdr_entries(hdr, low, high - low, entries))
+		return false;
+	for (uint32_t i = 0; i < high - low; i++)
+		if (hdr + (uintptr_t)(intptr_t)entries[i].function <= pc)
+			*fde = hdr + (uintptr_t)(intptr_t)entries[i].fde;
 	return true;
 }
 
@@ -68,39 +76,66 @@ SIGSAFE static bool copy_entry(struct dnp_cfi_input *in, uintptr_t address, uint
 	return true;
 }
 
-SIGSAFE bool dnp_cfi_look_up(
-	uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc, struct dnp_rule *rule)
-{
-	struct dnp_cfi_input of_cie = {.hdr = hdr, .low = low, .high = high}, of_fde = of_cie;
-	struct dnp_cfi_reader r = {.in = &of_cie};
+/* A function, as its module describes it. */
+struct found {
+	struct dnp_cfi_input of_cie, of_fde;
+	struct dnp_cfi_reader reader;
 	uint8_t cie[CIE_BYTES], bytes[FDE_BYTES];
+	struct dnp_cfi_fde fde; /* .end 0: there is none */
+	bool cut;               /* of its instructions there are more than were copied */
+};
+
+/* The last one that begins at or before pc; false: that cannot be told. */
+SIGSAFE static bool find_function(
+	struct found *f, uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc)
+{
 	struct dnp_cfi_cursor c, ignored;
 	uintptr_t at, back;
-	struct dnp_cfi_fde fde;
-	struct dnp_cfi_run run;
-	bool cut;
 
-	*rule = (struct dnp_rule){0};
+	f->of_cie = f->of_fde = (struct dnp_cfi_input){.hdr = hdr, .low = low, .high = high};
+	f->reader = (struct dnp_cfi_reader){.in = &f->of_cie};
+	f->fde = (struct dnp_cfi_fde){0};
 	if (!find_fde(hdr, pc, &at))
 		return false;
 	if (!at)
 		return true;
-	if (!copy_entry(&of_fde, at, bytes, sizeof(bytes), &c))
+	if (!copy_entry(&f->of_fde, at, f->bytes, sizeof(f->bytes), &c))
 		return false;
-	cut = c.bad;
+	f->cut = c.bad;
 	c.bad = false;
 	back = (uintptr_t)dnp_cfi_take(&c, 4);
-	if (!copy_entry(&of_cie, at + 4 - back, cie, sizeof(cie), &ignored) ||
-		!dnp_cfi_read_cie(&r, 0, &r.cie))
+	if (!copy_entry(&f->of_cie, at + 4 - back, f->cie, sizeof(f->cie), &ignored) ||
+		!dnp_cfi_read_cie(&f->reader, 0, &f->reader.cie))
 		return false;
-	r.in = &of_fde;
-	if (!dnp_cfi_read_function(&r, c, &fde))
+	f->reader.in = &f->of_fde;
+	return dnp_cfi_read_function(&f->reader, c, &f->fde);
+}
+
+SIGSAFE bool dnp_cfi_look_up(
+	uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc, struct dnp_rule *rule)
+{
+	struct dnp_cfi_run run;
+	struct found f;
+
+	*rule = (struct dnp_rule){0};
+	if (!find_function(&f, hdr, low, high, pc))
 		return false;
-	if (pc - low >= fde.end)
+	if (pc - low >= f.fde.end)
 		return true;
-	dnp_cfi_begin(&run, &r, &fde, pc - low);
-	if ((!dnp_cfi_run(&run, fde.code) || cut) && !run.over)
+	dnp_cfi_begin(&run, &f.reader, &f.fde, pc - low);
+	if ((!dnp_cfi_run(&run, f.fde.code) || f.cut) && !run.over)
 		return false;
-	*rule = dnp_cfi_rule_of(&run.state, r.cie.signal);
+	*rule = dnp_cfi_rule_of(&run.state, f.reader.cie.signal);
+	return true;
+}
+
+SIGSAFE bool dnp_cfi_look_up_function(
+	uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc, uint32_t *start)
+{
+	struct found f;
+
+	if (!find_function(&f, hdr, low, high, pc) || pc - low >= f.fde.end)
+		return false;
+	*start = f.fde.start;
 	return true;
 }

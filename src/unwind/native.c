@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
+#include "os/clock.h"
 #include "os/generation.h"
 #include "os/mem.h"
 #include "unwind/cfi.h"
@@ -13,6 +13,7 @@
 /* Held while a list is made and its tables are built; taken before the lock of the modules. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_native_stats totals; /* under lock */
+static bool untried;                   /* under lock: some may have no table yet */
 
 /* Pairs with the release in add_table. */
 SIGSAFE static const struct dnp_cfi *table_of(const struct dnp_elf_module *module)
@@ -113,32 +114,36 @@ static struct dnp_elf_module *next_untried(void)
 	return best;
 }
 
-static uint64_t monotonic_ns(void)
+int dnp_native_list(uint64_t now_ns)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
-int dnp_native_refresh(uint64_t now_ns)
-{
-	struct dnp_elf_module *module;
-	uint64_t begin;
 	int changed;
 
 	pthread_mutex_lock(&lock);
 	changed = dnp_modules_refresh(now_ns);
-	if (changed > 0) {
-		begin = monotonic_ns();
-		while ((module = next_untried())) {
-			add_table(module);
-			dnp_modules_refresh(monotonic_ns()); /* big ones take milliseconds */
-		}
-		totals.build_ns += monotonic_ns() - begin;
-	}
+	untried |= changed > 0;
 	pthread_mutex_unlock(&lock);
 	return changed;
+}
+
+bool dnp_native_build(uint64_t budget_ns)
+{
+	struct dnp_elf_module *module;
+	uint64_t begin_ns, now_ns;
+	bool more;
+
+	pthread_mutex_lock(&lock);
+	begin_ns = now_ns = untried ? dnp_now_ns() : 0;
+	while (untried && now_ns - begin_ns < budget_ns) {
+		module = next_untried();
+		untried = module != NULL;
+		if (module)
+			add_table(module);
+		now_ns = dnp_now_ns();
+		untried |= dnp_modules_refresh(now_ns) > 0; /* big ones take milliseconds */
+	}
+	more = untried;
+	pthread_mutex_unlock(&lock);
+	return more;
 }
 
 void dnp_native_reclaim(uint64_t before_ns)
@@ -154,6 +159,7 @@ void dnp_native_done(void)
 	dnp_modules_done(release_table);
 	dnp_generation_bump();
 	memset(&totals, 0, sizeof(totals));
+	untried = false;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -192,8 +198,11 @@ SIGSAFE bool dnp_native_function(const struct dnp_elf_module *module, uintptr_t 
 	const struct dnp_cfi *table = table_of(module);
 	uint32_t offset;
 
-	if (!table || pc - module->low > UINT32_MAX ||
-		!dnp_cfi_function(table, (uint32_t)(pc - module->low), &offset))
+	if (table ? pc - module->low > UINT32_MAX ||
+				!dnp_cfi_function(table, (uint32_t)(pc - module->low), &offset)
+		  : !module->eh_frame_hdr ||
+				!dnp_cfi_look_up_function(module->eh_frame_hdr, module->low,
+					module->high, pc, &offset))
 		return false;
 	*start = (module->low - module->bias) + offset;
 	return true;

@@ -18,16 +18,31 @@ struct dnp_native_stats {
 	uint32_t modules, functions, rows, without_rule;
 	uint32_t without_table; /* modules that have none, or whose could not be read */
 	size_t bytes;           /* of all tables */
-	uint64_t build_ns;      /* spent on them so far */
 };
 
 /*
- * Brings the list of modules up to date and builds the tables of new ones, big ones first. Called
- * at the start and then again and again: by a helper thread, and where a library is about to be
- * used (the JIT compiler is loaded after the profiler). When nothing changed it costs about a
- * microsecond. Returns the number of modules that came or went, or -errno. Not for handlers.
+ * Brings the list of modules up to date: code in them is known. Called at the start and then again
+ * and again: by a helper thread, and where a library is about to be used (the JIT compiler is
+ * loaded after the profiler). When nothing changed it costs about a microsecond. Returns the number
+ * of modules that came or went, or -errno. Not for handlers.
  */
-int dnp_native_refresh(uint64_t now_ns);
+int dnp_native_list(uint64_t now_ns);
+
+/*
+ * Builds tables of those that have none yet, big ones first, until so much time has passed; at
+ * least one. False: none is left. All of a program are some ten milliseconds, so who has other work
+ * asks for a few at a time. The same threads as for the list.
+ */
+bool dnp_native_build(uint64_t budget_ns);
+
+/* Both, to the end. The result is the list's. */
+static inline int dnp_native_refresh(uint64_t now_ns)
+{
+	int changed = dnp_native_list(now_ns);
+
+	dnp_native_build(UINT64_MAX);
+	return changed;
+}
 
 /* See dnp_modules_reclaim. */
 void dnp_native_reclaim(uint64_t before_ns);
@@ -49,8 +64,8 @@ SIGSAFE bool dnp_native_rule(
 SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, struct dnp_rule *rule);
 
 /*
- * The function that pc is in, as the address of its first instruction in the file (what symbol
- * tables know; memory address minus bias). False: in none that is known.
+ * The function that pc is in, found in the same way, as the address of its first instruction in the
+ * file (what symbol tables know; memory address minus bias). False: in none that is known.
  */
 SIGSAFE bool dnp_native_function(
 	const struct dnp_elf_module *module, uintptr_t pc, uint64_t *start);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/clock.h"
 #include "os/generation.h"
 #include "os/mem.h"
 #include "unwind/x86_64/decode.h"
@@ -35,6 +34,7 @@ struct table {
 /* Held while a list is made and its tables are built; taken before the lock of the modules. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_native_stats totals; /* under lock */
+static bool untried;                   /* under lock: some may have no table yet */
 
 /* Pairs with the release in add_table. */
 SIGSAFE static const struct table *table_of(const struct dnp_elf_module *module)
@@ -153,22 +153,30 @@ static void add_table(struct dnp_elf_module *module)
 	atomic_store_explicit(&module->unwind, table, memory_order_release);
 }
 
-int dnp_native_refresh(uint64_t now_ns)
+int dnp_native_list(uint64_t now_ns)
 {
-	struct dnp_elf_module *module;
-	uint64_t begin_ns;
 	int changed;
 
 	pthread_mutex_lock(&lock);
 	changed = dnp_modules_refresh(now_ns);
-	begin_ns = changed > 0 ? dnp_now_ns() : 0;
-	for (size_t i = 0; changed > 0 && (module = dnp_module_get(i)); i++)
-		if (!module->tried)
-			add_table(module);
-	if (changed > 0)
-		totals.build_ns += dnp_now_ns() - begin_ns;
+	untried |= changed > 0;
 	pthread_mutex_unlock(&lock);
 	return changed;
+}
+
+/* All at once: they are copied, not built. */
+bool dnp_native_build(uint64_t budget_ns)
+{
+	struct dnp_elf_module *module;
+
+	(void)budget_ns;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; untried && (module = dnp_module_get(i)); i++)
+		if (!module->tried)
+			add_table(module);
+	untried = false;
+	pthread_mutex_unlock(&lock);
+	return false;
 }
 
 void dnp_native_reclaim(uint64_t before_ns)
@@ -184,6 +192,7 @@ void dnp_native_done(void)
 	dnp_modules_done(release_table);
 	dnp_generation_bump();
 	memset(&totals, 0, sizeof(totals));
+	untried = false;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -75,6 +75,7 @@ static void look_up(const uint8_t *data, size_t n)
 	uint8_t *bytes = malloc(sizeof(head) + n);
 	uintptr_t hdr = (uintptr_t)bytes, low = hdr - CODE_MAX;
 	struct dnp_rule rule;
+	uint32_t start;
 
 	if (!bytes)
 		return;
@@ -85,6 +86,9 @@ static void look_up(const uint8_t *data, size_t n)
 	for (uintptr_t pc = low; pc < low + 2 * CODE_MAX; pc += CODE_MAX / 4) {
 		dnp_cfi_look_up(hdr, low, low + 2 * CODE_MAX, pc, &rule);
 		dnp_cfi_look_up(hdr + sizeof(head), low, low + 2 * CODE_MAX, pc, &rule);
+		if (dnp_cfi_look_up_function(hdr, low, low + 2 * CODE_MAX, pc, &start) &&
+			start > pc - low)
+			abort();
 	}
 	free(bytes);
 }

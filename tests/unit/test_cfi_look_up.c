@@ -8,6 +8,19 @@
 #include "unwind/cfi.h"
 #include "unwind/native.h"
 
+/* A description that is too long for a rule does not say less about where its function begins. */
+static void check_function(
+	const struct dnp_elf_module *module, const struct dnp_cfi *table, uint32_t offset)
+{
+	uint32_t expected, start;
+
+	if (!dnp_cfi_function(table, offset, &expected))
+		return; /* or in a part of one that has no rule, which tables do not tell apart */
+	CHECK(dnp_cfi_look_up_function(
+		module->eh_frame_hdr, module->low, module->high, module->low + offset, &start));
+	CHECK_EQ(start, expected);
+}
+
 /*
  * Without the table the same comes out, at the first byte of each row and the last (but for the
  * padding before a function); only few descriptions are too long for that.
@@ -26,6 +39,7 @@ static void look_up(const void *code)
 		for (unsigned k = 0; k < (padded ? 1 : 2); k++) {
 			struct dnp_rule expected = dnp_cfi_find(table, ends[k]), rule;
 
+			check_function(module, table, ends[k]);
 			if (!dnp_cfi_look_up(module->eh_frame_hdr, module->low, module->high,
 				    module->low + ends[k], &rule))
 				unknown++;
@@ -71,8 +85,11 @@ TEST(look_up_where_nothing_is)
 {
 	struct dnp_rule rule;
 	char nothing[64] = {0};
+	uint32_t start;
 	uintptr_t hdr = (uintptr_t)nothing;
 
 	CHECK(!dnp_cfi_look_up(hdr, hdr, hdr + 1, hdr, &rule));
 	CHECK(!dnp_cfi_look_up(8, 0, UINTPTR_MAX, hdr, &rule));
+	CHECK(!dnp_cfi_look_up_function(hdr, hdr, hdr + 1, hdr, &start));
+	CHECK(!dnp_cfi_look_up_function(8, 0, UINTPTR_MAX, hdr, &start));
 }
