@@ -98,7 +98,8 @@ int dnp_join_calls(struct dnp_join *join, const struct dnp_raw_event *raw, struc
 	event->lost_by[DNP_LOSS_RING] += lost_calls(raw);
 	join->profile->processes.p[join->load->process].calls_event = raw->rec.index;
 	join_call_stats(raw, event->calls);
-	if (join->profile->calls_later && raw->calls->depth == DNP_CALL_EVENTS)
+	if (join->profile->calls_summed ||
+		(join->profile->calls_later && raw->calls->depth == DNP_CALL_EVENTS))
 		event->calls->calls += raw->calls->stats.enters;
 	if (join_counts(join, &raw->calls->counts, event->calls))
 		return -ENOMEM;

@@ -417,13 +417,14 @@ static int need_calls(struct dnp_load *load, uint64_t index, uint64_t thread,
 
 static int on_call_nodes(void *arg, const struct dnp_rec_call_nodes *rec, uint64_t time_ns)
 {
+	struct dnp_load *load = arg;
 	struct dnp_raw_event *event;
 	uint32_t thread;
 
 	(void)time_ns;
-	if (need_calls(arg, rec->event, rec->thread, &event, &thread))
+	if (need_calls(load, rec->event, rec->thread, &event, &thread))
 		return -ENOMEM;
-	return dnp_raw_calls_nodes(arg, event, thread, rec);
+	return load->profile->calls_summed ? 0 : dnp_raw_calls_nodes(load, event, thread, rec);
 }
 
 static int on_call_counts(void *arg, const struct dnp_rec_call_counts *rec, uint64_t time_ns)
@@ -436,7 +437,9 @@ static int on_call_counts(void *arg, const struct dnp_rec_call_counts *rec, uint
 	if (need_calls(load, rec->event, rec->thread, &event, &thread))
 		return -ENOMEM;
 	saw(load, rec->time_ns);
-	if (!dnp_filter_has_time(&load->profile->filter, dnp_load_since_start(load, rec->time_ns)))
+	if (load->profile->calls_summed ||
+		!dnp_filter_has_time(
+			&load->profile->filter, dnp_load_since_start(load, rec->time_ns)))
 		return 0;
 	return dnp_raw_calls_counts(load, event, thread, rec);
 }
@@ -718,8 +721,10 @@ static int damaged(struct dnp_load *load, uint64_t bytes)
 
 static int finish_calls(struct dnp_load *load, struct dnp_raw_event *event, uint64_t *bytes)
 {
-	if (event->calls->depth == DNP_CALL_EVENTS && !load->profile->calls_later &&
-		dnp_load_follow(load, event, bytes))
+	const struct dnp_profile *profile = load->profile;
+
+	if (event->calls->depth == DNP_CALL_EVENTS && !profile->calls_later &&
+		!profile->calls_summed && dnp_load_follow(load, event, bytes))
 		return -ENOMEM;
 	dnp_raw_calls_resolve(load, event->calls);
 	return 0;

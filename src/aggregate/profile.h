@@ -214,7 +214,8 @@ struct dnp_profile {
 	struct dnp_map other_children;           /* parent and frame → node */
 	struct dnp_filter filter;
 	struct dnp_chosen_requests requests; /* where the filter has some */
-	bool calls_later; /* set before adding: call events are left to who goes through them */
+	bool calls_later;  /* set before adding: call events are left to who goes through them */
+	bool calls_summed; /* set before adding: of calls is kept how many there were, no more */
 	enum dnp_detail detail;
 	bool incomplete;  /* a recording ended early or could not be read in full */
 	uint32_t missing; /* string: the first thing that is missing, if incomplete */

@@ -42,7 +42,7 @@ static int load_profile(struct dnp_result *result, struct dnp_input *input, stru
 	if (!ret)
 		ret = dnp_profile_init(&result->profile,
 			choice->exporter ? choice->exporter->detail : DNP_SUMS, &filter);
-	result->profile.calls_later = !choice->exporter;
+	result->profile.calls_summed = !choice->exporter;
 	if (!ret)
 		ret = dnp_profile_add(&result->profile, input, err);
 	if (!ret)

@@ -193,6 +193,36 @@ TEST(events_are_followed)
 	done(&f);
 }
 
+static void check_summed(struct recording *rec, uint64_t calls, uint64_t lost)
+{
+	struct dnp_profile profile;
+	struct dnp_input input;
+
+	read_recording(&input, rec);
+	CHECK_EQ(dnp_profile_init(&profile, DNP_SUMS, NULL), 0);
+	profile.calls_summed = true;
+	CHECK_EQ(dnp_profile_add(&profile, &input, NULL), 0);
+	dnp_profile_finish(&profile);
+	CHECK_EQ(profile.events.n, 1);
+	CHECK_EQ(profile.events.p[0].calls->calls, calls);
+	CHECK_EQ(profile.events.p[0].lost, lost);
+	CHECK_EQ(profile.events.p[0].calls->counts.n, 0);
+	dnp_profile_done(&profile);
+	dnp_input_done(&input);
+	recording_done(rec);
+}
+
+/* As many as there are, without a look at each. */
+TEST(calls_are_summed)
+{
+	struct recording tree = recording_new(1), events = recording_new(1);
+
+	recording_calls(&tree);
+	check_summed(&tree, 31, 3);
+	recording_call_log(&events);
+	check_summed(&events, 8, 5);
+}
+
 /* What no record defines is lost, but its calls count; nothing is taken on trust. */
 TEST(calls_of_what_is_not_defined)
 {
