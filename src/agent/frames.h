@@ -36,8 +36,8 @@ void dnp_frames_traced(struct dnp_frames *frames);
 size_t dnp_frames_bytes(const struct dnp_frames *frames);
 
 /*
- * Loads the JIT's library, which the runtime will load a moment later: so its unwind tables are
- * there before it first works.
+ * Loads the JIT's library, which the runtime will load a moment later: so walks find their
+ * way through it when it first works.
  */
 void dnp_frames_load_jit(void);
 void dnp_frames_unload_jit(void);
