@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwind tables of the native modules of this process: native.c by the call frame information of
- * ELF, native_pe.c by the table of functions that PE has.
+ * Unwind tables of the native modules of this process: of ELF by its call frame information
+ * (native_elf.c), of PE by the table of functions that it has (native_pe.c).
  */
 #ifndef DNP_UNWIND_NATIVE_H
 #define DNP_UNWIND_NATIVE_H

@@ -8,13 +8,11 @@
  */
 #include "unwind/native.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/generation.h"
 #include "os/mem.h"
+#include "unwind/native_table.h"
 #include "unwind/x86_64/decode.h"
 #include "unwind/x86_64/unwind_info.h"
 
@@ -31,23 +29,10 @@ struct table {
 	struct function functions[]; /* sorted */
 };
 
-/* Held while a list is made and its tables are built; taken before the lock of the modules. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dnp_native_stats totals; /* under lock */
-static bool untried;                   /* under lock: some may have no table yet */
-
-/* Pairs with the release in add_table. */
+/* Pairs with the release in native.c. */
 SIGSAFE static const struct table *table_of(const struct dnp_elf_module *module)
 {
 	return atomic_load_explicit(&module->unwind, memory_order_acquire);
-}
-
-static void release_table(void *unwind)
-{
-	struct table *table = unwind;
-
-	totals.bytes -= table->bytes;
-	dnp_mem_unmap(table, table->bytes);
 }
 
 /* ---- Building */
@@ -136,71 +121,24 @@ static struct table *read_tables(const struct dnp_elf_module *module)
 	return table;
 }
 
-static void add_table(struct dnp_elf_module *module)
+void *dnp_native_table_make(const struct dnp_elf_module *module, struct dnp_native_stats *stats)
 {
 	struct table *table = read_tables(module);
 
-	module->tried = true;
-	totals.modules++;
-	if (!table) {
-		totals.without_table++;
-		return;
-	}
-	totals.functions += table->n;
-	totals.rows += table->n;
-	totals.bytes += table->bytes;
-	/* Pairs with the acquire of table_of. */
-	atomic_store_explicit(&module->unwind, table, memory_order_release);
+	if (!table)
+		return NULL;
+	stats->functions += table->n;
+	stats->rows += table->n;
+	stats->bytes += table->bytes;
+	return table;
 }
 
-int dnp_native_list(uint64_t now_ns)
+void dnp_native_table_free(void *table, struct dnp_native_stats *stats)
 {
-	int changed;
+	size_t bytes = ((struct table *)table)->bytes;
 
-	pthread_mutex_lock(&lock);
-	changed = dnp_modules_refresh(now_ns);
-	untried |= changed > 0;
-	pthread_mutex_unlock(&lock);
-	return changed;
-}
-
-/* All at once: they are copied, not built. */
-bool dnp_native_build(uint64_t budget_ns)
-{
-	struct dnp_elf_module *module;
-
-	(void)budget_ns;
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; untried && (module = dnp_module_get(i)); i++)
-		if (!module->tried)
-			add_table(module);
-	untried = false;
-	pthread_mutex_unlock(&lock);
-	return false;
-}
-
-void dnp_native_reclaim(uint64_t before_ns)
-{
-	pthread_mutex_lock(&lock);
-	dnp_modules_reclaim(before_ns, release_table);
-	pthread_mutex_unlock(&lock);
-}
-
-void dnp_native_done(void)
-{
-	pthread_mutex_lock(&lock);
-	dnp_modules_done(release_table);
-	dnp_generation_bump();
-	memset(&totals, 0, sizeof(totals));
-	untried = false;
-	pthread_mutex_unlock(&lock);
-}
-
-void dnp_native_stats(struct dnp_native_stats *stats)
-{
-	pthread_mutex_lock(&lock);
-	*stats = totals;
-	pthread_mutex_unlock(&lock);
+	stats->bytes -= bytes;
+	dnp_mem_unmap(table, bytes);
 }
 
 /* ---- Looking up */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of one native module, which its format makes: native_elf.c or native_pe.c. */
+#ifndef DNP_UNWIND_NATIVE_TABLE_H
+#define DNP_UNWIND_NATIVE_TABLE_H
+
+#include "os/modules.h"
+
+struct dnp_native_stats;
+
+/* Owned by the caller, and what is in it added to *stats; NULL: there is none. Not for handlers. */
+void *dnp_native_table_make(const struct dnp_elf_module *module, struct dnp_native_stats *stats);
+
+/* Frees one, and takes its bytes from *stats. */
+void dnp_native_table_free(void *table, struct dnp_native_stats *stats);
+
+#endif
