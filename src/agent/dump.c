@@ -179,8 +179,7 @@ static void write_all(struct dump *dump)
 			.source = dnp_str("one moment"),
 		});
 	dnp_frames_list();
-	while (dnp_frames_build())
-		;
+	dnp_frames_build(NULL);
 	dnp_thread_each(dump_thread, dump);
 	dnp_write_end(&dump->writer,
 		&(struct dnp_rec_end){.time_ns = dnp_now_ns(), .reason = DNP_END_STOP});

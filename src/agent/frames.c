@@ -471,11 +471,9 @@ void dnp_frames_list(void)
 	dnp_native_list(dnp_now_ns());
 }
 
-#define BUILD_NS UINT64_C(3000000)
-
-bool dnp_frames_build(void)
+void dnp_frames_build(void (*meanwhile)(void))
 {
-	return dnp_native_build(BUILD_NS);
+	dnp_native_build(meanwhile);
 }
 
 void dnp_frames_reclaim(uint64_t before_ns)

@@ -36,8 +36,8 @@ void dnp_frames_traced(struct dnp_frames *frames);
 size_t dnp_frames_bytes(const struct dnp_frames *frames);
 
 /*
- * Loads the JIT's library, which the runtime will load a moment later: so walks find their
- * way through it when it first works.
+ * Loads the JIT's library, which the runtime will load a moment later: so its unwind tables are
+ * there before it first works.
  */
 void dnp_frames_load_jit(void);
 void dnp_frames_unload_jit(void);
@@ -46,10 +46,10 @@ void dnp_frames_unload_jit(void);
 void dnp_frames_list(void);
 
 /*
- * Builds tables of what is new, which makes walks through it fast and names in it cheap, for about
- * a few milliseconds. False: all have theirs. Any thread.
+ * Builds tables of what is new, which makes walks through it fast and names in it cheap. It takes
+ * milliseconds; `meanwhile`, if not NULL, is called now and then. Any thread.
  */
-bool dnp_frames_build(void);
+void dnp_frames_build(void (*meanwhile)(void));
 
 /* Frees what died before `before_ns`: no walk and no sample can need it any more. */
 void dnp_frames_reclaim(uint64_t before_ns);

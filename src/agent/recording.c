@@ -253,17 +253,19 @@ static void write_head(void)
 		dnp_session_slot_set(recording.slot, DNP_SLOT_RECORDING);
 }
 
-/*
- * Tables of native code are made where stacks are taken; else for those who ask for one. Samples
- * are taken meanwhile, and their rings are small.
- */
-static void build_tables(void)
+/* Samples that are taken while tables are built: their rings are small. */
+static void drain(void)
+{
+	recording.failed = dnp_drain_round(&recording.drain, 0);
+}
+
+/* Tables of native code are made where stacks are taken; else for those who ask for one. */
+static void build_tables(void (*meanwhile)(void))
 {
 	if (!dnp_engines_walk())
 		return;
 	dnp_frames_list();
-	while (dnp_frames_build())
-		recording.failed = dnp_drain_round(&recording.drain, 0);
+	dnp_frames_build(meanwhile);
 }
 
 static void look_after_engines(void)
@@ -284,7 +286,7 @@ void dnp_recording_tick(unsigned tick)
 	if (!recording.head_written)
 		write_head();
 	look_after_engines();
-	build_tables();
+	build_tables(drain);
 	if (look)
 		look_for_threads();
 	write_engines(0);
@@ -491,10 +493,14 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 		dnp_engines_stop();
 		return failed;
 	}
-	if (order->at_startup)
+	/* A program that starts is about to do most of what it ever will in one go; who is attached
+	 * to samples first, by what tables are made of. */
+	if (order->at_startup) {
 		dnp_frames_load_jit();
-	if (dnp_engines_walk())
+		build_tables(NULL);
+	} else if (dnp_engines_walk()) {
 		dnp_frames_list();
+	}
 	dnp_knowledge_threads(order->at_startup);
 	find_threads(order->at_startup);
 	return 0;

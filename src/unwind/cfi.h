@@ -27,9 +27,10 @@
 struct dnp_cfi_input {
 	const uint8_t *bytes; /* borrowed: a copy of .eh_frame; may go on behind it */
 	size_t n;
-	uintptr_t address;   /* where bytes[0] is in the process */
-	uintptr_t hdr;       /* where .eh_frame_hdr is: the base of data-relative pointers */
-	uintptr_t low, high; /* the module's code; offsets in the table count from low */
+	uintptr_t address;       /* where bytes[0] is in the process */
+	uintptr_t hdr;           /* where .eh_frame_hdr is: the base of data-relative pointers */
+	uintptr_t low, high;     /* the module's code; offsets in the table count from low */
+	void (*meanwhile)(void); /* called now and then while a table is built; NULL: nothing is */
 };
 
 struct dnp_cfi_stats {

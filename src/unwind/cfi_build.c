@@ -124,12 +124,16 @@ static int finish(const struct dnp_cfi_rows *rows, struct dnp_cfi **out)
 	return 0;
 }
 
+#define AT_ONCE 1024 /* functions between two calls of `meanwhile`: less than a millisecond */
+
 static int build_rows(
 	struct dnp_cfi_reader *r, struct dnp_cfi_rows *rows, const struct function *list, size_t n)
 {
 	struct dnp_cfi_fde fde;
 
 	for (size_t i = 0; i < n; i++) {
+		if (i % AT_ONCE == 0 && r->in->meanwhile)
+			r->in->meanwhile();
 		if (i && list[i].start == list[i - 1].start)
 			continue; /* the same function twice */
 		if (dnp_cfi_read_fde(r, list[i].at, &fde))

@@ -13,9 +13,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_native_stats totals; /* under lock */
 static bool untried;                   /* under lock: some may have no table yet */
 
-static void add_table(struct dnp_elf_module *module)
+static void add_table(struct dnp_elf_module *module, void (*meanwhile)(void))
 {
-	void *table = dnp_native_table_make(module, &totals);
+	void *table = dnp_native_table_make(module, &totals, meanwhile);
 
 	module->tried = true;
 	totals.modules++;
@@ -53,25 +53,19 @@ int dnp_native_list(uint64_t now_ns)
 	return changed;
 }
 
-bool dnp_native_build(uint64_t budget_ns)
+void dnp_native_build(void (*meanwhile)(void))
 {
 	struct dnp_elf_module *module;
-	uint64_t begin_ns, now_ns;
-	bool more;
 
 	pthread_mutex_lock(&lock);
-	begin_ns = now_ns = untried ? dnp_now_ns() : 0;
-	while (untried && now_ns - begin_ns < budget_ns) {
+	while (untried) {
 		module = next_untried();
 		untried = module != NULL;
 		if (module)
-			add_table(module);
-		now_ns = dnp_now_ns();
-		untried |= dnp_modules_refresh(now_ns) > 0; /* big ones take milliseconds */
+			add_table(module, meanwhile);
+		untried |= dnp_modules_refresh(dnp_now_ns()) > 0; /* big ones take milliseconds */
 	}
-	more = untried;
 	pthread_mutex_unlock(&lock);
-	return more;
 }
 
 void dnp_native_reclaim(uint64_t before_ns)

@@ -29,18 +29,18 @@ struct dnp_native_stats {
 int dnp_native_list(uint64_t now_ns);
 
 /*
- * Builds tables of those that have none yet, big ones first, until so much time has passed; at
- * least one. False: none is left. All of a program are some ten milliseconds, so who has other work
- * asks for a few at a time. The same threads as for the list.
+ * Builds tables of those that have none yet, big ones first. For all of a program that takes some
+ * ten milliseconds: who has other work does it in `meanwhile`, which is called every millisecond or
+ * so, if not NULL, and calls nothing of this file. The same threads as for the list.
  */
-bool dnp_native_build(uint64_t budget_ns);
+void dnp_native_build(void (*meanwhile)(void));
 
-/* Both, to the end. The result is the list's. */
+/* Both. The result is the list's. */
 static inline int dnp_native_refresh(uint64_t now_ns)
 {
 	int changed = dnp_native_list(now_ns);
 
-	dnp_native_build(UINT64_MAX);
+	dnp_native_build(NULL);
 	return changed;
 }
 

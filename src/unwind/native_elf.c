@@ -44,10 +44,13 @@ static uintptr_t find_eh_frame(const struct dnp_elf_module *module)
 #define EH_FRAME_BYTES_MAX ((size_t)64 << 20)
 
 /* Reads a copy, so that the module may be unloaded meanwhile. */
-static int read_and_build(const struct dnp_elf_module *module, struct dnp_cfi **table)
+static int read_and_build(
+	const struct dnp_elf_module *module, void (*meanwhile)(void), struct dnp_cfi **table)
 {
-	struct dnp_cfi_input in = {
-		.hdr = module->eh_frame_hdr, .low = module->low, .high = module->high};
+	struct dnp_cfi_input in = {.hdr = module->eh_frame_hdr,
+		.low = module->low,
+		.high = module->high,
+		.meanwhile = meanwhile};
 	uint8_t *copy;
 	int result;
 
@@ -68,11 +71,12 @@ static int read_and_build(const struct dnp_elf_module *module, struct dnp_cfi **
 	return result;
 }
 
-void *dnp_native_table_make(const struct dnp_elf_module *module, struct dnp_native_stats *stats)
+void *dnp_native_table_make(const struct dnp_elf_module *module, struct dnp_native_stats *stats,
+	void (*meanwhile)(void))
 {
 	struct dnp_cfi *table = NULL;
 
-	if (read_and_build(module, &table) < 0)
+	if (read_and_build(module, meanwhile, &table) < 0)
 		return NULL;
 	stats->functions += table->stats.functions;
 	stats->rows += table->stats.rows;

@@ -7,8 +7,12 @@
 
 struct dnp_native_stats;
 
-/* Owned by the caller, and what is in it added to *stats; NULL: there is none. Not for handlers. */
-void *dnp_native_table_make(const struct dnp_elf_module *module, struct dnp_native_stats *stats);
+/*
+ * Owned by the caller, and what is in it added to *stats; NULL: there is none. `meanwhile`: see
+ * dnp_native_build. Not for handlers.
+ */
+void *dnp_native_table_make(const struct dnp_elf_module *module, struct dnp_native_stats *stats,
+	void (*meanwhile)(void));
 
 /* Frees one, and takes its bytes from *stats. */
 void dnp_native_table_free(void *table, struct dnp_native_stats *stats);
