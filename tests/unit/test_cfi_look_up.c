@@ -93,3 +93,40 @@ TEST(look_up_where_nothing_is)
 	CHECK(!dnp_cfi_look_up_function(hdr, hdr, hdr + 1, hdr, &start));
 	CHECK(!dnp_cfi_look_up_function(8, 0, UINTPTR_MAX, hdr, &start));
 }
+
+static unsigned times_meanwhile;
+
+static void count_meanwhile(void)
+{
+	times_meanwhile++;
+}
+
+/* Code of a library can be walked as soon as it is listed, and whoever builds tables is not kept
+ * from other work. */
+TEST(walks_do_not_wait_for_tables)
+{
+	void *library = dlopen("libstdc++.so.6", RTLD_NOW);
+	const struct dnp_elf_module *module;
+	struct dnp_rule before, after;
+	uint64_t begins, begins_after;
+	uintptr_t pc;
+
+	if (!library)
+		SKIP("the library is not installed");
+	pc = (uintptr_t)dlsym(library, "_ZSt9terminatev");
+	CHECK(dnp_native_list(1) > 0);
+	module = dnp_module_find(pc);
+	CHECK(module && !module->unwind);
+	CHECK(dnp_native_rule(module, pc, true, &before));
+	CHECK(dnp_native_function(module, pc, &begins));
+	dnp_native_build(count_meanwhile);
+	CHECK(times_meanwhile > 3); /* of thousands of functions */
+	CHECK(module->unwind);
+	CHECK(dnp_native_rule(module, pc, true, &after));
+	CHECK(dnp_native_function(module, pc, &begins_after));
+	CHECK(before.cfa != DNP_CFA_NONE && dnp_rule_same(before, after));
+	CHECK_EQ(begins, pc - module->bias);
+	CHECK_EQ(begins_after, begins);
+	dlclose(library);
+	dnp_native_done();
+}
