@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How long the page takes to count a selection of a recording with many samples, in node: no drawing.
 //   node --expose-gc bench/page/selections.mjs [--rows 1e6] [--stacks 5000] [--threads 16] [--waits 0] [--times 9]
+// With --calls they are not samples, but so many calls that were recorded one by one.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,11 +10,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { large } from '../../web/tools/sample.mjs';
+import { manyCalls } from '../../web/tools/sample-trace.mjs';
 
 const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '1e6' }, stacks: { type: 'string', default: '5000' }, threads: { type: 'string', default: '16' },
-    waits: { type: 'string', default: '0' }, times: { type: 'string', default: '9' },
+    waits: { type: 'string', default: '0' }, times: { type: 'string', default: '9' }, calls: { type: 'boolean', default: false },
   },
 });
 const [rows, stacks, threads, waits, times] = [values.rows, values.stacks, values.threads, values.waits, values.times].map(Number);
@@ -50,10 +52,10 @@ async function arrays() {
 }
 
 const { load, state, Answers } = await model();
-const answers = new Answers(load(large({ rows, stacks, threads, waits })));
+const answers = new Answers(load(values.calls ? manyCalls({ slices: rows, threads }) : large({ rows, stacks, threads, waits })));
 const { events, trie } = answers.recording;
 const end = answers.duration(state());
-console.log(`${rows.toLocaleString('en')} samples of ${threads} threads, ${new Set(events[0].node).size} stacks, ${trie.nodes} calls`);
+console.log(`${(values.calls ? events[0].time.length : rows).toLocaleString('en')} ${values.calls ? 'rows' : 'samples'} of ${threads} threads, ${new Set(events[0].node).size} stacks, ${trie.nodes} calls`);
 const before = await arrays();
 for (const what of ['first', 'second', 'third']) console.log(`${what} selection: ${took(() => answers.weights(state({ threads: [what.length] }))).toFixed(1)} ms`);
 console.log(`memory kept: ${((await arrays()) - before).toFixed(1)} MB, ${((8 * 2 * trie.nodes) / 1e6).toFixed(1)} MB of it the last answer`);

@@ -7,6 +7,7 @@ import { DataError } from '../src/data/meta.ts';
 import { CODE } from '../src/data/numbers.ts';
 import { Varints } from '../src/data/varint.ts';
 import { Answers } from '../src/model/answers.ts';
+import { Counted } from '../src/model/cells.ts';
 import { isMarked, layOutLane, mark, markedBeside, rowOf, sliceAt } from '../src/model/chart.ts';
 import { quantile } from '../src/model/durations.ts';
 import { fromHash, toHash } from '../src/model/hash.ts';
@@ -130,6 +131,23 @@ test('all of the time weighs the same by rows as by calls', () => {
   assert.deepEqual(rows.calls!.self, slices.calls!.self);
   assert.deepEqual(rows.byThread, slices.byThread);
   assert.equal(rows.calls!.total[0], made.calls.length);
+});
+
+test('rows of calls weigh the same by cell as one by one', () => {
+  const recording = load(trace({ depth: 'tree' }));
+  const [byCell, byRow] = [new Answers(recording, 1), new Answers(recording, Infinity)];
+  const event = recording.events[0]!;
+  for (const rows of [event, { ...event.calls!.counts, waiting: null }]) assert.ok(new Counted(rows, 1).cells);
+  const half = recording.meta.duration_ns / recording.meta.time_unit_ns / 2;
+  const next = random(14);
+  const pick = <T>(a: T, b: T) => (next() < 0.5 ? a : b);
+  for (let i = 0; i < 40; i++) {
+    const from = Math.floor(next() * half);
+    const s = state({ time: pick(null, { from, to: from + half }), threads: pick([1], null), search: pick('Text', ''), only: true });
+    assert.deepEqual(byCell.weights(s), byRow.weights(s));
+    assert.deepEqual(byCell.methods(s), byRow.methods(s));
+    assert.ok(byRow.weights(s).calls!.total[0]! > 0);
+  }
 });
 
 test('short ranges are counted by calls, long ones by rows where calls were merged', () => {

@@ -135,6 +135,7 @@ export class Answers {
   private readonly keptMatchedHistogram = new Kept<Float64Array | null>();
   /** By event. */
   private readonly countedBy: Counted[] = [];
+  private readonly countedCallsBy: Counted[] = [];
 
   constructor(readonly recording: Recording, /** From how many samples on they are counted by cell. */ private readonly many?: number) {}
 
@@ -183,6 +184,10 @@ export class Answers {
     return (this.countedBy[s.event] ??= new Counted(this.rows(s), this.many));
   }
 
+  private countedCalls(s: Selection, { counts }: Calls): Counted {
+    return (this.countedCallsBy[s.event] ??= new Counted({ ...counts, waiting: null }, this.many));
+  }
+
   weights(s: Selection): Weights {
     return this.keptWeights.get(weightsKey(s), () => this.countWeights(s));
   }
@@ -190,7 +195,10 @@ export class Answers {
   private countWeights(s: Selection): Weights {
     const { trie, place } = this.placed(s);
     const rows = this.rows(s);
-    if (rows.calls) return weighCalls(this.recording, s, this.placed(s), this.wanted(s, rows));
+    if (rows.calls) {
+      const counted = { time: this.counted(s), calls: this.countedCalls(s, rows.calls) };
+      return weighCalls(this.recording, s, this.placed(s), this.wanted(s, rows), counted);
+    }
     const { columns, weight, first, end } = this.counted(s).in(s.time);
     const { thread, node, waiting: didNotRun } = columns;
     const wanted = this.wanted(s, columns);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Time and calls of an event that counts calls, by node.
 
-import type { Rows } from '../data/calls.ts';
 import type { EventRows, Recording } from '../data/recording.ts';
 import type { TimeRange } from '../data/time.ts';
 import { ROOT, type Placed } from '../data/trie.ts';
+import type { Counted } from './cells.ts';
 import type { Selection } from './selection.ts';
 import { eachSlice, needsSlices } from './slicing.ts';
-import { lowerBound, sums, sumUp, type Wanted, type Weights } from './wanted.ts';
+import { sums, sumUp, type Wanted, type Weights } from './wanted.ts';
 
 class Weigher {
   readonly time;
@@ -36,10 +36,9 @@ class Weigher {
     this.calls.self[n]! += calls;
   }
 
-  addRows(rows: Rows, time: TimeRange | null, add: (thread: number, node: number, weight: number) => void): void {
-    const first = time ? lowerBound(rows.time, time.from) : 0;
-    const end = time ? lowerBound(rows.time, time.to) : rows.time.length;
-    for (let i = first; i < end; i++) add(rows.thread[i]!, rows.node[i]!, rows.weight[i]!);
+  addRows(rows: Counted, time: TimeRange | null, add: (thread: number, node: number, weight: number) => void): void {
+    const { columns, weight, first, end } = rows.in(time);
+    for (let i = first; i < end; i++) add(columns.thread[i]!, columns.node[i]!, weight[i]!);
   }
 
   finish(): Weights {
@@ -53,23 +52,29 @@ class Weigher {
   }
 }
 
+/** The rows of such an event. */
+export interface CountedRows {
+  readonly time: Counted;
+  readonly calls: Counted;
+}
+
 /** Whether a range of time is counted by single calls. */
 export function bySlices({ info, calls }: EventRows, time: TimeRange | null, unit_ns: number): boolean {
   if (!calls?.lanes || !info.calls || !time) return false;
   return needsSlices((time.to - time.from) * unit_ns, info.calls.bin_ns, info.calls.merged_below_ns);
 }
 
-export function weighCalls(recording: Recording, s: Selection, placed: Placed, wanted: Wanted): Weights {
+export function weighCalls(recording: Recording, s: Selection, placed: Placed, wanted: Wanted, counted: CountedRows): Weights {
   const rows = recording.events[s.event]!;
   const { time_unit_ns } = recording.meta;
   const weigher = new Weigher(placed, wanted, recording.meta.threads.length);
   if (bySlices(rows, s.time, time_unit_ns)) {
     const [from, to] = [s.time!.from * time_unit_ns, s.time!.to * time_unit_ns];
     const unit = rows.info.weight_ns;
-    eachSlice(rows.calls!.lanes!, from, to, (thread, node, own_ns, calls) => weigher.add(thread, node, own_ns / unit, calls));
+    eachSlice(rows.calls!.lanes!, from, to, (thread, node, own_ns, n) => weigher.add(thread, node, own_ns / unit, n));
   } else {
-    weigher.addRows(rows, s.time, (thread, node, time) => weigher.add(thread, node, time, 0));
-    weigher.addRows(rows.calls!.counts, s.time, (thread, node, calls) => weigher.add(thread, node, 0, calls));
+    weigher.addRows(counted.time, s.time, (thread, node, weight) => weigher.add(thread, node, weight, 0));
+    weigher.addRows(counted.calls, s.time, (thread, node, weight) => weigher.add(thread, node, 0, weight));
   }
   return weigher.finish();
 }
