@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where one event of all threads can be had (os/traps.h) it interrupts them, else an event or a
- * timer for each. It is had at the program's start alone: events of threads that exist already,
- * each on its own, are as dear as others, so that they are opened only where CPU time is asked for.
+ * Where one event of all threads can be had (os/traps.h) it interrupts them: at the program's start
+ * alone. Else a timer for each thread, or an event for each: that is exact at any rate, and tells
+ * the kernel's frames, but where threads hand work to each other the kernel sets a clock at each
+ * switch, which makes them several times slower. So events are for rates that no timer has, and for
+ * who asks for them.
  */
 #include "capture/running.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/random.h"
 #include "capture/self.h"
@@ -164,16 +166,14 @@ static SIGSAFE int on_signal(const struct dnp_signal_info *info, void *context)
 /* CoreCLR 8 gives its signals back before it aborts: a trap would end the program then. */
 #define RUNTIME_WITH_TRAPS 9
 
-/* Whether there is one event for all threads now. */
-static bool open_traps(const struct dnp_engine_setting *setting)
+/* Whether there may be one event for all threads. */
+static bool may_have_traps(const struct dnp_engine_setting *setting)
 {
 	return setting->at_startup && setting->runtime >= RUNTIME_WITH_TRAPS &&
-		setting->options->source == DNP_SOURCE_AUTO &&
-		!dnp_traps_open(running.interval_ns, on_signal);
+		setting->options->source == DNP_SOURCE_AUTO;
 }
 
-/* Whether CPU time is an event of its own, so that exact rates and the kernel's frames are worth
- * it. */
+/* Whether CPU time is an event of its own, so that exact rates are worth what they cost. */
 static bool shows_cpu(const char *events)
 {
 	struct dnp_str rest = dnp_str(events), event;
@@ -184,11 +184,22 @@ static bool shows_cpu(const char *events)
 	return false;
 }
 
-/* A timer for each thread: it costs nothing where threads hand work to each other. */
-static void leave_events(void)
+/* Whether an event for each thread would do no more than a timer does. */
+static bool timers_do(const struct dnp_agent_options *options)
 {
-	running.source = DNP_SAMPLER_TIMER;
-	running.kernel = 0;
+	return options->interval_ns >= dnp_sampler_tick_ns() || !shows_cpu(options->event);
+}
+
+/* What single threads are sampled by; AUTO: an event, or the timer where that is not allowed. */
+static enum dnp_sampler_source single_source(const struct dnp_engine_setting *setting)
+{
+	switch (setting->options->source) {
+	case DNP_SOURCE_PERF: return DNP_SAMPLER_PERF;
+	case DNP_SOURCE_TIMER: return DNP_SAMPLER_TIMER;
+	default:
+		return !may_have_traps(setting) && timers_do(setting->options) ? DNP_SAMPLER_TIMER
+									       : DNP_SAMPLER_AUTO;
+	}
 }
 
 static void want(unsigned event)
@@ -210,20 +221,42 @@ static bool want_no_more(unsigned event)
 	return others;
 }
 
+/* An event for each thread is allowed: is there better? */
+static void choose(const struct dnp_engine_setting *setting)
+{
+	if (may_have_traps(setting) && !dnp_traps_open(running.interval_ns, on_signal)) {
+		running.source = DNP_SAMPLER_TRAPS;
+	} else if (setting->options->source == DNP_SOURCE_AUTO && timers_do(setting->options)) {
+		running.source = DNP_SAMPLER_TIMER;
+		running.kernel = 0;
+	}
+}
+
+/* What the reader has to know of the source; `why` no event is allowed, if none is. */
+static void tell_why(const struct dnp_agent_options *options, const struct dnp_err *why)
+{
+	bool chosen = running.source == DNP_SAMPLER_TIMER && options->source == DNP_SOURCE_AUTO &&
+		shows_cpu(options->event);
+
+	snprintf(running.note, sizeof(running.note), "%s",
+		why->text[0] ? why->text
+			: chosen
+			? "timers have no kernel frames; --source perf has, where it is allowed, "
+			  "and slows threads down that hand work to each other"
+			: "");
+}
+
 static int start(const struct dnp_engine_setting *setting, unsigned event, struct dnp_err *err)
 {
 	const struct dnp_agent_options *options = setting->options;
+	enum dnp_sampler_source source = single_source(setting);
 	struct dnp_err why = {0};
-	enum dnp_sampler_source source = options->source == DNP_SOURCE_PERF ? DNP_SAMPLER_PERF
-		: options->source == DNP_SOURCE_TIMER                       ? DNP_SAMPLER_TIMER
-									    : DNP_SAMPLER_AUTO;
 	int failed;
 
 	running.interval_ns = options->interval_ns;
 	running.random = dnp_now_ns() | 1;
 	atomic_store(&running.phases, dnp_random_number());
 	running.source = dnp_sampler_probe(source, &running.kernel, &why);
-	memcpy(running.note, why.text, sizeof(running.note));
 	if (running.source == DNP_SAMPLER_AUTO)
 		return dnp_err(err, why.code, "%s", why.text);
 	/* Not before samples are source, and not after: see on_signal. */
@@ -232,11 +265,9 @@ static int start(const struct dnp_engine_setting *setting, unsigned event, struc
 	failed = dnp_signal_share(on_signal, err);
 	if (failed)
 		want_no_more(event);
-	if (!failed && running.source == DNP_SAMPLER_PERF && open_traps(setting))
-		running.source = DNP_SAMPLER_TRAPS;
-	else if (running.source == DNP_SAMPLER_PERF && source == DNP_SAMPLER_AUTO &&
-		!shows_cpu(options->event))
-		leave_events();
+	else if (running.source == DNP_SAMPLER_PERF)
+		choose(setting);
+	tell_why(options, &why);
 	return failed;
 }
 

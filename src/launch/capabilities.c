@@ -286,14 +286,21 @@ static void tell_remedy(const struct dnp_facts *facts, long up_to, char *out, si
 		*out = '\0';
 }
 
-/* With perf each thread that is sampled takes a descriptor, with the timer a pending signal. */
-static bool runs_out(const struct dnp_facts *facts, bool perf, uint64_t *enough_for)
+/* Of which each thread that is sampled takes one: a timer a pending signal, an event a descriptor.
+ */
+static bool runs_out(const struct dnp_facts *facts, uint64_t limit, uint64_t used, const char *what,
+	const char *resource, struct dnp_capability *can)
 {
-	uint64_t limit = perf ? facts->files_max : facts->signals_max;
-	uint64_t used = perf ? facts->files : 0;
+	uint64_t enough_for = limit > used ? limit - used : 0;
 
-	*enough_for = limit > used ? limit - used : 0;
-	return limit != UINT64_MAX && facts->threads > *enough_for;
+	if (limit == UINT64_MAX || facts->threads <= enough_for)
+		return false;
+	partly(can,
+		"%" PRIu64 " threads, but %s for %" PRIu64
+		" of them only; raise it: prlimit --pid %d --%s=%" PRIu64,
+		facts->threads, what, enough_for, (int)facts->pid, resource,
+		2 * (facts->threads + used));
+	return true;
 }
 
 /* What os/traps.h needs, of a program that dnprof starts. */
@@ -309,22 +316,25 @@ static void judge_cpu(const struct dnp_facts *facts, struct dnp_capability *can)
 {
 	char why[256], remedy[192];
 	const char *reason = why_no_perf(facts, facts->perf_error, 1, why, sizeof(why));
-	uint64_t enough_for;
 
-	if (runs_out(facts, !reason, &enough_for)) {
-		partly(can,
-			"%" PRIu64 " threads, but %s for %" PRIu64
-			" of them only; raise it: prlimit --pid %d --%s=%" PRIu64,
-			facts->threads, reason ? "pending signals" : "descriptors", enough_for,
-			(int)facts->pid, reason ? "sigpending" : "nofile",
-			2 * (facts->threads + facts->files));
+	if (runs_out(facts, facts->signals_max, 0, "pending signals", "sigpending", can))
+		return;
+	if (!reason && has_one_clock(facts)) {
+		yes(can,
+			"at exact rates, by one perf event for all threads (.NET 8: for each, "
+			"above %ld "
+			"a second)",
+			facts->tick_hz);
 		return;
 	}
 	if (!reason) {
-		yes(can, "at exact rates, by %s",
-			has_one_clock(facts)
-				? "one perf event for all threads (.NET 8: one for each)"
-				: "a perf event for each thread");
+		if (!runs_out(facts, facts->files_max, facts->files, "at high rates descriptors",
+			    "nofile", can))
+			yes(can,
+				"up to %ld times a second by timers, above that at exact rates by "
+				"a "
+				"perf event for each thread",
+				facts->tick_hz);
 		return;
 	}
 	tell_remedy(facts, 1, remedy, sizeof(remedy));
@@ -351,6 +361,7 @@ static void judge_kernel(const struct dnp_facts *facts, struct dnp_capability *c
 {
 	char why[256], remedy[192];
 	const char *reason = why_no_perf(facts, facts->perf_error, 1, why, sizeof(why));
+	const char *by_events = has_one_clock(facts) ? "" : ", above that rate or by --source perf";
 	uint64_t threads = rings(facts);
 
 	if (reason && !(facts->pid && may_use_perf(facts, 1))) {
@@ -373,9 +384,9 @@ static void judge_kernel(const struct dnp_facts *facts, struct dnp_capability *c
 			"kernel.perf_event_mlock_kb=%" PRIu64,
 			threads, facts->threads, facts->threads * RING_KB);
 	} else if (threads != UINT64_MAX) {
-		yes(can, "of up to %" PRIu64 " threads (locked memory)", threads);
+		yes(can, "of up to %" PRIu64 " threads (locked memory)%s", threads, by_events);
 	} else {
-		yes(can, "with names");
+		yes(can, "with names%s", by_events);
 	}
 }
 

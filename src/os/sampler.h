@@ -29,6 +29,9 @@
 enum dnp_sampler_source dnp_sampler_probe(
 	enum dnp_sampler_source wanted, int *kernel, struct dnp_err *err);
 
+/* Nanoseconds between two ticks of the kernel, and so at least between two signals of a timer. */
+uint64_t dnp_sampler_tick_ns(void);
+
 /*
  * Starts sampling thread `tid` of this process by signal `signo`. The first interval is `first_ns`
  * (random below interval_ns, so that short threads get their share). The handler finds

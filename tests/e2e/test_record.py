@@ -78,6 +78,30 @@ def names(folder):
     return sorted(p.name for p in folder.iterdir() if not re.match(r"dotnet-diagnostic|dnprof-\d+-\d+-socket|clr-debug|run\.dnp|\.dotnet|lttng", p.name))
 
 
+def allows_events(pid):
+    can = {c["name"]: c for c in json.loads(dnprof("doctor", "--json", pid).stdout)["capabilities"]}
+    return can["cpu"]["answer"] == "yes"
+
+
+@pytest.mark.parametrize("options, source", [
+    ((), "timer"), (("-F", 997), "perf cpu-clock"), (("--source", "perf"), "perf cpu-clock"), (("-e", "wall", "-F", 997), None)],
+    ids=["default", "fast", "perf", "wall"])
+@one_target
+def test_source(target, tmp_path, options, source):
+    """Threads that are there already are sampled by timers, which cost nothing where they hand work to each other, as far as the
+    kernel's tick goes; and that is said. By an event for each above that, and for who asks."""
+    pid = target()
+    if source != "timer" and not allows_events(pid):
+        pytest.skip("perf events are not allowed here")
+    out = tmp_path / "out.dnp"
+    dnprof("record", "-q", "-d", "0.3", *options, "-o", out, pid).expect()
+    events = report(out).data["events"]
+    (event,) = events.values()
+    assert event["samples"] > 0
+    assert event["source"] == (source or "turns of all threads, and timer")
+    assert ("no kernel frames" in event["note"]) == (source == "timer")
+
+
 def left_over(folder):
     return [p.name for p in folder.glob(".dnprof-*") if not any(p.glob("session"))]
 

@@ -89,6 +89,16 @@ enum dnp_sampler_source dnp_sampler_probe(
 	return wanted == DNP_SAMPLER_PERF ? DNP_SAMPLER_AUTO : DNP_SAMPLER_TIMER;
 }
 
+/* What the coarse clocks count by. */
+uint64_t dnp_sampler_tick_ns(void)
+{
+	struct timespec t;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 static int perf_start(
 	struct dnp_sampler *sampler, int kernel, int tid, int signo, uint64_t first_ns, void *owner)
 {
