@@ -3,12 +3,14 @@
  * Where one event of all threads can be had (os/traps.h) it interrupts them: at the program's start
  * alone. Else a timer for each thread, or an event for each: that is exact at any rate, and tells
  * the kernel's frames, but where threads hand work to each other the kernel sets a clock at each
- * switch, which makes them several times slower. So events are for rates that no timer has, and for
- * who asks for them.
+ * switch, which makes them several times slower. So a program that runs already, and that somebody
+ * may depend on, has events only where they are asked for; one that is started, at rates that no
+ * timer has.
  */
 #include "capture/running.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,6 +24,8 @@
 #include "os/sampling_signal.h"
 #include "os/thread.h"
 #include "os/traps.h"
+
+#define SECOND_NS UINT64_C(1000000000)
 
 /* Written in start, before the first sample can come. */
 static struct {
@@ -184,10 +188,11 @@ static bool shows_cpu(const char *events)
 	return false;
 }
 
-/* Whether an event for each thread would do no more than a timer does. */
-static bool timers_do(const struct dnp_agent_options *options)
+/* Whether an event for each thread is not worth what it may cost. */
+static bool timers_do(const struct dnp_engine_setting *setting)
 {
-	return options->interval_ns >= dnp_sampler_tick_ns() || !shows_cpu(options->event);
+	return !setting->at_startup || setting->options->interval_ns >= dnp_sampler_tick_ns() ||
+		!shows_cpu(setting->options->event);
 }
 
 /* What single threads are sampled by; AUTO: an event, or the timer where that is not allowed. */
@@ -197,8 +202,8 @@ static enum dnp_sampler_source single_source(const struct dnp_engine_setting *se
 	case DNP_SOURCE_PERF: return DNP_SAMPLER_PERF;
 	case DNP_SOURCE_TIMER: return DNP_SAMPLER_TIMER;
 	default:
-		return !may_have_traps(setting) && timers_do(setting->options) ? DNP_SAMPLER_TIMER
-									       : DNP_SAMPLER_AUTO;
+		return !may_have_traps(setting) && timers_do(setting) ? DNP_SAMPLER_TIMER
+								      : DNP_SAMPLER_AUTO;
 	}
 }
 
@@ -226,7 +231,7 @@ static void choose(const struct dnp_engine_setting *setting)
 {
 	if (may_have_traps(setting) && !dnp_traps_open(running.interval_ns, on_signal)) {
 		running.source = DNP_SAMPLER_TRAPS;
-	} else if (setting->options->source == DNP_SOURCE_AUTO && timers_do(setting->options)) {
+	} else if (setting->options->source == DNP_SOURCE_AUTO && timers_do(setting)) {
 		running.source = DNP_SAMPLER_TIMER;
 		running.kernel = 0;
 	}
@@ -238,12 +243,16 @@ static void tell_why(const struct dnp_agent_options *options, const struct dnp_e
 	bool chosen = running.source == DNP_SAMPLER_TIMER && options->source == DNP_SOURCE_AUTO &&
 		shows_cpu(options->event);
 
-	snprintf(running.note, sizeof(running.note), "%s",
-		why->text[0] ? why->text
-			: chosen
-			? "timers have no kernel frames; --source perf has, where it is allowed, "
-			  "and slows threads down that hand work to each other"
-			: "");
+	if (why->text[0] || !chosen)
+		snprintf(running.note, sizeof(running.note), "%s", why->text);
+	else
+		snprintf(running.note, sizeof(running.note),
+			"timers have no kernel frames, and at most %" PRIu64
+			" samples a second of a "
+			"thread, which stand for several at higher rates; --source perf is exact "
+			"where "
+			"it is allowed, and slows threads down that hand work to each other",
+			SECOND_NS / dnp_sampler_tick_ns());
 }
 
 static int start(const struct dnp_engine_setting *setting, unsigned event, struct dnp_err *err)

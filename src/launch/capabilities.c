@@ -312,6 +312,12 @@ static bool has_one_clock(const struct dnp_facts *facts)
 		(major > 6 || (major == 6 && minor >= 1));
 }
 
+/* When single threads are sampled by events. */
+static const char *by_events(const struct dnp_facts *facts)
+{
+	return facts->pid ? "--source perf" : "above that, or --source perf";
+}
+
 static void judge_cpu(const struct dnp_facts *facts, struct dnp_capability *can)
 {
 	char why[256], remedy[192];
@@ -328,13 +334,13 @@ static void judge_cpu(const struct dnp_facts *facts, struct dnp_capability *can)
 		return;
 	}
 	if (!reason) {
-		if (!runs_out(facts, facts->files_max, facts->files, "at high rates descriptors",
-			    "nofile", can))
+		if (!runs_out(facts, facts->files_max, facts->files,
+			    "with --source perf descriptors", "nofile", can))
 			yes(can,
-				"up to %ld times a second by timers, above that at exact rates by "
-				"a "
-				"perf event for each thread",
-				facts->tick_hz);
+				"up to %ld times a second by timers, at exact rates by a perf "
+				"event "
+				"for each thread (%s)",
+				facts->tick_hz, by_events(facts));
 		return;
 	}
 	tell_remedy(facts, 1, remedy, sizeof(remedy));
@@ -361,7 +367,8 @@ static void judge_kernel(const struct dnp_facts *facts, struct dnp_capability *c
 {
 	char why[256], remedy[192];
 	const char *reason = why_no_perf(facts, facts->perf_error, 1, why, sizeof(why));
-	const char *by_events = has_one_clock(facts) ? "" : ", above that rate or by --source perf";
+	const char *how = has_one_clock(facts) ? "" : by_events(facts);
+	const char *comma = *how ? ", " : "";
 	uint64_t threads = rings(facts);
 
 	if (reason && !(facts->pid && may_use_perf(facts, 1))) {
@@ -384,9 +391,9 @@ static void judge_kernel(const struct dnp_facts *facts, struct dnp_capability *c
 			"kernel.perf_event_mlock_kb=%" PRIu64,
 			threads, facts->threads, facts->threads * RING_KB);
 	} else if (threads != UINT64_MAX) {
-		yes(can, "of up to %" PRIu64 " threads (locked memory)%s", threads, by_events);
+		yes(can, "of up to %" PRIu64 " threads (locked memory)%s%s", threads, comma, how);
 	} else {
-		yes(can, "with names%s", by_events);
+		yes(can, "with names%s%s", comma, how);
 	}
 }
 

@@ -252,7 +252,7 @@ def test_few_descriptors():
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]))
         if doctor()["cpu"]["answer"] != "yes":
             pytest.skip("no perf events, no descriptors")
-        doctor(pid).check("cpu", "partly", r"threads, but at high rates descriptors for \d of", rf"prlimit --pid {pid} --nofile=\d+")
+        doctor(pid).check("cpu", "partly", r"threads, but with --source perf descriptors for \d of", rf"prlimit --pid {pid} --nofile=\d+")
 
 
 @needs_root

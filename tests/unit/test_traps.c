@@ -2,6 +2,7 @@
 /* One clock for all threads. */
 #include <pthread.h>
 #include <setjmp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -277,16 +278,23 @@ TEST(traps_in_the_kernel_have_its_frames)
 
 /* One system call of some hundred intervals: one trap, and in the ring the moments of the last
  * ones. */
+/* Each processor has its own records: what a thread did before it was moved is in another's. */
 TEST(trap_after_a_long_call_knows_several_moments)
 {
 	static char bytes[64 << 20];
 	struct account *account = &accounts[0];
+	cpu_set_t before, one;
 
 	begin();
+	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET((unsigned)sched_getcpu(), &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
 	follow(account);
 	CHECK_EQ(getrandom(bytes, sizeof(bytes), 0), (ssize_t)sizeof(bytes));
 	account->tid = 0;
 	end();
+	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 	CHECK_EQ(account->wrong, 0);
 	CHECK(account->weights > 8);
 	CHECK(account->moments_max > 8);

@@ -95,7 +95,7 @@ uint64_t dnp_sampler_tick_ns(void)
 	struct timespec t;
 
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &t))
-		return 0;
+		return 10000000; /* the slowest tick that kernels have */
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
