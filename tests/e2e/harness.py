@@ -315,6 +315,12 @@ def dnprof_again(*arguments, **options):
     return result
 
 
+def allows_events(pid):
+    """Whether each of its threads can have a perf event that counts in the kernel, too."""
+    can = {c["name"]: c for c in json.loads(dnprof("doctor", "--json", pid).stdout)["capabilities"]}
+    return can["cpu"]["answer"] == "yes"
+
+
 def agent_in(pid):
     """What the agent in a process says of itself; None: there is none."""
     processes = json.loads(dnprof("status", "--json", pid).stdout or "{}").get("processes")

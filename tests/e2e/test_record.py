@@ -14,8 +14,8 @@ import pytest
 
 import harness
 
-from harness import (DNPROF, LOOSE, NEWEST, PATIENCE_S, agent_in, cases, dnprof, is_pending, on_terminal, program, refused,
-                     report, samples_of, start, stop_all, told, wait_for, wait_for_samples, warm_up)
+from harness import (DNPROF, LOOSE, NEWEST, PATIENCE_S, agent_in, allows_events, cases, dnprof, is_pending, on_terminal, program,
+                     refused, report, samples_of, start, stop_all, told, wait_for, wait_for_samples, warm_up)
 
 from test_stack import Impostor, request
 
@@ -76,11 +76,6 @@ def begun(tmp_path):
 def names(folder):
     """The files there that are not the target's own; hidden ones, too."""
     return sorted(p.name for p in folder.iterdir() if not re.match(r"dotnet-diagnostic|dnprof-\d+-\d+-socket|clr-debug|run\.dnp|\.dotnet|lttng", p.name))
-
-
-def allows_events(pid):
-    can = {c["name"]: c for c in json.loads(dnprof("doctor", "--json", pid).stdout)["capabilities"]}
-    return can["cpu"]["answer"] == "yes"
 
 
 @pytest.mark.parametrize("options, source", [
