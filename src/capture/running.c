@@ -247,11 +247,8 @@ static void tell_why(const struct dnp_agent_options *options, const struct dnp_e
 		snprintf(running.note, sizeof(running.note), "%s", why->text);
 	else
 		snprintf(running.note, sizeof(running.note),
-			"timers have no kernel frames, and at most %" PRIu64
-			" samples a second of a "
-			"thread, which stand for several at higher rates; --source perf is exact "
-			"where "
-			"it is allowed, and slows threads down that hand work to each other",
+			"by timers: no kernel frames, and %" PRIu64
+			" samples a second of a thread at most; see --source",
 			SECOND_NS / dnp_sampler_tick_ns());
 }
 
