@@ -286,7 +286,7 @@ static void tell_remedy(const struct dnp_facts *facts, long up_to, char *out, si
 		*out = '\0';
 }
 
-/* Of which each thread that is sampled takes one: a timer a pending signal, an event a descriptor.
+/* Each thread that is sampled takes one: a pending signal for a timer, a descriptor for an event.
  */
 static bool runs_out(const struct dnp_facts *facts, uint64_t limit, uint64_t used, const char *what,
 	const char *resource, struct dnp_capability *can)
@@ -328,8 +328,7 @@ static void judge_cpu(const struct dnp_facts *facts, struct dnp_capability *can)
 	if (!reason && has_one_clock(facts)) {
 		yes(can,
 			"at exact rates, by one perf event for all threads (.NET 8: for each, "
-			"above %ld "
-			"a second)",
+			"above %ld a second)",
 			facts->tick_hz);
 		return;
 	}
@@ -338,8 +337,7 @@ static void judge_cpu(const struct dnp_facts *facts, struct dnp_capability *can)
 			    "with --source perf descriptors", "nofile", can))
 			yes(can,
 				"up to %ld times a second by timers, at exact rates by a perf "
-				"event "
-				"for each thread (%s)",
+				"event for each thread (%s)",
 				facts->tick_hz, by_events(facts));
 		return;
 	}
