@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, dnprof, let_others_in, program, record, report, run, start, thread_names,
-                     wait_for, wait_for_samples, warm_up)
+from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, agent_in, cpu_seconds, dnprof, let_others_in, program, record, report, run,
+                     start, thread_names, wait_for, wait_for_samples, warm_up)
 
 HEADER = struct.Struct("<IHHQIIQ")  # magic, kind, version, recording, sequence, length, checksum
 MAGIC = 0x31504E44
@@ -211,6 +211,23 @@ def test_full_disk(small_disk):
     assert "space" in result.err, result
     cut, said = opened(out)
     assert said and cut.samples > 0
+
+
+def test_threads_after_its_end(tmp_path):
+    """Threads that begin when nothing is recorded any more leave nothing: each second of CPU time some 5,000 do, and a record of
+    each would take 50 MB."""
+    def rss_mb():
+        return int(re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) // 1024
+
+    argv = [DNPROF, "run", "-q", "-d", "0.1", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, "shortthreads", "--seconds", 600)]
+    with start(argv, env={"DOTNET_GCgen0size": "400000"}) as run_:
+        pid = run_.child("truth")
+        wait_for(lambda: (agent_in(pid) or {}).get("state") == "attached", "the end of its recording")
+        begun = cpu_seconds(pid)
+        warm_up(pid, begun + 2)  # it has the memory that it needs itself
+        before = rss_mb()
+        warm_up(pid, begun + 3.5)
+        assert rss_mb() - before < 25
 
 
 def may_lock_without_end():
