@@ -11,6 +11,14 @@
 #include "os/fds.h"
 
 /*
+ * Of events that only tell (of threads, code, switches): without a period it interrupts nobody.
+ * PERF_COUNT_SW_DUMMY would do, too, but is of another PMU than what samples (cpu-clock): at each
+ * switch of a thread the kernel goes through all PMUs that the thread has events of, and a second
+ * one was seen to cost as much as the first.
+ */
+#define DNP_PERF_TELLS PERF_COUNT_SW_CPU_CLOCK
+
+/*
  * An event of a thread (0: this one, -1: all) on a processor (-1: any). Returns its descriptor,
  * above those of the program, or -errno.
  */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf events that count nothing (PERF_COUNT_SW_DUMMY) and tell of switches. Source:
- * perf_event_open(2).
+ * perf events that only tell of switches (DNP_PERF_TELLS). Source: perf_event_open(2).
  *
  * An event of a thread is inherited by all threads that it makes. One that is inherited cannot have
  * a ring without being bound to a processor, so each thread has one for each processor, and all of
@@ -78,7 +77,7 @@ static int open_event(struct dnp_switches *switches, int tid, int cpu)
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
+		.config = DNP_PERF_TELLS,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			(switches->several ? PERF_SAMPLE_IDENTIFIER : 0),
 		.sample_id_all = 1,

@@ -36,7 +36,7 @@ static int open_events(int cpu)
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
+		.config = DNP_PERF_TELLS,
 		.inherit = 1,
 		.inherit_thread = 1, /* not to other processes */
 		.task = 1,
