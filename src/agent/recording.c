@@ -53,6 +53,7 @@ static struct {
 	uint64_t newest_ns; /* when a thread was seen for the first time */
 	uint64_t since_ns, since_unix_ns;
 	uint64_t own_before_ns, process_before_ns; /* CPU time that had been used then */
+	uint64_t begin_ns; /* CPU time that it took the program's thread to begin it */
 	int client;
 } recording = {.file = -1};
 
@@ -226,7 +227,8 @@ static void write_stats(void)
 	dnp_drain_stats(&recording.drain,
 		(struct dnp_drain_agent){
 			.bytes = agent_bytes(),
-			.cpu_ns = dnp_own_threads_cpu_ns() - recording.own_before_ns,
+			.cpu_ns = dnp_own_threads_cpu_ns() - recording.own_before_ns +
+				recording.begin_ns,
 			.process_ns =
 				dnp_process_cpu_ns(dnp_process_id()) - recording.process_before_ns,
 		});
@@ -508,6 +510,7 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 
 int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err *err)
 {
+	uint64_t cpu_ns = dnp_thread_cpu_ns(dnp_thread_id());
 	int failed;
 
 	dnp_recording_file_close();
@@ -526,8 +529,11 @@ int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err 
 	}
 	find_launcher(order->at_startup);
 	recording.on = true;
+	/* At the start a thread of the program does it, and what its head tells is not known yet.
+	 */
+	recording.begin_ns = order->at_startup ? dnp_thread_cpu_ns(dnp_thread_id()) - cpu_ns : 0;
 	if (!order->at_startup)
-		write_head(); /* at the start what it tells is not known yet */
+		write_head();
 	return 0;
 }
 

@@ -436,6 +436,24 @@ static void join_switches(const struct dnp_join *join, struct dnp_event *event)
 	}
 }
 
+/* What the kernel counted while CPU time was sampled. */
+static void join_clock(
+	const struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *event)
+{
+	const struct dnp_load *load = join->load;
+	const struct dnp_filter *filter = &join->profile->filter;
+
+	if (!dnp_str_eq(raw->rec.name, dnp_str("cpu")) || !raw->rec.interval_ns)
+		return;
+	/* Samples that a killed process left may be of later than what it said last. */
+	if (!load->ended || load->agent.process_ns <= load->agent.cpu_ns ||
+		dnp_filter_cuts(filter) || filter->thread_count)
+		event->clock_unknown = true;
+	event->clock_ns = event->clock_unknown
+		? 0
+		: event->clock_ns + load->agent.process_ns - load->agent.cpu_ns;
+}
+
 static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 {
 	struct dnp_event *event;
@@ -443,6 +461,7 @@ static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 	if (event_of(join, raw, &event))
 		return -ENOMEM;
 	event->samples += raw->samples;
+	join_clock(join, raw, event);
 	/* The counters also know of samples that were lost on the way. */
 	event->truncated += greater(raw->stats.truncated, raw->truncated);
 	event->failed += greater(raw->stats.failed, raw->incomplete);

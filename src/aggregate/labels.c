@@ -150,12 +150,6 @@ static int join_label(struct dnp_join *join, uint32_t frame, const struct dnp_la
 						   : dnp_map_set(place_of, label.name, place);
 }
 
-static bool cuts(const struct dnp_filter *filter)
-{
-	return filter->from_ns || filter->to_ns || filter->include_count || filter->exclude_count ||
-		filter->request_count || filter->state != DNP_STATE_ANY;
-}
-
 /*
  * Of those that are counted, samples tell only how many they are themselves. Where all of a stack
  * weigh nothing, nobody else has named its frames.
@@ -190,7 +184,7 @@ static int join_counts(struct dnp_join *join, const struct dnp_raw_counts *count
 static int join_labels(struct dnp_join *join, const struct dnp_raw_event *raw,
 	struct dnp_event *event, struct dnp_map *place_of)
 {
-	bool counted = raw->counts.all.n && !cuts(&join->profile->filter);
+	bool counted = raw->counts.all.n && !dnp_filter_cuts(&join->profile->filter);
 
 	event->counted |= counted;
 	for (size_t i = 0; i < event->labels.n; i++) /* of recordings before */

@@ -58,7 +58,7 @@ struct dnp_process {
 	uint64_t start_unix_ns;
 	uint64_t duration_ns;
 	uint64_t cpu_ns;         /* used meanwhile; 0: not known */
-	uint64_t agent_cpu_ns;   /* of it by the agent's threads */
+	uint64_t agent_cpu_ns;   /* of it by the agent */
 	uint64_t status, signal; /* how the command ended, if exited */
 	bool exited, complete;
 	struct dnp_vec_of(struct dnp_traced) traced; /* by number */
@@ -126,6 +126,12 @@ struct dnp_event {
 	 */
 	uint64_t looks;
 	double squares;
+	/*
+	 * Of samples of CPU time: all that the program's threads have used meanwhile, by the
+	 * kernel's clock of the process; 0: not known, or the filter leaves some of it out.
+	 */
+	uint64_t clock_ns;
+	bool clock_unknown; /* of a process at least */
 	uint64_t lost, lost_by[DNP_LOSS_REASONS];
 	uint64_t truncated, failed, unresolved, frames;
 	uint64_t agent_bytes;              /* memory of the agents, of all processes together */
@@ -185,6 +191,13 @@ struct dnp_filter {
 static inline bool dnp_filter_has_time(const struct dnp_filter *filter, uint64_t at_ns)
 {
 	return at_ns >= filter->from_ns && (!filter->to_ns || at_ns < filter->to_ns);
+}
+
+/* Whether it leaves out samples for what they are, whatever their thread. */
+static inline bool dnp_filter_cuts(const struct dnp_filter *filter)
+{
+	return filter->from_ns || filter->to_ns || filter->include_count || filter->exclude_count ||
+		filter->request_count || filter->state != DNP_STATE_ANY;
 }
 
 /* What a filter of requests has found. */

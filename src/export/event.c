@@ -116,6 +116,8 @@ void dnp_event_members(
 	dnp_json_u64(json, "samples", event->samples);
 	if (event->waiting)
 		dnp_json_u64(json, "waiting", event->waiting);
+	if (event->clock_ns)
+		dnp_json_u64(json, "clock_ns", event->clock_ns);
 	if (dnp_event_has_looks(event)) {
 		dnp_json_u64(json, "looks", event->looks);
 		dnp_json_u64(json, "equal_looks", (uint64_t)(dnp_event_equal_looks(event) + 0.5));

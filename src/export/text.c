@@ -81,7 +81,7 @@ static void put_process(
 		dnp_format_duration(process->duration_ns).text);
 	if (process->cpu_ns) {
 		dnp_line_printf(line, ", CPU time %s,", dnp_format_duration(process->cpu_ns).text);
-		dnp_line_printf(line, " of it dnprof's own threads %s",
+		dnp_line_printf(line, " of it dnprof's own %s",
 			dnp_format_duration(process->agent_cpu_ns).text);
 	}
 	dnp_line_end(line);
@@ -251,6 +251,23 @@ static void put_walks(const struct dnp_event *event, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
+/* How much of the CPU time that there was they stand for, and how much nobody has seen. */
+static void put_clock(const struct dnp_event *event, struct dnp_line *line)
+{
+	uint64_t seen_ns = event->samples * event->interval_ns;
+
+	if (!event->clock_ns)
+		return;
+	begin_facts(line);
+	dnp_line_printf(line, "stand for %s", dnp_format_duration(seen_ns).text);
+	dnp_line_printf(line, " of the %s of CPU time that the kernel counted (%.1f %%)",
+		dnp_format_duration(event->clock_ns).text, dnp_percent(seen_ns, event->clock_ns));
+	if (seen_ns < event->clock_ns)
+		dnp_line_printf(
+			line, "; %s not seen", dnp_format_duration(event->clock_ns - seen_ns).text);
+	dnp_line_end(line);
+}
+
 static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 {
 	const struct dnp_event *event = tree->event;
@@ -269,6 +286,7 @@ static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 		dnp_line_text(line, string(tree, event->source));
 	}
 	dnp_line_end(line);
+	put_clock(event, line);
 	put_lost(event, line);
 	if (event->frames)
 		dnp_line_printf(line, ", unresolved %s (%.2f %% of frames)",

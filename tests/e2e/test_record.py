@@ -489,7 +489,7 @@ def test_full_disk(target, small_disk):
     """What is there is kept and can be read, and the program has nothing of it open: what is deleted makes room."""
     (small_disk / "filler").write_bytes(bytes(128 << 10))
     pid, out = target(), small_disk / "app.dnp"
-    result = dnprof("record", "-d", PATIENCE_S, "-F", 9973, "-o", out, pid, timeout=2 * PATIENCE_S).expect(3)
+    result = dnprof("record", "-d", PATIENCE_S, "--source", "perf", "-F", 9973, "-o", out, pid, timeout=2 * PATIENCE_S).expect(3)
     assert any("No space left" in line for line in result.complaints()), result
     assert json.loads(dnprof("report", "--json", out).stdout)["events"]["cpu"]["samples"] > 100 // LOOSE
     wait_for(lambda: not open_files(pid, small_disk), "the program to close the recording")

@@ -64,8 +64,13 @@ def test_what_the_agent_used(tmp_path, tfm):
     assert 0 < data["agent_cpu_ns"] < data["cpu_ns"]
     # From the first moment on: of what the program said of itself little was before that.
     assert data["cpu_ns"] > 0.7 * result.truth["process_cpu_ns"]
+    # What samples stand for is held against it, and what is missing is named.
+    cpu = data["events"]["cpu"]
+    assert cpu["clock_ns"] == data["cpu_ns"] - data["agent_cpu_ns"] and "clock_ns" not in data["events"]["wall"]
+    assert "clock_ns" not in json.loads(dnprof("report", "--json", "--thread", "main", tmp_path / "out.dnp").stdout)["events"]["cpu"]
     text = dnprof("report", tmp_path / "out.dnp").expect().out
-    assert re.search(r", CPU time \d.*s, of it dnprof's own threads \d+ m?s$", text, re.M), text
+    assert re.search(r"^  stand for .* of the .* of CPU time that the kernel counted \(.*%\)(; .* not seen)?$", text, re.M), text
+    assert re.search(r", CPU time \d.*s, of it dnprof's own \d+ m?s$", text, re.M), text
     assert re.search(r"^  stacks took \d.* to walk, \d.* each \(median; 99 % within .*\)$", text, re.M), text
 
 

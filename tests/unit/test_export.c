@@ -76,8 +76,10 @@ TEST(text_report)
 	static const char *const parts[] = {
 		"app.dll: dotnet app.dll\n",
 		"  pid 42, exit status 3, .NET 10.0.12, Linux 6.18, 2 CPUs\n",
-		" for 100 ms, CPU time 130 ms, of it dnprof's own threads 700 µs\n",
+		" for 100 ms, CPU time 130 ms, of it dnprof's own 700 µs\n",
 		"cpu: 12 samples, one per 10 ms (100 Hz), perf cpu-clock\n",
+		"  stand for 120 ms of the 129 ms of CPU time that the kernel counted (92.8 %); "
+		"9 ms not seen\n",
 		"  stacks took 20 µs to walk, 1 µs each (median; 99 % within 11 µs)\n",
 		"  lost 4 (buffer full 4), unresolved 3 (0.75 % of frames), truncated 1, failed "
 		"2\n",
@@ -371,7 +373,8 @@ TEST(json_report)
 		"\"start_unix_ns\":1700000000000000000,\"duration_ns\":100000000,\"complete\":true,"
 		"\"cpu_ns\":130000000,\"agent_cpu_ns\":700000",
 		"\"events\":{\"cpu\":{",
-		"\"interval_ns\":10000000,\"samples\":12,\"lost\":4,\"truncated\":1,"
+		"\"interval_ns\":10000000,\"samples\":12,\"clock_ns\":129300000,"
+		"\"lost\":4,\"truncated\":1,"
 		"\"unresolved\":3,\"failed\":2",
 		"\"agent_bytes\":9000000,\"walk_ns\":20000,\"walk_p50_ns\":1400,\"walk_p99_ns\":"
 		"11000",

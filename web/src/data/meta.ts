@@ -73,6 +73,8 @@ export interface EventInfo {
   samples: number;
   /** Of them those whose thread did not run. */
   waiting: number;
+  /** CPU time that the kernel counted for the threads that were sampled; 0: not known, or it is no sampling of that. */
+  clock_ns: number;
   /** Moments that the samples are of where these weigh more or less, and how many of equal weight would tell as much; 0: not known. */
   looks: number;
   equal_looks: number;
@@ -218,6 +220,7 @@ export function parseMeta(source: string): Meta {
       interval_ns: num(e, 'interval_ns'),
       samples: num(e, 'samples'),
       waiting: num(e, 'waiting'),
+      clock_ns: num(e, 'clock_ns'),
       looks: num(e, 'looks'),
       equal_looks: num(e, 'equal_looks'),
       lost: num(e, 'lost'),

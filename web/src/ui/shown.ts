@@ -50,6 +50,12 @@ const DEPTH_TEXT: Record<CallDepth, string> = {
   events: 'every call recorded with its beginning and end',
 };
 
+/** Of how much of the CPU time that there was. */
+function clockText({ samples, interval_ns, clock_ns }: EventInfo): string | false {
+  if (clock_ns === 0) return false;
+  return `stand for ${duration(samples * interval_ns)} of the ${duration(clock_ns)} of CPU time that the kernel counted`;
+}
+
 /** How long threads ran and waited. */
 function statesText(info: EventInfo): string | false {
   if (info.waiting === 0) return false;
@@ -140,7 +146,7 @@ export class Shown {
     this.note.hidden = info.note === '' || plain;
     setText(this.note, printable(info.note));
     const facts = [
-      info.source, plain && info.note, every, info.calls && DEPTH_TEXT[info.calls.depth], statesText(info), looksText(info), this.exactText(state),
+      info.source, plain && info.note, every, info.calls && DEPTH_TEXT[info.calls.depth], clockText(info), statesText(info), looksText(info), this.exactText(state),
       reasonsText('lost', info.lost, info.lost_by), reasonsText('failed', info.failed, info.failures),
     ].filter(Boolean);
     setText(this.facts, printable(facts.join('  ·  ')));
