@@ -32,9 +32,10 @@ static struct {
 	/* Of threads that begin; traps come to an end when somebody else wants the signal. */
 	enum dnp_sampler_source source;
 	int kernel;
-	uint64_t random; /* the recorder's */
+	bool events_instead; /* where no timer is left, an event will do, if it is allowed */
+	uint64_t random;     /* the recorder's */
 	_Atomic uint64_t phases;
-	uint64_t interval_ns;
+	uint64_t interval_ns, since_ns;
 	char note[sizeof(((struct dnp_err *)0)->text)];
 } running;
 
@@ -260,6 +261,8 @@ static int start(const struct dnp_engine_setting *setting, unsigned event, struc
 	int failed;
 
 	running.interval_ns = options->interval_ns;
+	running.since_ns = dnp_now_ns();
+	running.events_instead = options->source == DNP_SOURCE_AUTO;
 	running.random = dnp_now_ns() | 1;
 	atomic_store(&running.phases, dnp_random_number());
 	running.source = dnp_sampler_probe(source, &running.kernel, &why);
@@ -320,6 +323,9 @@ static uint64_t first_interval(struct dnp_thread *thread)
 	int before = atomic_load(&thread->flags) & DNP_THREAD_LATE;
 	uint64_t phase = next_phase(), used = before ? 0 : thread->start_cpu_ns;
 
+	/* One that was there before the recording, and was met late: it is not of this time. */
+	if (used > dnp_now_ns() - running.since_ns)
+		used = 0;
 	if (phase >= used)
 		return phase - used;
 	thread->missed_events = told;
@@ -329,20 +335,26 @@ static uint64_t first_interval(struct dnp_thread *thread)
 	return running.interval_ns - (used - phase) % running.interval_ns;
 }
 
-/* Counts it where that is not to be had. */
+static int start_by(
+	struct dnp_thread *thread, enum dnp_sampler_source source, int kernel, uint64_t first_ns)
+{
+	return dnp_sampler_start(&thread->sampler, source, kernel, thread->tid, dnp_signal_number(),
+		first_ns, running.interval_ns, owner_at(thread->place));
+}
+
+/* By the other source where that is not to be had, and counts it where none is. */
 static void start_single(
 	struct dnp_thread *thread, enum dnp_sampler_source source, uint64_t first_ns)
 {
-	int signo = dnp_signal_number();
-	int failed = dnp_sampler_start(&thread->sampler, source, running.kernel, thread->tid, signo,
-		first_ns, running.interval_ns, owner_at(thread->place));
+	int failed = start_by(thread, source, running.kernel, first_ns);
 
 	if (failed == -ESRCH) /* it ends, and has no samples to come: a timer could still be had */
 		return;
 	/* Out of descriptors, say: a tick-bound thread is better than an unseen one. */
 	if (failed && source == DNP_SAMPLER_PERF)
-		failed = dnp_sampler_start(&thread->sampler, DNP_SAMPLER_TIMER, 0, thread->tid,
-			signo, first_ns, running.interval_ns, owner_at(thread->place));
+		failed = start_by(thread, DNP_SAMPLER_TIMER, 0, first_ns);
+	else if (failed && running.events_instead)
+		failed = start_by(thread, DNP_SAMPLER_PERF, 0, first_ns);
 	if (!failed && source == DNP_SAMPLER_PERF && running.kernel &&
 		!dnp_sampler_tells_kernel(&thread->sampler))
 		dnp_threads_lack(DNP_THREADS_NO_KERNEL);
@@ -381,7 +393,8 @@ static bool is_first(unsigned event)
 void dnp_running_thread_begin(struct dnp_thread *thread, unsigned event)
 {
 	pthread_mutex_lock(&begin_lock);
-	if (is_first(event))
+	/* Where the first event has just been stopped, it has one already. */
+	if (is_first(event) && thread->sampler.source == DNP_SAMPLER_AUTO)
 		start_sampler(thread);
 	pthread_mutex_unlock(&begin_lock);
 }
@@ -464,6 +477,7 @@ void dnp_running_stop(unsigned event)
 	dnp_traps_off();
 	dnp_threads_each(pause_thread, NULL);
 	dnp_threads_each(stop_thread, NULL);
+	dnp_sampler_end();
 	dnp_traps_close();
 	dnp_signal_unshare(on_signal);
 }

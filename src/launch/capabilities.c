@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "os/sampler.h"
 
 /* Privileges of capability.h. */
 #define BIT(n)    (UINT64_C(1) << (n))
@@ -323,7 +324,8 @@ static void judge_cpu(const struct dnp_facts *facts, struct dnp_capability *can)
 	char why[256], remedy[192];
 	const char *reason = why_no_perf(facts, facts->perf_error, 1, why, sizeof(why));
 
-	if (runs_out(facts, facts->signals_max, 0, "pending signals", "sigpending", can))
+	if (runs_out(facts, facts->signals_max, facts->signals + DNP_SAMPLER_SPARED,
+		    "pending signals", "sigpending", can))
 		return;
 	if (!reason && has_one_clock(facts)) {
 		yes(can,

@@ -34,11 +34,12 @@ struct dnp_facts {
 	bool user_namespace; /* they do not count outside of it */
 	long seccomp;        /* 0 none, 1 strict, 2 a filter */
 	uint64_t files_max, memlock_max, signals_max; /* UINT64_MAX: no limit */
-	uint64_t files, threads;                      /* open now; 0: unknown */
-	uint64_t caught;                              /* signals with a handler, a bit each */
-	char state;                                   /* as in /proc/PID/stat */
-	dnp_fact_text agent_file;                     /* why our library does not load here */
-	dnp_fact_text folder;                         /* why its TMPDIR cannot be used */
+	uint64_t signals;         /* pending for all processes of its user, and timers */
+	uint64_t files, threads;  /* open now; 0: unknown */
+	uint64_t caught;          /* signals with a handler, a bit each */
+	char state;               /* as in /proc/PID/stat */
+	dnp_fact_text agent_file; /* why our library does not load here */
+	dnp_fact_text folder;     /* why its TMPDIR cannot be used */
 	char folder_path[256];
 
 	/* The caller's own, where pid is 0. */

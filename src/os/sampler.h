@@ -40,6 +40,13 @@ uint64_t dnp_sampler_tick_ns(void);
 int dnp_sampler_start(struct dnp_sampler *sampler, enum dnp_sampler_source source, int kernel,
 	int tid, int signo, uint64_t first_ns, uint64_t interval_ns, void *owner);
 
+/* All samplers have been stopped. Not in handlers. */
+void dnp_sampler_end(void);
+
+/* Of the signals that may be pending for the user's processes, which timers take one each of, so
+ * many are left to others: then dnp_sampler_start gives -EAGAIN. */
+#define DNP_SAMPLER_SPARED 64
+
 /*
  * The thread, which has used `used_ns` of CPU time, is sampled by traps: the first one that counts
  * comes when it has used first_ns more.

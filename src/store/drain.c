@@ -552,7 +552,7 @@ static void write_lack(struct dnp_drain *drain, enum dnp_threads_lack what)
 {
 	static const char *const texts[DNP_THREADS_LACKS] = {
 		[DNP_THREADS_REFUSED] = "threads were not sampled: no memory, descriptor or timer "
-					"was left for them",
+					"was left for them (ulimit -n, ulimit -i)",
 		[DNP_THREADS_NO_KERNEL] =
 			"threads were sampled without the kernel's frames: no descriptor was left "
 			"for "

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import stat
@@ -95,6 +96,24 @@ def test_source(target, tmp_path, options, source):
     assert event["samples"] > 0
     assert event["source"] == (source or "turns of all threads, and timer")
     assert ("no kernel frames" in event["note"]) == (source == "timer")
+
+
+def test_more_threads_than_timers(tmp_path):
+    """A timer is one of the signals that the user may have pending: where these run out, some are left to the program, and
+    threads are sampled by events."""
+    with alone(tmp_path, program(NEWEST, "sleepers", "--seconds", 600)) as pid:
+        if not allows_events(pid):
+            pytest.skip("perf events are not allowed here")
+        status = Path(f"/proc/{pid}/status")
+        pending = lambda: int(re.search(r"^SigQ:\t(\d+)/", status.read_text(), re.M).group(1))
+        wait_for(lambda: int(re.search(r"^Threads:\t(\d+)", status.read_text(), re.M).group(1)) > 200, "its threads")
+        most = pending() + 100
+        resource.prlimit(pid, resource.RLIMIT_SIGPENDING, (most, most))
+        out = tmp_path / "out.dnp"
+        dnprof("record", "-q", "-d", 0.5, "-o", out, pid).expect()
+        recorded = report(out)
+        assert recorded.data["problems"] == []
+        assert {"busy-0", "busy-1"} <= recorded.threads().keys()
 
 
 def left_over(folder):

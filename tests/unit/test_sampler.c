@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clean.h"
@@ -134,6 +138,49 @@ TEST(what_the_timer_tells_and_what_is_left_are_the_cpu_time)
 	dnp_sampler_stop(&sampler);
 	CHECK(all >= (used_ns - begun_ns) / INTERVAL_NS);
 	CHECK(all <= (used_ns - before_ns) / INTERVAL_NS);
+}
+
+#define ALLOWED   100   /* pending signals */
+#define UNUSED_ID 64321 /* of a user: what others of the same use would count */
+
+static int start_timer(struct dnp_sampler *one)
+{
+	return dnp_sampler_start(one, DNP_SAMPLER_TIMER, 0, dnp_thread_id(), SIGRTMIN,
+		UINT64_C(1000000000), UINT64_C(1000000000), one);
+}
+
+/* The runtime stops its threads by a queued signal, and programs make timers of their own. */
+TEST(timers_leave_pending_signals_to_others)
+{
+	static struct dnp_sampler samplers[ALLOWED + 2];
+	struct rlimit limit = {ALLOWED, ALLOWED};
+	struct sigevent nothing = {.sigev_notify = SIGEV_NONE};
+	int failed = 0, timers[ALLOWED + 2];
+	unsigned n = 0, others = 0;
+
+	if (setuid(UNUSED_ID))
+		SKIP("only root may be another user");
+	CHECK(!setrlimit(RLIMIT_SIGPENDING, &limit));
+	while (n < ALLOWED + 2 && !failed)
+		failed = start_timer(&samplers[n++]);
+	CHECK_EQ(failed, -EAGAIN);
+	n--;
+	CHECK(n >= ALLOWED - DNP_SAMPLER_SPARED && n <= ALLOWED - DNP_SAMPLER_SPARED + 1);
+	while (others <= ALLOWED &&
+		!syscall(SYS_timer_create, CLOCK_MONOTONIC, &nothing, &timers[others]))
+		others++;
+	CHECK(others >= DNP_SAMPLER_SPARED);
+	/* When one has gone, none is taken in its place: until all have. */
+	dnp_sampler_stop(&samplers[--n]);
+	CHECK_EQ(start_timer(&samplers[n]), -EAGAIN);
+	while (n)
+		dnp_sampler_stop(&samplers[--n]);
+	dnp_sampler_end();
+	while (others)
+		syscall(SYS_timer_delete, timers[--others]);
+	CHECK_EQ(start_timer(&samplers[0]), 0);
+	dnp_sampler_stop(&samplers[0]);
+	dnp_sampler_end();
 }
 
 TEST(memory_that_is_gone_is_not_readable)

@@ -134,6 +134,7 @@ static void read_process(struct dnp_facts *facts, const char *folder)
 	facts->seccomp = (long)number_of(path, "Seccomp:", 10, 0);
 	facts->threads = number_of(path, "Threads:", 10, 0);
 	facts->caught = number_of(path, "SigCgt:", 16, 0);
+	facts->signals = number_of(path, "SigQ:", 10, 0);
 	snprintf(path, sizeof(path), "%s/limits", folder);
 	facts->files_max = limit_of(path, "Max open files");
 	facts->memlock_max = limit_of(path, "Max locked memory");

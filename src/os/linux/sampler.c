@@ -19,6 +19,7 @@
 #include "os/linux/kernel_frames.h"
 #include "os/linux/perf.h"
 #include "os/linux/signal_info.h"
+#include "os/linux/spared.h"
 #include "os/traps.h"
 
 /* What the interrupt and the signal take themselves, about: no time of the program's. */
@@ -148,8 +149,15 @@ static int timer_start(
 			(long)(sampler->interval_ns % 1000000000)},
 	};
 
-	if (syscall(SYS_timer_create, dnp_clock_of_thread(tid), &event, &sampler->timer))
-		return -errno;
+	if (!dnp_spared_has_more())
+		return -EAGAIN;
+	if (syscall(SYS_timer_create, dnp_clock_of_thread(tid), &event, &sampler->timer)) {
+		int failed = -errno;
+
+		if (failed == -EAGAIN)
+			dnp_spared_give_back();
+		return failed;
+	}
 	sampler->source = DNP_SAMPLER_TIMER;
 	sampler->expected_ns = dnp_thread_cpu_ns(tid) + first_ns;
 	/* Pairs with dnp_sampler_owner. */
@@ -212,6 +220,11 @@ void dnp_sampler_stop(struct dnp_sampler *sampler)
 		syscall(SYS_timer_delete, sampler->timer);
 	}
 	memset(sampler, 0, sizeof(*sampler));
+}
+
+void dnp_sampler_end(void)
+{
+	dnp_spared_end();
 }
 
 SIGSAFE void *dnp_sampler_owner(const struct dnp_signal_info *info)
