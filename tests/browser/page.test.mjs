@@ -434,7 +434,9 @@ browserTest('an event is chosen, and what has to be known of it stands beside it
   const facts = await textOf(page, '.event-facts');
   for (const part of [`threads ran ${seconds(ran)}`, `waited ${seconds(waited)}`, 'rests on 1,200 looks: 50% is ± 4.9 points, 5% ± 2.1', 'lost 2: buffer full 2', 'failed 5: moved 3, norule 2'])
     assert.ok(facts.includes(part), `${part} in ${facts}`);
+  assert.ok(!facts.includes('CPU time'), facts);
   await press(page, 'Escape', 'e');
+  assert.match(await textOf(page, '.event-facts'), /stand for [0-9.]+ s of the 9\.00 s of CPU time that the kernel counted/);
   assert.equal(await page.isVisible('.event-note'), false);
   assert.equal(await hashOf(page), '');
 });

@@ -281,7 +281,7 @@ export function server({ seed = 5, workers = 24 } = {}) {
       processes: [{ pid: 5120, name: 'dotnet Web.dll', command: ['dotnet', 'Web.dll'], runtime: '10.0.12', start_ns: 0, duration_ns: 4e9 }],
       threads: threads.map((t, i) => ({ process: 0, tid: 5120 + i, ...t })),
     },
-    {},
+    { clock_ns: 9e9 },
     { name: 'wall', source: 'clock', interval_ns: 10 * INTERVAL_NS, note: BIASED, looks: 1200, equal_looks: 400, failed: 5, failures: { moved: 3, norule: 2 }, lost: 2, lost_by: { 'buffer full': 2 } },
   );
 }

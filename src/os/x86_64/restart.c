@@ -18,6 +18,11 @@
 
 #include "os/sampling_signal.h"
 
+/* Numbers that older headers do not have. */
+#define IO_PGETEVENTS  333
+#define IO_URING_ENTER 426
+#define EPOLL_PWAIT2   441
+
 /*
  * Left out: pause and sigsuspend (they end by a signal, perhaps the application's), connect (a
  * second one does not wait for the first).
@@ -33,6 +38,10 @@ static SIGSAFE int sleeps(uint32_t number)
 	case SYS_pselect6:
 	case SYS_epoll_wait:
 	case SYS_epoll_pwait:
+	case EPOLL_PWAIT2:
+	case SYS_io_getevents:
+	case IO_PGETEVENTS:
+	case IO_URING_ENTER:
 	case SYS_futex:
 	case SYS_semop:
 	case SYS_semtimedop:
