@@ -350,7 +350,8 @@ enum dnp_knowledge_of dnp_knowledge_ask(uintptr_t pc)
 	ReJITID rejit;
 	HRESULT hr;
 
-	if (!dnp_code_may_be_asked_for(pc))
+	/* What is being unloaded at this moment may be what is at `pc`. */
+	if (atomic_load(&unfinished) > 0 || !dnp_code_may_be_asked_for(pc))
 		return DNP_KNOWLEDGE_NONE;
 	dnp_forks_hold();
 	hr = dnp_com(

@@ -61,8 +61,9 @@ int dnp_join_collections(struct dnp_join *join)
 			.compacting = rec->compacting,
 			.ended = rec->end_ns != 0,
 			.begin_ns = since_profile(load, rec->begin_ns),
-			.end_ns = rec->end_ns ? since_profile(load, rec->end_ns)
-					      : profile->duration_ns,
+			.end_ns = rec->end_ns
+				? since_profile(load, rec->end_ns)
+				: dnp_process_end_ns(&profile->processes.p[load->process]),
 			.pauses = rec->pauses,
 			.suspend_ns = rec->suspend_ns,
 			.pause_ns = rec->pause_ns,

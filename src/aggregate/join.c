@@ -160,14 +160,17 @@ static int need(struct dnp_join *join, const struct dnp_row *row)
 }
 
 /* Leaves only the rows that the filter wants, and marks the nodes and threads that they need. */
-static int choose_rows(struct dnp_join *join, struct dnp_rows *rows, uint64_t *samples)
+static int choose_rows(
+	struct dnp_join *join, struct dnp_rows *rows, uint64_t *samples, bool weighed)
 {
 	dnp_rows_settle(rows);
 	for (size_t i = 0; i < rows->capacity; i++) {
 		struct dnp_row *row = &rows->slots[i];
 
+		if (!row->weight)
+			continue;
 		if (!dnp_join_wants(join, row)) {
-			*samples -= row->weight;
+			*samples -= weighed ? row->weight : row->looks;
 			row->weight = 0;
 			continue;
 		}
@@ -186,9 +189,9 @@ static int choose_of_event(struct dnp_join *join, struct dnp_raw_event *event)
 
 	if (event->left_out)
 		return 0;
-	if (event->calls && choose_rows(join, &event->calls->counts, &not_counted))
+	if (event->calls && choose_rows(join, &event->calls->counts, &not_counted, true))
 		return -ENOMEM;
-	return choose_rows(join, &event->rows, event->weighed ? &event->samples : &not_counted);
+	return choose_rows(join, &event->rows, &event->samples, event->weighed);
 }
 
 /* Each stands on the stack of a sample, but for a recording that is damaged. */
@@ -461,6 +464,7 @@ static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 	if (event_of(join, raw, &event))
 		return -ENOMEM;
 	event->samples += raw->samples;
+	event->taken += raw->taken;
 	join_clock(join, raw, event);
 	/* The counters also know of samples that were lost on the way. */
 	event->truncated += greater(raw->stats.truncated, raw->truncated);
@@ -568,7 +572,7 @@ static int add_process(struct dnp_join *join)
 	}
 	join->load->process = (uint32_t)(join->profile->processes.n - 1);
 	join->profile->duration_ns =
-		greater(join->profile->duration_ns, process.start_ns + process.duration_ns);
+		greater(join->profile->duration_ns, dnp_process_end_ns(&process));
 	return 0;
 }
 

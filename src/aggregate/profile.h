@@ -66,6 +66,12 @@ struct dnp_process {
 	struct dnp_map thread_of; /* the recording's index of a thread → thread of the profile */
 };
 
+/* When its recording ends, since the profile's start. */
+static inline uint64_t dnp_process_end_ns(const struct dnp_process *process)
+{
+	return process->start_ns + process->duration_ns;
+}
+
 /* What ended walks early, and how often. */
 struct dnp_failure {
 	uint32_t reason; /* string */
@@ -120,6 +126,7 @@ struct dnp_event {
 	bool in_bytes;
 	uint64_t samples; /* in units: a sample of weight 3 counts 3 where the unit is "samples" */
 	uint64_t waiting; /* of them those whose thread did not run */
+	uint64_t taken;   /* as samples, with those that the filter leaves out */
 	/*
 	 * How many moments they are of, where one may weigh many, and the squares of what these
 	 * weigh (those of one stack in one bin of time weigh the same). See dnp_event_error.

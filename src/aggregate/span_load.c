@@ -120,8 +120,9 @@ static int join_span(struct dnp_join *join, const struct dnp_raw_span *raw)
 		.thread = join->thread_to[raw->thread],
 		.end_thread = raw->ended ? join->thread_to[raw->end_thread] : DNP_NONE,
 		.begin_ns = since_profile(join->load, raw->begin.time_ns),
-		.end_ns = raw->ended ? since_profile(join->load, raw->end.time_ns)
-				     : join->profile->duration_ns,
+		.end_ns = raw->ended
+			? since_profile(join->load, raw->end.time_ns)
+			: dnp_process_end_ns(&profile->processes.p[join->load->process]),
 		.ended = raw->ended,
 		.point = raw->point,
 	};

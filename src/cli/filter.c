@@ -243,7 +243,7 @@ static bool judge_nothing(const struct names *names, const struct dnp_choice *ch
 static bool has_samples(const struct dnp_profile *profile)
 {
 	for (size_t i = 0; i < profile->events.n; i++)
-		if (profile->events.p[i].samples)
+		if (profile->events.p[i].samples && profile->events.p[i].rows.n)
 			return true;
 	return false;
 }

@@ -106,7 +106,7 @@ static struct totals sum_up(const struct dnp_profile *profile)
 			totals.lost_calls += event->lost;
 		} else if (!event->in_ns) { /* why threads waited goes with their switches */
 			totals.sampled = true;
-			totals.samples += event->samples;
+			totals.samples += event->taken;
 			totals.lost_samples += event->labels.n ? 0 : event->lost;
 		}
 	}

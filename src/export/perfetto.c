@@ -443,6 +443,7 @@ static void end(void *arg, const struct dnp_switch_source *source)
 		cpu->busy = false;
 		if (cpu->events)
 			put_bundle(out, cpu);
+		cpu->last_ns = 0; /* the next process may have begun before */
 	}
 }
 

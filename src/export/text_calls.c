@@ -118,8 +118,8 @@ static void put_edge(
 		put_time(line, edge->self);
 		put_calls(line, edge->calls);
 	} else {
-		dnp_line_right(line, dnp_format_count(edge->total).text, 12);
-		dnp_line_right(line, dnp_format_count(edge->self).text, 12);
+		dnp_line_right(line, dnp_format_weight(tree->event, edge->total).text, 12);
+		dnp_line_right(line, dnp_format_weight(tree->event, edge->self).text, 12);
 	}
 	dnp_line_puts(line, "   ");
 	dnp_line_name(
@@ -135,8 +135,10 @@ static void put_edges(const struct dnp_tree *tree, const char *heading,
 	if (!n)
 		return;
 	dnp_line_puts(line,
-		tree->calls ? "   total       time       self          calls   "
-			    : "   total     samples        self   ");
+		tree->calls                     ? "   total       time       self          calls   "
+			: tree->event->in_ns    ? "   total        time        self   "
+			: tree->event->in_bytes ? "   total       bytes        self   "
+						: "   total     samples        self   ");
 	dnp_line_puts(line, heading);
 	if (shown < n)
 		dnp_line_printf(line, ", the first %s of %s", dnp_format_count(shown).text,

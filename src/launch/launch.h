@@ -78,6 +78,12 @@ static inline bool dnp_launch_in_hurry(const struct dnp_launch *launch)
  */
 int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err);
 
+/*
+ * Where that cannot be done, the private folder stays with what was recorded. Its path, owned by
+ * the caller; NULL: nothing is there, or what is has its place.
+ */
+char *dnp_launch_leave(struct dnp_launch *launch);
+
 /* Whether an agent gave up, and what it says of it: "what: why; what to do". */
 bool dnp_launch_failure(const struct dnp_launch *launch, char reason[DNP_SESSION_REASON]);
 

@@ -196,6 +196,14 @@ void dnp_output_clean(struct dnp_output *output)
 	output->work = NULL;
 }
 
+char *dnp_output_leave(struct dnp_output *output)
+{
+	char *work = output->work;
+
+	output->work = NULL;
+	return work;
+}
+
 void dnp_output_done(struct dnp_output *output)
 {
 	dnp_output_clean(output);

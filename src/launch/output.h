@@ -57,7 +57,13 @@ int dnp_output_place_recording(
 /* Removes the private folder with all in it. */
 void dnp_output_clean(struct dnp_output *output);
 
-/* Does that and frees *output. */
+/*
+ * Leaves it to the user instead, for what is in it has found no other place. Its path, owned by the
+ * caller.
+ */
+char *dnp_output_leave(struct dnp_output *output);
+
+/* Removes it, if it is there, and frees *output. */
 void dnp_output_done(struct dnp_output *output);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/clean.h"
 #include "format/chunk.h"
+#include "os/file.h"
 #include "os/file_sink.h"
 #include "read/input.h"
 #include "read/packed.h"
@@ -116,6 +117,8 @@ static bool has_problems(const struct dnp_input *input)
 	return false;
 }
 
+#define AS_IT_IS 1 /* no error, and nothing was done */
+
 static int pack_input(const struct dnp_input *input, struct dnp_sink_file *file, const char *path,
 	struct dnp_err *err)
 {
@@ -123,6 +126,11 @@ static int pack_input(const struct dnp_input *input, struct dnp_sink_file *file,
 
 	if (status)
 		return status;
+	/* Somebody else's stays theirs (sudo dnprof stop), or as it is. */
+	if (dnp_file_own_as(file->out.fd, path)) {
+		dnp_sink_file_abort(file);
+		return AS_IT_IS;
+	}
 	for (size_t i = 0; i < input->recordings.n && !status; i++)
 		status = pack_recording(&file->out.sink, &input->recordings.p[i]);
 	if (!status)
@@ -148,5 +156,7 @@ int dnp_pack_file(const char *path, struct dnp_err *err)
 	}
 	/* Not every system replaces a file that is mapped. */
 	dnp_input_done(&input);
-	return packed ? dnp_sink_file_commit(&file, err) : status;
+	if (packed)
+		return dnp_sink_file_commit(&file, err);
+	return status == AS_IT_IS ? 0 : status;
 }

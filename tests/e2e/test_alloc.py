@@ -97,6 +97,8 @@ def test_every_object(tmp_path, tfm):
     for name, count in places.items():
         got = sum(n for path, n in shown.with_frame(f"Truth.Leaks.{name}") if path[-1] == "Truth.Leaks+Item")
         assert got == 216 * count, name
+    around = dnprof("report", "-e", "alloc", "-m", "Truth.Leaks.Fill", tmp_path / "out.dnp").expect().out
+    assert re.search(r"^   total       bytes        self   calls\n.*8\.2[0-9]* MiB .*Truth\.Leaks\+Item$", around, re.M), around
     event = shown.data["events"]["alloc"]
     assert event["lost"] == 0 and set(event["failures"]) <= {"unknown code"} and event["samples"] >= item["count"]
 

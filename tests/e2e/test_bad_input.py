@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,15 @@ def recording(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recording")
     record(folder, program(NEWEST, "cpu", "--seconds", 0.5))
     return (folder / "out.dnp").read_bytes()
+
+
+def test_recording_without_a_place(tmp_path):
+    """What cannot be put where it belongs is not lost."""
+    (tmp_path / "out.html.dnp").mkdir()
+    result = dnprof("run", "-q", "-o", tmp_path / "out.html", "--", *program(NEWEST, "cpu", "--seconds", 0.3)).expect(1)
+    folder = Path(re.search(r"what was recorded is kept in (\S+);", result.err).group(1))
+    assert report(folder / "recording.dnp").samples > 0
+    assert [path.name for path in folder.iterdir()] == ["recording.dnp"] and not (tmp_path / "out.html").exists()
 
 
 # The command

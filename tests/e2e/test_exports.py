@@ -9,6 +9,7 @@ import re
 import subprocess
 import zlib
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,19 @@ def test_perfetto_has_all_slices(recorded):
     assert abs(found["clocks"]["1"] - data["start_unix_ns"]) < 1000  # read as a number of 53 bits
     assert os.uname().release == found["utsname"]["release"]
     assert recorded.with_suffix(".pftrace").stat().st_size < 25 * len(slices) + 4000
+
+
+def test_perfetto_of_two_that_ran_at_once(threads, tmp_path):  # noqa: F811
+    """On the same processors, by turns: each slice where it was, also of the one that is written last."""
+    one, other, both = (tmp_path / f"{name}.dnp" for name in ("one", "other", "both"))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda out: record_all(out, threads, 2, 1), (one, other)))
+    both.write_bytes(one.read_bytes() + other.read_bytes())
+    # In their order, and as long as they were: when the two began is not known to the nanosecond.
+    wanted = sorted((int(s["cpu"]), int(s["tid"]), int(s["from_ns"]), int(s["to_ns"])) for s in slices_of(both)[0])
+    found = sorted((s["cpu"], s["tid"], s["from"], s["to"]) for s in perfetto(both)["slices"])
+    assert [(cpu, tid, end - begin) for cpu, tid, begin, end in found] == [
+        (cpu, tid, end - begin) for cpu, tid, begin, end in wanted]
 
 
 def test_perfetto_tells_threads_and_losses_apart(made):

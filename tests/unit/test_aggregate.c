@@ -390,6 +390,8 @@ TEST(what_samples_are_about_goes_with_them_by_the_filter)
 	load(&f, &filter, DNP_SUMS);
 	CHECK_EQ(f.profile.events.p[0].labels.n, 1);
 	CHECK_EQ(f.profile.events.p[0].labels.p[0].sum.weight, 500000);
+	CHECK_EQ(f.profile.events.p[0].samples, 5);
+	CHECK_EQ(f.profile.events.p[0].taken, 11);
 	done(&f);
 }
 

@@ -113,6 +113,23 @@ TEST(packed_recording_reads_the_same_and_is_smaller)
 	unlink(path);
 }
 
+TEST(packed_recording_stays_its_owners)
+{
+	char *path = temporary_path();
+	struct stat st;
+
+	if (geteuid())
+		SKIP("only root may write what is somebody else's");
+	write_recording(path);
+	CHECK(!chown(path, 64321, 64322) && !chmod(path, 0640));
+	CHECK_EQ(dnp_pack_file(path, NULL), 0);
+	CHECK_EQ(stat(path, &st), 0);
+	CHECK_EQ(st.st_uid, 64321);
+	CHECK_EQ(st.st_gid, 64322);
+	CHECK_EQ(st.st_mode & 0777, 0640);
+	unlink(path);
+}
+
 TEST(damaged_recording_is_not_packed)
 {
 	char *path = temporary_path();

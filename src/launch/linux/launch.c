@@ -262,6 +262,17 @@ int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err)
 	return ret;
 }
 
+char *dnp_launch_leave(struct dnp_launch *launch)
+{
+	auto_free char *session = dnp_output_work(&launch->output, session_name);
+
+	if (launch->placed || (is_empty(launch->recording) && !launch->options.children))
+		return NULL;
+	if (session)
+		unlink(session);
+	return dnp_output_leave(&launch->output);
+}
+
 /* What processes that were killed could not remove themselves, wherever their TMPDIR led. */
 static void remove_sockets(const struct dnp_launch *launch)
 {

@@ -59,7 +59,25 @@ static bool is_fit(int folder)
 	return !fstatvfs(folder, &st) && !(st.f_flag & (ST_RDONLY | ST_NOEXEC));
 }
 
-/* A folder of a name that nobody knows, which all may read. */
+/* The folder that we have made there, by its name: what has come in its place is not ours. */
+static int open_made(const struct dnp_place *place)
+{
+	int fd =
+		openat(place->folder, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && st.st_uid == geteuid())
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/*
+ * A folder of a name that nobody knows, which all may read. The target may put something else there
+ * at any moment: once it is open it is the folder that counts, not its name.
+ */
 static int make_folder(struct dnp_place *place)
 {
 	uint32_t chance[2];
@@ -69,7 +87,11 @@ static int make_folder(struct dnp_place *place)
 	snprintf(place->name, sizeof(place->name), "dnprof-%08x%08x", chance[0], chance[1]);
 	if (mkdirat(place->folder, place->name, 0700))
 		return -errno;
-	return fchmodat(place->folder, place->name, 0755, 0) ? -errno : 0;
+	place->made = open_made(place);
+	if (place->made >= 0)
+		return fchmod(place->made, 0755) ? -errno : 0;
+	unlinkat(place->folder, place->name, AT_REMOVEDIR);
+	return place->made;
 }
 
 static int copy(int from, int to)
@@ -91,14 +113,12 @@ static int copy(int from, int to)
 static int copy_to_folder(struct dnp_place *place, const char *library)
 {
 	auto_close int from = open(library, O_RDONLY | O_CLOEXEC);
-	auto_close int folder =
-		openat(place->folder, place->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int to = -1;
 
-	if (from < 0 || folder < 0)
+	if (from < 0)
 		return -errno;
-	to = openat(
-		folder, place->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
+	to = openat(place->made, place->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		0700);
 	return to < 0 ? -errno : copy(from, to);
 }
 
@@ -125,9 +145,7 @@ static int copy_into(struct dnp_place *place, const struct dnp_target *target, c
 		return place->folder;
 	hold_signals(place);
 	ret = is_fit(place->folder) ? make_folder(place) : -EROFS;
-	if (ret)
-		*place->name = '\0';
-	else
+	if (!ret)
 		ret = copy_to_folder(place, library);
 	if (!ret &&
 		(size_t)snprintf(place->path, sizeof(place->path), "%s/%s/%s", folder, place->name,
@@ -162,7 +180,7 @@ int dnp_place_open(struct dnp_place *place, const struct dnp_target *target, con
 {
 	int ret;
 
-	*place = (struct dnp_place){.folder = -1, .file = strrchr(library, '/') + 1};
+	*place = (struct dnp_place){.folder = -1, .made = -1, .file = strrchr(library, '/') + 1};
 	if (is_there(target, library) && is_readable(target, library)) {
 		snprintf(place->path, sizeof(place->path), "%s", library);
 		return 0;
@@ -179,17 +197,14 @@ int dnp_place_open(struct dnp_place *place, const struct dnp_target *target, con
 
 void dnp_place_done(struct dnp_place *place)
 {
-	char path[sizeof(place->name) + NAME_MAX + 2];
-
 	if (place->folder < 0)
 		return;
-	if (*place->name) {
-		snprintf(path, sizeof(path), "%s/%s", place->name, place->file);
-		unlinkat(place->folder, path, 0);
+	if (place->made >= 0) {
+		unlinkat(place->made, place->file, 0);
+		close(place->made);
 		unlinkat(place->folder, place->name, AT_REMOVEDIR);
 	}
 	close(place->folder);
-	place->folder = -1;
-	*place->name = '\0';
+	place->folder = place->made = -1;
 	sigprocmask(SIG_SETMASK, &place->old_mask, NULL);
 }

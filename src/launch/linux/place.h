@@ -16,6 +16,7 @@
 struct dnp_place {
 	char path[PATH_MAX]; /* as the target sees it */
 	int folder;          /* where the copy's folder lies, -1: there is no copy */
+	int made;            /* that folder, -1: it could not be made */
 	char name[24];       /* of that folder */
 	const char *file;    /* borrowed: the copy's name in it */
 	sigset_t old_mask;   /* signals that end us wait as long as there is a copy */

@@ -104,6 +104,15 @@ int dnp_folder_create(char *path)
 	return mkdtemp(path) ? 0 : -errno;
 }
 
+int dnp_file_own_as(int fd, const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) || fchown(fd, st.st_uid, st.st_gid) || fchmod(fd, st.st_mode & 0777))
+		return -errno;
+	return 0;
+}
+
 static void remove_tree(int parent, const char *name)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -308,6 +308,14 @@ int dnp_file_rename(const char *from, const char *to)
 	return MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING) ? 0 : dnp_windows_error();
 }
 
+/* A new file has the rights of its folder. */
+int dnp_file_own_as(int fd, const char *path)
+{
+	(void)fd;
+	(void)path;
+	return 0;
+}
+
 void dnp_file_remove(const char *path)
 {
 	auto_free wchar_t *wide = dnp_wide(path);
