@@ -279,26 +279,19 @@ static void mark_collecting(bool now)
 		atomic_store(&thread->collecting, now);
 }
 
-/* Large and pinned objects stand behind the oldest one, with which they are collected. */
-static unsigned oldest_of(int n_generations, const BOOL *generations)
-{
-	unsigned oldest = 0;
-
-	for (int i = 0; i < n_generations; i++)
-		if (generations[i])
-			oldest = (unsigned)i;
-	return oldest < 2 ? oldest : 2;
-}
-
-/* These two come on the thread that does the collection. */
+/*
+ * These two come on the thread that does the collection; the end of one in the background on that
+ * of the runtime's: a sample sees that the one that began it has gone on.
+ */
 static HRESULT DNP_COM on_gc_started(
 	ICorProfilerCallback *self, int n_generations, BOOL *generations, COR_PRF_GC_REASON reason)
 {
 	(void)self;
+	(void)n_generations;
+	(void)generations;
 	(void)reason;
 	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		mark_collecting(true);
-		dnp_engines_collecting(oldest_of(n_generations, generations));
 		dnp_allowed_leave();
 	}
 	return S_OK;
@@ -309,7 +302,6 @@ static HRESULT DNP_COM on_gc_finished(ICorProfilerCallback *self)
 	(void)self;
 	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		mark_collecting(false);
-		dnp_engines_collected();
 		dnp_allowed_leave();
 	}
 	return S_OK;

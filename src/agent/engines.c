@@ -336,20 +336,6 @@ void dnp_engines_allocated(ObjectID object, ClassID class_id)
 			engines[i]->allocated(object, class_id);
 }
 
-void dnp_engines_collecting(unsigned generation)
-{
-	for (unsigned i = 0; i < n_engines; i++)
-		if (engines[i]->collecting)
-			engines[i]->collecting(generation);
-}
-
-void dnp_engines_collected(void)
-{
-	for (unsigned i = 0; i < n_engines; i++)
-		if (engines[i]->collected)
-			engines[i]->collected();
-}
-
 /*
  * Hooks and what belongs to them stay until the program's end, also when nobody records them. The
  * next such engine, NULL: there is none; *i counts from 0.

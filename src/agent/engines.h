@@ -82,10 +82,6 @@ void dnp_engines_safepoint(ThreadID id);
 /* The calling thread has allocated an object; see struct dnp_engine. */
 void dnp_engines_allocated(ObjectID object, ClassID class_id);
 
-/* A collection begins, and is over; see struct dnp_engine. */
-void dnp_engines_collecting(unsigned generation);
-void dnp_engines_collected(void);
-
 /* A module is about to be loaded: the first of the program's own begins what waits for it. */
 void dnp_engines_loading(ModuleID module);
 

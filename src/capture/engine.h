@@ -224,13 +224,6 @@ struct dnp_engine {
 	/* … and the calling thread, of that ThreadID, stands for it (RuntimeThreadSuspended). */
 	void (*safepoint)(uintptr_t id);
 	/*
-	 * A collection begins whose oldest generation it is, and is over; on the thread that does
-	 * it, while all managed ones are stopped (but for the end of one in the background). Those
-	 * that come amid one in the background end before it. Must not call the CLR.
-	 */
-	void (*collecting)(unsigned generation);
-	void (*collected)(void);
-	/*
 	 * If asked for by `events`: the calling thread has allocated an object of that type
 	 * (ObjectAllocated). What makes a collection moves the object.
 	 */

@@ -21,6 +21,7 @@
 #include "capture/live.h"
 #include "capture/live_objects.h"
 #include "capture/thin.h"
+#include "clr/collection.h"
 #include "clr/info.h"
 #include "clr/prf.h"
 #include "format/rec.h"
@@ -63,7 +64,7 @@ static struct {
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Atomic bool on; /* from start to stop */
-static _Atomic uint64_t no_handle, no_room;
+static _Atomic uint64_t no_handle, no_room, not_understood;
 
 static void count(_Atomic uint64_t *counter)
 {
@@ -186,18 +187,34 @@ void dnp_live_happened(const struct dnp_engine_setting *setting, struct dnp_happ
 
 /* ---- Collections */
 
-static void live_collecting(unsigned generation)
+/*
+ * By the runtime's events, which number them: its callbacks tell of no beginning of a young one by
+ * which one in the background begins, and of both ends (coreclr 8 to 10).
+ */
+static void live_delivered(const struct dnp_delivered *delivered)
 {
+	struct dnp_gc_event event;
+
+	if (delivered->provider != DNP_PROVIDER_RUNTIME ||
+		(delivered->id != DNP_GC_START && delivered->id != DNP_GC_END))
+		return;
+	if (dnp_gc_event_read(
+		    delivered->id, delivered->version, delivered->data, delivered->bytes, &event)) {
+		count(&not_understood);
+		return;
+	}
 	pthread_mutex_lock(&live.lock);
-	dnp_live_clock_begin(&live.clock, generation, dnp_now_ns());
+	if (event.id == DNP_GC_START)
+		dnp_live_clock_begin(&live.clock, event.number, event.generation, dnp_now_ns());
+	else
+		dnp_live_clock_end(&live.clock, event.number);
 	pthread_mutex_unlock(&live.lock);
 }
 
-static void live_collected(void)
+static void live_wishes(struct dnp_provider_wish *wishes)
 {
-	pthread_mutex_lock(&live.lock);
-	dnp_live_clock_end(&live.clock);
-	pthread_mutex_unlock(&live.lock);
+	dnp_wish(&wishes[DNP_PROVIDER_RUNTIME], DNP_KEYWORD_COLLECTIONS,
+		COR_PRF_EVENTPIPE_INFORMATIONAL);
 }
 
 /* ---- The recorder: who is gone */
@@ -398,6 +415,7 @@ static int live_start(const struct dnp_engine_setting *setting, unsigned index, 
 	live.mean_bytes = setting->options->alloc_bytes;
 	atomic_store(&no_handle, 0);
 	atomic_store(&no_room, 0);
+	atomic_store(&not_understood, 0);
 	if (get_memory()) {
 		free_memory();
 		return dnp_err(err, -ENOMEM, "no memory to watch objects; free some");
@@ -435,6 +453,7 @@ static void live_failures(unsigned index, dnp_failure_tell tell)
 {
 	tell(index, "no handle for an object", atomic_load(&no_handle));
 	tell(index, "no room for an object", atomic_load(&no_room));
+	tell(index, "event of an unknown layout", atomic_load(&not_understood));
 }
 
 const struct dnp_engine dnp_engine_live = {
@@ -442,8 +461,8 @@ const struct dnp_engine dnp_engine_live = {
 	.unit = "bytes",
 	.walks = true,
 	.happens = true,
-	.collecting = live_collecting,
-	.collected = live_collected,
+	.wishes = live_wishes,
+	.delivered = live_delivered,
 	.start = live_start,
 	.source = live_source,
 	.thread_end = live_thread_end,

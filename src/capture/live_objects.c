@@ -9,30 +9,34 @@ static void count(_Atomic uint32_t *counter)
 		memory_order_release); /* pairs with dnp_live_clock_now */
 }
 
-void dnp_live_clock_begin(struct dnp_live_clock *clock, unsigned generation, uint64_t now_ns)
+void dnp_live_clock_begin(
+	struct dnp_live_clock *clock, uint64_t number, unsigned generation, uint64_t now_ns)
 {
 	count(&clock->begun);
 	if (generation >= 2)
 		count(&clock->full_begun);
-	if (clock->depth < DNP_LIVE_DEPTH) {
-		clock->open[clock->depth].generation = generation;
-		clock->open[clock->depth].begin_ns = now_ns;
-	}
-	clock->depth++;
+	for (unsigned i = 0; i < DNP_LIVE_OPEN; i++)
+		if (!clock->open[i].number) {
+			clock->open[i].number = number;
+			clock->open[i].generation = generation;
+			clock->open[i].begin_ns = now_ns;
+			return;
+		}
 }
 
-void dnp_live_clock_end(struct dnp_live_clock *clock)
+void dnp_live_clock_end(struct dnp_live_clock *clock, uint64_t number)
 {
-	if (!clock->depth)
-		return;
-	clock->depth--;
-	if (clock->depth < DNP_LIVE_DEPTH) {
-		if (clock->open[clock->depth].generation >= 2)
+	for (unsigned i = 0; i < DNP_LIVE_OPEN; i++) {
+		if (!number || clock->open[i].number != number)
+			continue;
+		clock->open[i].number = 0;
+		if (clock->open[i].generation >= 2)
 			count(&clock->full_over);
 		atomic_store_explicit(
-			&clock->seen_ns, clock->open[clock->depth].begin_ns, memory_order_relaxed);
+			&clock->seen_ns, clock->open[i].begin_ns, memory_order_relaxed);
+		count(&clock->over);
+		return;
 	}
-	count(&clock->over);
 }
 
 struct dnp_live_times dnp_live_clock_now(const struct dnp_live_clock *clock)

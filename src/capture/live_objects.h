@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DNP_LIVE_NONE  UINT32_MAX
-#define DNP_LIVE_DEPTH 4u /* collections amid each other; the runtime has two */
+#define DNP_LIVE_NONE UINT32_MAX
+#define DNP_LIVE_OPEN 4u /* collections at a time; the runtime has two */
 
 /* Collections so far. Written by one thread at a time. */
 struct dnp_live_clock {
@@ -24,15 +24,17 @@ struct dnp_live_clock {
 	_Atomic uint32_t full_begun, full_over; /* of generation 2 */
 	_Atomic uint64_t seen_ns;               /* when the last began that is over */
 	struct {
+		uint64_t number; /* 0: none */
 		unsigned generation;
 		uint64_t begin_ns;
-	} open[DNP_LIVE_DEPTH];
-	unsigned depth; /* of these; those beyond are not told apart */
+	} open[DNP_LIVE_OPEN]; /* the end of those beyond is not known */
 };
 
-void dnp_live_clock_begin(struct dnp_live_clock *clock, unsigned generation, uint64_t now_ns);
-/* The innermost is over. One that began before all was told is none. */
-void dnp_live_clock_end(struct dnp_live_clock *clock);
+/* `number`: the runtime's, from 1. */
+void dnp_live_clock_begin(
+	struct dnp_live_clock *clock, uint64_t number, unsigned generation, uint64_t now_ns);
+/* One that began before all was told is none. */
+void dnp_live_clock_end(struct dnp_live_clock *clock, uint64_t number);
 
 /* As it stands at a moment. */
 struct dnp_live_times {

@@ -392,6 +392,9 @@ SIGSAFE void dnp_self_sample(struct dnp_thread *thread, struct dnp_sample *sampl
 	if (n_frames < n)
 		left = leave_unwalked(
 			thread, (struct dnp_walk){regs, stacks, true}, n_kernel, n_frames);
+	/* It began one in the background, whose end comes on another thread. */
+	if (n > n_kernel && dnp_frame_is_managed(thread->own.frames[n_kernel]))
+		atomic_store_explicit(&thread->collecting, 0, memory_order_relaxed);
 	if (dnp_thread_collects(thread))
 		sample->flags |= DNP_SAMPLE_COLLECTING;
 	if (n_kernel && !left)

@@ -10,6 +10,8 @@
  *   exit       ends the process
  *   detach=MS  has itself detached after that time
  *
+ * At a start, OTHER_LISTENS=KEYWORDS (hexadecimal) has the runtime deliver its events of these.
+ *
  * It has two classes; that of the last byte C6 is only notified.
  */
 #include <pthread.h>
@@ -28,8 +30,11 @@ enum {
 	LOAD_AS_NOTIFICATION_ONLY = 97,
 };
 
-/* Index of ICorProfilerInfo3. */
-#define REQUEST_PROFILER_DETACH 58
+/* Index of ICorProfilerInfo3, and of 12. */
+#define REQUEST_PROFILER_DETACH  58
+#define EVENT_PIPE_START_SESSION 101
+
+#define VERBOSE 5
 
 /* The least that a runtime waits before it unloads. */
 #define DETACH_MS 300
@@ -66,13 +71,39 @@ static void mark(const void *text, size_t n)
 	}
 }
 
+struct provider {
+	const unsigned short *name;
+	unsigned long long keywords;
+	unsigned level;
+	const unsigned short *arguments;
+};
+
+/* To a session of its own, as agents of monitoring have. */
+static int listen_to(slot **info, unsigned long long keywords)
+{
+	static const unsigned char iid[] = {0xcd, 0x4c, 0xb2, 0x27, 0xb1, 0x1c, 0xc5, 0x47, 0x96,
+		0xee, 0x98, 0x19, 0x0d, 0xc3, 0x09, 0x59};
+	static const char name[] = "Microsoft-Windows-DotNETRuntime";
+	static unsigned short wide[sizeof(name)];
+	struct provider provider = {wide, keywords, VERBOSE, NULL};
+	unsigned long long session;
+	slot **info12;
+
+	for (size_t i = 0; i < sizeof(name); i++)
+		wide[i] = (unsigned char)name[i];
+	if (((int (*)(void *, const void *, void *))(*info)[QUERY_INTERFACE])(info, iid, &info12))
+		return (int)0x80004005;
+	return ((int (*)(void *, unsigned, struct provider *, int, unsigned long long *))(
+		*info12)[EVENT_PIPE_START_SESSION])(info12, 1, &provider, 0, &session);
+}
+
 static int initialize(void *self, void *info)
 {
-	const char *text = getenv("MARK_TEXT");
+	const char *text = getenv("MARK_TEXT"), *listens = getenv("OTHER_LISTENS");
 
-	(void)self, (void)info;
+	(void)self;
 	mark(text ? text : "", text ? strlen(text) : 0);
-	return 0;
+	return listens ? listen_to(info, strtoull(listens, NULL, 16)) : 0;
 }
 
 static slot **info3;

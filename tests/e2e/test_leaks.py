@@ -18,7 +18,10 @@ def record(tmp_path, argv, **more):
     result = dnprof_again("run", "-q", "-e", "alloc=100k", "--live", "-o", out, "--", *argv, **more)
     # More is allocated each second than any program does that is of use: some samples of alloc may be lost.
     assert result.status == 0 or (result.status == 3 and "of alloc" in result.err), result.err
-    return result.truth, shown(out)
+    truth, it = result.truth, shown(out)
+    # All are seen; one in the background may not be over.
+    assert truth["collections"] - 1 <= it.data["live"]["collections"]
+    return truth, it
 
 
 def shown(out):

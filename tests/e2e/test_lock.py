@@ -5,17 +5,17 @@ import re
 import pytest
 
 import attached
-from harness import NEWEST, SOAK, dnprof, program, refused, report
+from harness import NEWEST, OTHER_CLSID, SOAK, dnprof, other_profiler, program, refused, report
 
 #: What is locked in each way, by the method that holds it meanwhile.
 LOCKED = {"HoldAsleep": "Truth.Locks+Gate", "HoldBusy": "System.Object", "HoldLock": "System.Threading.Lock"}
 WAITING = {"HoldAsleep": "WaitHere", "HoldBusy": "WaitHere", "HoldLock": "WaitForLock"}
 
 
-def record(tmp_path, tfm, *args, events="lock"):
+def record(tmp_path, tfm, *args, events="lock", **more):
     """(What the program left behind, the reports of those that waited, and of those that they waited for.)"""
     out = tmp_path / "out.dnp"
-    result = dnprof("run", "-q", "-e", events, "-o", out, "--", *program(tfm, "locks", "--work", 1, *args)).expect()
+    result = dnprof("run", "-q", "-e", events, "-o", out, "--", *program(tfm, "locks", "--work", 1, *args), **more).expect()
     return result, *(report(out, options=("-e", event, "-n", 0)) for event in ("lock", "lock-owner"))
 
 
@@ -74,6 +74,15 @@ def test_short_waits_are_counted(tmp_path, tfm):
 
 def test_with_others(tmp_path, tfm):
     check(*record(tmp_path, tfm, events="cpu,exception,lock,alloc")[:2])
+
+
+def test_beside_one_that_listens(tmp_path, tfm):
+    """An agent of monitoring that has a session of its own for the same events: each is told once."""
+    library = other_profiler(tmp_path)
+    (tmp_path / "marks").mkdir()
+    check(*record(tmp_path, tfm, events="lock,gc,jit", env={
+        "CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": OTHER_CLSID, "CORECLR_PROFILER_PATH": str(library),
+        "MARK_FOLDER": str(tmp_path / "marks"), "OTHER_LISTENS": "0xc01d"})[:2])
 
 
 def test_one_that_is_interrupted(tmp_path, tfm):

@@ -12,6 +12,7 @@
 #include "capture/live.h"
 #include "capture/thin.h"
 #include "clr/allocation.h"
+#include "clr/collection.h"
 #include "clr/hresult.h"
 #include "clr/info.h"
 #include "crowded.h"
@@ -179,6 +180,17 @@ static void allocate(uint32_t type, double chance, uint64_t *turn)
 		&setting, &happening, &allocation, stands_for, dnp_lot(*turn += DNP_LOT_STEP));
 }
 
+static void tell_of_a_collection(const struct dnp_engine *engine)
+{
+	static const uint8_t start[18] = {[0] = 1, [4] = 2}; /* number, generation, … */
+	static const uint8_t end[10] = {[0] = 1, [4] = 2};
+
+	engine->delivered(&(struct dnp_delivered){
+		.id = DNP_GC_START, .version = 2, .data = start, .bytes = sizeof(start)});
+	engine->delivered(&(struct dnp_delivered){
+		.id = DNP_GC_END, .version = 1, .data = end, .bytes = sizeof(end)});
+}
+
 /* All of them, each of which stays. */
 static void record_live(uint64_t seed)
 {
@@ -193,8 +205,7 @@ static void record_live(uint64_t seed)
 		if (i % 4096 == 0)
 			engine->write(&writer, 0);
 	}
-	engine->collecting(2);
-	engine->collected();
+	tell_of_a_collection(engine);
 	engine->stop();
 	engine->write(&writer, 1);
 	engine->forget();

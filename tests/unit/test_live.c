@@ -74,8 +74,10 @@ static uint32_t survived(
 
 static void collect(struct dnp_live_clock *clock, unsigned generation)
 {
-	dnp_live_clock_begin(clock, generation, clock->begun + 100);
-	dnp_live_clock_end(clock);
+	uint64_t number = clock->begun + 1;
+
+	dnp_live_clock_begin(clock, number, generation, clock->begun + 100);
+	dnp_live_clock_end(clock, number);
 }
 
 TEST(live_collections_that_were_survived)
@@ -106,12 +108,12 @@ TEST(live_collections_amid_each_other)
 	struct dnp_live_object amid;
 	uint32_t full;
 
-	dnp_live_clock_begin(&clock, 2, 1);
+	dnp_live_clock_begin(&clock, 1, 2, 1);
 	amid = made(&clock, true);
 	collect(&clock, 1);
 	CHECK_EQ(survived(&clock, &amid, &full),
 		0); /* one too few: it may be the other that ended */
-	dnp_live_clock_end(&clock);
+	dnp_live_clock_end(&clock, 1);
 	CHECK_EQ(survived(&clock, &amid, &full), 1);
 	CHECK_EQ(full, 0);
 	collect(&clock, 2);
@@ -126,13 +128,14 @@ TEST(live_collection_that_is_not_known_ends)
 	struct dnp_live_object object = made(&clock, true);
 	uint32_t full;
 
-	dnp_live_clock_end(&clock);
+	dnp_live_clock_end(&clock, 7);
 	CHECK_EQ(survived(&clock, &object, &full), 0);
-	for (unsigned i = 0; i < DNP_LIVE_DEPTH + 3; i++)
-		dnp_live_clock_begin(&clock, 2, i);
-	for (unsigned i = 0; i < DNP_LIVE_DEPTH + 3; i++)
-		dnp_live_clock_end(&clock);
-	CHECK_EQ(clock.over, DNP_LIVE_DEPTH + 3);
-	CHECK_EQ(clock.full_over, DNP_LIVE_DEPTH);
-	CHECK_EQ(clock.depth, 0);
+	for (unsigned i = 8; i < 8 + DNP_LIVE_OPEN + 3; i++)
+		dnp_live_clock_begin(&clock, i, 2, i);
+	for (unsigned i = 8; i < 8 + DNP_LIVE_OPEN + 3; i++)
+		dnp_live_clock_end(&clock, i);
+	CHECK_EQ(clock.over, DNP_LIVE_OPEN);
+	CHECK_EQ(clock.full_over, DNP_LIVE_OPEN);
+	collect(&clock, 2);
+	CHECK_EQ(clock.over, DNP_LIVE_OPEN + 1);
 }

@@ -23,9 +23,14 @@ static struct dnp_thread *thread;
 static struct dnp_codemap *map;
 static uintptr_t code;
 
-/* push %rbp; mov %rsp,%rbp; sub $0x40,%rsp; call *%rdi; add $0x40,%rsp; pop %rbp; ret */
+#define TRAP_AT 16
+
+/*
+ * push %rbp; mov %rsp,%rbp; sub $0x40,%rsp; call *%rdi; add $0x40,%rsp; pop %rbp; ret; and a
+ * function of its own: int3; ret
+ */
 static const uint8_t bytes[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x40, 0xff, 0xd7, 0x48,
-	0x83, 0xc4, 0x40, 0x5d, 0xc3};
+	0x83, 0xc4, 0x40, 0x5d, 0xc3, 0xcc, 0xc3};
 
 /* Of each sample, by its time: its frames, root first. */
 static dnp_frame_word frames[SAMPLES][FRAMES];
@@ -49,13 +54,18 @@ __attribute__((noinline)) static void take_sample(void)
 	asm volatile("");
 }
 
-static void call_the_code(void)
+static void call_the_code_at(uintptr_t at)
 {
 	void (*function)(void (*)(void));
 
-	memcpy(&function, &code, sizeof(function));
+	memcpy(&function, &at, sizeof(function));
 	function(take_sample);
 	asm volatile("");
+}
+
+static void call_the_code(void)
+{
+	call_the_code_at(code);
 }
 
 static uint32_t note_frame(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
@@ -115,6 +125,7 @@ static void begin(struct dnp_drain *drain)
 	CHECK_EQ(dnp_drain_open(drain, open("/dev/null", O_WRONLY | O_CLOEXEC), 1, 1), 0);
 	drain->frame_of = note_frame;
 	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+	CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
 }
 
 static void end(struct dnp_drain *drain)
@@ -177,4 +188,20 @@ TEST(what_is_not_walked_cannot_be_repeated)
 	CHECK(!dnp_feed_repeat(&thread->own, &again));
 	CHECK_EQ(thread->own.counts[0].lost[DNP_LOSS_STACK], 5);
 	end(&drain);
+}
+
+/* One that began a collection in the background is not told of its end. */
+TEST(who_runs_managed_code_collects_no_more)
+{
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+
+	begin(&drain);
+	tell_of_the_code();
+	atomic_store(&thread->collecting, 1);
+	call_the_code();
+	CHECK(dnp_thread_collects(thread));
+	call_the_code_at(code + TRAP_AT);
+	CHECK(!dnp_thread_collects(thread));
+	end(&drain);
+	CHECK_EQ(n_samples, 2);
 }
