@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "agent/beside.h"
 #include "agent/events.h"
+#include "agent/pipe.h"
 #include "clr/hresult.h"
 #include "os/leave.h"
 
@@ -30,6 +31,8 @@ HRESULT dnp_detach_request(void)
 {
 	HRESULT hr = dnp_detach_look_lost() ? DNPROF_E_LOST : dnp_events_lasting();
 
+	if (SUCCEEDED(hr) && !dnp_pipe_stop())
+		hr = E_OUTOFMEMORY;
 	/* Begins to look for who is in the handler, so that the runtime's wait counts. */
 	dnp_signal_left(0);
 	if (SUCCEEDED(hr))

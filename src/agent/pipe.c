@@ -8,11 +8,14 @@
 
 #include "agent/agent.h"
 #include "clr/hresult.h"
+#include "os/clock.h"
 #include "os/forks.h"
 #include "os/gate.h"
 #include "os/thread.h"
 
 #define NAME_MAX_UNITS 64u
+#define TRIES          50u /* at a thread, where there is no memory for one */
+#define TRY_NS         UINT64_C(10000000)
 
 static const WCHAR *const names[DNP_PROVIDERS] = {
 	[DNP_PROVIDER_RUNTIME] = (const WCHAR *)u"Microsoft-Windows-DotNETRuntime",
@@ -126,9 +129,14 @@ static void put_elsewhere(struct question *question)
 {
 	struct dnp_own_thread thread = {0};
 
+	for (unsigned i = 0; i < TRIES; i++) {
+		if (!dnp_own_thread_start(&thread, put_there, question)) {
+			dnp_own_thread_join(&thread);
+			return;
+		}
+		dnp_sleep_until_ns(dnp_now_ns() + TRY_NS);
+	}
 	question->answer = E_OUTOFMEMORY;
-	if (!dnp_own_thread_start(&thread, put_there, question))
-		dnp_own_thread_join(&thread);
 }
 
 /* While the runtime initialises us there is no managed code yet. */
@@ -187,6 +195,11 @@ int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events, s
 
 	if (!n)
 		return 0;
+	if (!dnp_pipe_stop())
+		return dnp_err(err, -ENOMEM,
+			"'%s' cannot be recorded: the last recording's events could not be ended: "
+			"no memory for a thread; free some",
+			events);
 	if (!dnp_info_has(&dnp_agent.info, EventPipeStartSession))
 		return dnp_err(err, -EOPNOTSUPP,
 			"'%s' cannot be recorded: this runtime is too old to deliver its events "
@@ -195,13 +208,14 @@ int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events, s
 	return start(configs, n, events, err);
 }
 
-void dnp_pipe_stop(void)
+bool dnp_pipe_stop(void)
 {
 	if (!has_session)
-		return;
-	has_session = false;
+		return true;
 	dnp_gate_open(&gate, 0);
 	/* A runtime that ends has ended all sessions before it says so. */
-	if (dnp_agent_presence() != DNP_AWAY)
-		ask_runtime(NULL, 0);
+	if (dnp_agent_presence() != DNP_AWAY && ask_runtime(NULL, 0) == E_OUTOFMEMORY)
+		return false;
+	has_session = false;
+	return true;
 }

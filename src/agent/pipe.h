@@ -18,8 +18,11 @@
  */
 int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events, struct dnp_err *err);
 
-/* No event is delivered any more when it returns. */
-void dnp_pipe_stop(void);
+/*
+ * No event is delivered any more when it returns. False: there was no memory to say so to the
+ * runtime, which goes on to make them, and must not be left before it is said.
+ */
+bool dnp_pipe_stop(void);
 
 /* Tells an event of a provider that is known, on the thread that it happened on. */
 void dnp_pipe_delivered(EVENTPIPE_PROVIDER provider, uint32_t id, uint32_t version,

@@ -38,6 +38,17 @@ void dnp_collections_flush(struct dnp_collections *all, uint64_t before_ns)
 			end(all, i);
 }
 
+bool dnp_collections_await(const struct dnp_collections *all, uint64_t trigger)
+{
+	bool found = all->trigger == trigger;
+
+	for (uint32_t i = 0; i < all->n_open; i++)
+		found = found || all->open[i].trigger == trigger;
+	for (uint32_t i = all->first_ended; i < all->n_ended; i++)
+		found = found || all->ended[i].trigger == trigger;
+	return found;
+}
+
 bool dnp_collections_take(struct dnp_collections *all, struct dnp_collection *one)
 {
 	if (all->first_ended == all->n_ended)

@@ -80,6 +80,9 @@ void dnp_collections_event(struct dnp_collections *collections, const struct dnp
  */
 void dnp_collections_flush(struct dnp_collections *collections, uint64_t before_ns);
 
+/* Whether the one that was wanted then may still begin, goes on, or waits to be taken. */
+bool dnp_collections_await(const struct dnp_collections *collections, uint64_t trigger);
+
 /* The next one that is over, and a pause, in no order. False: there is none. */
 bool dnp_collections_take(struct dnp_collections *collections, struct dnp_collection *one);
 bool dnp_collections_take_pause(struct dnp_collections *collections, struct dnp_gc_pause *pause);

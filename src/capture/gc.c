@@ -184,6 +184,12 @@ static void take_seen(void)
 	}
 }
 
+static void drop(size_t i)
+{
+	free(gc.held.p[i].frames);
+	gc.held.p[i] = gc.held.p[--gc.held.n];
+}
+
 /* Takes it out for good unless another collection needs it. False: it is not there. */
 static bool take_held(const struct dnp_collection *one, struct seen *seen)
 {
@@ -194,17 +200,34 @@ static bool take_held(const struct dnp_collection *one, struct seen *seen)
 			continue;
 		*seen = held.seen;
 		memcpy(gc.taken + 1, held.frames, seen->n * sizeof(*gc.taken));
-		if (!one->inherited) {
-			free(held.frames);
-			gc.held.p[i] = gc.held.p[--gc.held.n];
-		}
+		if (!one->inherited)
+			drop(i);
 		return true;
 	}
 	return false;
 }
 
-/* Some bring none about. One in the background may take long, and be the last of so many. */
-static void forget_old(void)
+/* Some bring none about: code of theirs must not be kept for it. */
+static void drop_idle(void)
+{
+	uint64_t now_ns = dnp_now_ns();
+
+	for (size_t i = gc.held.n; i--;) {
+		const struct seen *seen = &gc.held.p[i].seen;
+		bool awaited;
+
+		if (now_ns - seen->time_ns < PATIENCE_NS)
+			continue;
+		pthread_mutex_lock(&gc.lock);
+		awaited = dnp_collections_await(gc.all, seen->trigger);
+		pthread_mutex_unlock(&gc.lock);
+		if (!awaited)
+			drop(i);
+	}
+}
+
+/* One in the background may take long, and be the last of so many. */
+static void drop_oldest(void)
 {
 	size_t oldest = 0;
 
@@ -213,8 +236,7 @@ static void forget_old(void)
 	for (size_t i = 1; i < gc.held.n; i++)
 		if (gc.held.p[i].seen.trigger < gc.held.p[oldest].seen.trigger)
 			oldest = i;
-	free(gc.held.p[oldest].frames);
-	gc.held.p[oldest] = gc.held.p[--gc.held.n];
+	drop(oldest);
 }
 
 static void reckon_oldest(void)
@@ -472,7 +494,8 @@ static void gc_write(struct dnp_writer *writer, int last)
 		write_one(writer, &one);
 	}
 	take_seen();
-	forget_old();
+	drop_idle();
+	drop_oldest();
 	reckon_oldest();
 	if (last)
 		free_memory();

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "activation.h"
@@ -17,6 +18,7 @@
 #include "agent/agent.h"
 #include "agent/engines.h"
 #include "agent/methods.h"
+#include "agent/pipe.h"
 #include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "clr/lifetime.h"
@@ -303,4 +305,70 @@ TEST(method_lasts_as_long_as_the_runtime_says_so)
 	CHECK_EQ(with, 0);
 	dnp_lifetime_forget();
 	CHECK(!dnp_method_ends(&dnp_agent.info, ADD, &with));
+}
+
+/* ---- A session of events */
+
+static int n_sessions;
+
+static HRESULT DNP_COM start_session(ICorProfilerInfo *self, uint32_t n,
+	COR_PRF_EVENTPIPE_PROVIDER_CONFIG *configs, BOOL rundown, EVENTPIPE_SESSION *session)
+{
+	(void)self;
+	(void)rundown;
+	CHECK(n == 1 && configs->keywords == 1);
+	*session = 77;
+	n_sessions++;
+	return S_OK;
+}
+
+static HRESULT DNP_COM stop_session(ICorProfilerInfo *self, EVENTPIPE_SESSION session)
+{
+	(void)self;
+	CHECK_EQ(session, 77);
+	n_sessions--;
+	return S_OK;
+}
+
+/* As the recorder. */
+static void *lack_memory_for_threads(void *unused)
+{
+	struct dnp_provider_wish wishes[DNP_PROVIDERS] = {
+		[DNP_PROVIDER_RUNTIME] = {.keywords = 1, .level = COR_PRF_EVENTPIPE_INFORMATIONAL}};
+	struct rlimit all, none;
+	struct dnp_err err;
+
+	CHECK_EQ(dnp_pipe_start(wishes, "gc", &err), 0);
+	CHECK_EQ(n_sessions, 1);
+	CHECK_EQ(getrlimit(RLIMIT_AS, &all), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = all.rlim_max};
+	CHECK_EQ(setrlimit(RLIMIT_AS, &none), 0);
+	CHECK(!dnp_pipe_stop());
+	CHECK(dnp_pipe_start(wishes, "gc", &err) < 0 && strstr(err.text, "no memory"));
+	CHECK_EQ(setrlimit(RLIMIT_AS, &all), 0);
+	CHECK_EQ(n_sessions, 1);
+	CHECK_EQ(dnp_pipe_start(wishes, "gc", &err), 0);
+	CHECK_EQ(n_sessions, 1);
+	CHECK(dnp_pipe_stop() && dnp_pipe_stop());
+	CHECK_EQ(n_sessions, 0);
+	return unused;
+}
+
+/* The runtime would make events for a library that has gone. */
+TEST(session_that_could_not_be_ended_is_ended_later)
+{
+	static struct ICorProfilerInfoVtbl table = {
+		.EventPipeStartSession = start_session,
+		.EventPipeStopSession = stop_session,
+	};
+	static ICorProfilerInfo runtime = {.vtbl = &table};
+	struct dnp_own_thread thread;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+	SKIP("sanitizers need memory");
+#endif
+	dnp_agent.info = (struct dnp_info){.com = &runtime, .version = 14};
+	atomic_store(&dnp_agent.presence, DNP_HERE);
+	CHECK_EQ(dnp_own_thread_start(&thread, lack_memory_for_threads, NULL), 0);
+	dnp_own_thread_join(&thread);
 }

@@ -248,6 +248,31 @@ TEST(collections_that_are_not_told_whole)
 	CHECK(one.number == 6 && !one.end_ns && one.kind == DNP_COLLECTION_BACKGROUND);
 }
 
+static void wanted(uint64_t trigger)
+{
+	dnp_collections_event(&all, &(struct dnp_gc_event){.id = DNP_GC_TRIGGERED},
+		&(struct dnp_gc_moment){.time_ns = ++now_ns, .tid = WANTS, .trigger = trigger});
+}
+
+TEST(collections_that_are_awaited)
+{
+	reset();
+	wanted(1);
+	CHECK(dnp_collections_await(&all, 1));
+	wanted(2);
+	CHECK(!dnp_collections_await(&all, 1) && dnp_collections_await(&all, 2));
+	stop(WANTS);
+	TELL(WANTS, .id = DNP_GC_START, .number = 1, .generation = 0);
+	wanted(3);
+	CHECK(dnp_collections_await(&all, 2) && dnp_collections_await(&all, 3));
+	over(WANTS, 1);
+	go_on(WANTS);
+	dnp_collections_flush(&all, UINT64_MAX);
+	CHECK(dnp_collections_await(&all, 2));
+	CHECK_EQ(taken().trigger, 2);
+	CHECK(!dnp_collections_await(&all, 2) && dnp_collections_await(&all, 3));
+}
+
 TEST(collections_that_nobody_takes_are_counted)
 {
 	struct dnp_collection one;
