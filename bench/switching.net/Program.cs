@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // switching-net events ROUNDS: two threads hand their turn to each other by events.
 // switching-net pool ROUNDS: 200 asynchronous loops that yield and work a little.
+// switching-net threads ROUNDS: so many threads that end at once, one after the other.
 // Prints the CPU time of the process for that, and how long it took, in nanoseconds a round.
 int rounds = int.Parse(args[1]);
 
-Action work = args[0] == "events" ? Events : Pool;
+Action work = args[0] switch { "events" => Events, "threads" => Threads, _ => Pool };
 work(); // all is compiled, and threads are there
 var before = Environment.CpuUsage.TotalTime;
 var clock = System.Diagnostics.Stopwatch.StartNew();
@@ -49,4 +50,15 @@ void Pool()
     }
 
     Task.WaitAll([.. Enumerable.Range(0, loops).Select(_ => Task.Run(Loop))]);
+}
+
+void Threads()
+{
+    for (int i = 0; i < rounds; i++)
+    {
+        var thread = new Thread(() => { });
+
+        thread.Start();
+        thread.Join();
+    }
 }

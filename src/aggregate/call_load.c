@@ -181,6 +181,7 @@ int dnp_raw_calls_counts(struct dnp_load *load, struct dnp_raw_event *event, uin
 
 	if (!tree)
 		return -ENOMEM;
+	event->calls->summed = true;
 	while (next_count(&bytes, &count)) {
 		struct dnp_row row = {.thread = thread};
 

@@ -88,6 +88,8 @@ static void join_call_stats(const struct dnp_raw_event *raw, struct dnp_calls *c
 
 int dnp_join_calls(struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *event)
 {
+	struct dnp_process *process = &join->profile->processes.p[join->load->process];
+
 	if (!event->calls) {
 		event->calls = malloc(sizeof(*event->calls));
 		if (!event->calls)
@@ -96,7 +98,8 @@ int dnp_join_calls(struct dnp_join *join, const struct dnp_raw_event *raw, struc
 	}
 	event->lost += lost_calls(raw);
 	event->lost_by[DNP_LOSS_RING] += lost_calls(raw);
-	join->profile->processes.p[join->load->process].calls_event = raw->rec.index;
+	process->calls_event = raw->rec.index;
+	process->calls_summed |= raw->calls->summed;
 	join_call_stats(raw, event->calls);
 	if (join->profile->calls_summed ||
 		(join->profile->calls_later && raw->calls->depth == DNP_CALL_EVENTS))

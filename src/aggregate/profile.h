@@ -63,6 +63,7 @@ struct dnp_process {
 	bool exited, complete;
 	struct dnp_vec_of(struct dnp_traced) traced; /* by number */
 	uint64_t calls_event; /* the recording's index of the event that counts calls; UINT64_MAX */
+	bool calls_summed;    /* it has some, and they were counted without their order */
 	struct dnp_map thread_of; /* the recording's index of a thread → thread of the profile */
 };
 

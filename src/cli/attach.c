@@ -31,6 +31,10 @@ static int parse_profiler(const struct dnp_values *values, struct dnp_attach_opt
 		return dnp_usage("attach",
 			"--notification is for dnprof's own agent; another profiler says itself "
 			"what it is");
+	if (values->given[OPT(port)] && values->given[OPT(notification)])
+		return dnp_usage("attach",
+			"--notification is for a process that runs already; one that begins at a "
+			"--port has no profiler yet");
 	options->data = data;
 	options->data_bytes = data ? strlen(data) : 0;
 	options->notification = values->given[OPT(notification)] > 0;

@@ -291,9 +291,10 @@ static bool is_pid(const char *word)
 	return *word && !word[strspn(word, "0123456789")];
 }
 
-/* Nothing is written. */
+/* Nothing is written: what says how to record has nothing to say here. */
 static int show_live(const struct dnp_values *values, pid_t pid)
 {
+	static const char *const not_live[] = {"others", "wakeups", "verbose"};
 	const char *duration = dnp_value(values, "duration");
 	uint64_t duration_ns = 0;
 
@@ -302,6 +303,11 @@ static int show_live(const struct dnp_values *values, pid_t pid)
 			"--live watches a process that runs already; give its process id");
 	if (dnp_given(values, "output"))
 		return dnp_usage("timeline", "--live writes nothing; leave -o away, or --live");
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(not_live); i++)
+		if (dnp_given(values, not_live[i]))
+			return dnp_usage("timeline",
+				"--%s is for what is recorded; leave it away, or --live",
+				not_live[i]);
 	if (duration && !dnp_parse_seconds(duration, &duration_ns))
 		return dnp_usage("timeline", "-d %s: not a time in seconds", duration);
 	return dnp_live(pid, duration_ns);

@@ -521,6 +521,16 @@ static int put_all(const struct dnp_profile *profile, const struct dnp_input *in
 	return status;
 }
 
+/* The order of calls is known of some processes, and of others that have some it is not. */
+static bool is_mixed(const struct dnp_profile *profile, uint32_t event)
+{
+	bool mixed = false;
+
+	for (size_t i = 0; i < profile->processes.n; i++)
+		mixed = mixed || profile->processes.p[i].calls_summed;
+	return mixed && profile->events.p[event].calls->depth == DNP_CALL_EVENTS;
+}
+
 static void judge(const struct dnp_profile *profile, const struct log *log, uint32_t event,
 	struct dnp_log_outcome *outcome)
 {
@@ -554,6 +564,11 @@ static int write_log(struct dnp_profile *profile, const struct dnp_input *input,
 		return dnp_err(err, -ENODATA,
 			"there is no log: no calls were recorded; record them with 'dnprof run -e "
 			"trace --depth events'");
+	if (is_mixed(profile, event))
+		return dnp_err(err, -EINVAL,
+			"there is no log of all: some of it was recorded with '--depth events', "
+			"which "
+			"keeps the order of calls, and some without; write a log of each");
 	status = put_all(profile, input, event, &log);
 	if (status)
 		return dnp_err(err, status,

@@ -46,9 +46,14 @@ static void put_sums(const struct dnp_collection_sums *sums, struct dnp_line *li
 static void put_paused(const struct dnp_profile *profile, const struct dnp_collection_sums *sums,
 	struct dnp_line *line)
 {
-	dnp_line_printf(line, "  paused %s times, for %s (%.2f %% of the time)",
+	uint64_t duration_ns = 0;
+
+	for (size_t i = 0; i < profile->processes.n; i++)
+		duration_ns += profile->processes.p[i].duration_ns;
+	dnp_line_printf(line, "  paused %s times, for %s (%.2f %% of the time%s)",
 		dnp_format_count(sums->all.pauses).text, dnp_format_ns(sums->all.pause_ns).text,
-		dnp_percent(sums->all.pause_ns, profile->duration_ns));
+		dnp_percent(sums->all.pause_ns, duration_ns),
+		profile->processes.n > 1 ? " of all processes" : "");
 	dnp_line_printf(line, "; %s of that until all threads stood",
 		dnp_format_ns(sums->all.suspend_ns).text);
 	dnp_line_end(line);

@@ -40,6 +40,13 @@ int dnp_file_append(const char *path);
 int dnp_file_create(char *path);
 
 /*
+ * The same, but where the system can it has no name yet, so that nothing is left where this process
+ * is killed. dnp_file_name gives it one, in `path`. 0 or -errno; it may be asked again.
+ */
+int dnp_file_begin(char *path);
+int dnp_file_name(int fd, char *path);
+
+/*
  * The same without such a name: -EEXIST where something has that one. For reading and writing.
  */
 int dnp_file_create_new(const char *path);

@@ -62,7 +62,7 @@ int dnp_sink_file_open(struct dnp_sink_file *file, const char *path, struct dnp_
 		free(file->path);
 		return dnp_err(err, -ENOMEM, "cannot write %s: out of memory; free some", path);
 	}
-	fd = dnp_file_create(file->temporary);
+	fd = dnp_file_begin(file->temporary);
 	if (fd < 0) {
 		status = cannot_write(err, path, fd);
 		free(file->temporary);
@@ -73,13 +73,21 @@ int dnp_sink_file_open(struct dnp_sink_file *file, const char *path, struct dnp_
 	return 0;
 }
 
+/* Else it goes with its descriptor. */
+static bool has_name(const char *temporary)
+{
+	return strcmp(temporary + strlen(temporary) - 6, "XXXXXX") != 0;
+}
+
 static int close_file(struct dnp_sink_file *file, int status)
 {
+	if (!status)
+		status = dnp_file_name(file->out.fd, file->temporary);
 	if (close(file->out.fd) && !status)
 		status = -errno;
 	if (!status)
 		status = dnp_file_rename(file->temporary, file->path);
-	if (status)
+	if (status && has_name(file->temporary))
 		dnp_file_remove(file->temporary);
 	free(file->temporary);
 	file->temporary = NULL;

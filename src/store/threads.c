@@ -34,6 +34,10 @@ static uint32_t n_all;
 static uint32_t n_tried; /* of them, those that this recording has used or found too small */
 static uint32_t next_index;
 static _Atomic uint32_t lacking[DNP_THREADS_LACKS];
+
+#define TOLD_WORDS 1024u
+/* Threads that were refused a record: a bit for each number, of those that are not far apart. */
+static uint64_t told[TOLD_WORDS];
 static uint32_t max_depth;
 
 /* The moment that dnp_threads_quiet_since waits for, and the last that is sure. */
@@ -231,6 +235,17 @@ static struct dnp_thread *begin(int tid)
 	return thread;
 }
 
+/* Those that have no record are met at each look, and counted once; with the lock. */
+static bool is_told(int tid)
+{
+	uint64_t *word = &told[(unsigned)tid / 64 % TOLD_WORDS];
+	uint64_t bit = UINT64_C(1) << (unsigned)tid % 64;
+	bool was = *word & bit;
+
+	*word |= bit;
+	return was;
+}
+
 struct dnp_thread *dnp_thread_begin(int tid, int *is_new)
 {
 	struct dnp_thread *thread;
@@ -240,9 +255,9 @@ struct dnp_thread *dnp_thread_begin(int tid, int *is_new)
 	*is_new = !thread;
 	if (!thread)
 		thread = begin(tid);
-	pthread_mutex_unlock(&lock);
-	if (!thread)
+	if (!thread && !is_told(tid))
 		dnp_threads_lack(DNP_THREADS_REFUSED);
+	pthread_mutex_unlock(&lock);
 	return thread;
 }
 
@@ -409,6 +424,7 @@ static void forget_all(void)
 	sought_ns = quiet_ns = 0;
 	for (unsigned what = 0; what < DNP_THREADS_LACKS; what++)
 		atomic_store(&lacking[what], 0);
+	memset(told, 0, sizeof(told));
 }
 
 void dnp_threads_done(void)

@@ -415,6 +415,7 @@ def test_library_out_of_reach(open_folder, tmp_path, library):
     (["--profiler-path", "x.so", "1"], ["--profiler-clsid"]),
     (["--profiler-clsid", "x", "--profiler-path", "x.so", "1"], ["not a GUID"]),
     (["--notification", "--profiler-clsid", OTHER_CLSID, "--profiler-path", "x.so", "1"], ["--notification"]),
+    (["--notification", "--port", "p"], ["--notification", "runs already"]),
 ])
 def test_usage(argv, words):
     refused(dnprof("attach", *argv), 2, *words)

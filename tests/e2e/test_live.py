@@ -220,6 +220,8 @@ def test_refused(app):
     refused(dnprof("timeline", "--live", app.pid), 1, "--live draws on a terminal")
     refused(dnprof("timeline", "--live", "true"), 2, "--live watches a process that runs")
     refused(dnprof("timeline", "--live", "-o", "x.dnp", app.pid), 2, "--live writes nothing")
+    for option in ("--others", "--wakeups", "--verbose"):
+        refused(dnprof("timeline", "--live", option, app.pid), 2, f"{option} is for what is recorded")
     with Screen(2 ** 22 + 1) as screen:
         assert screen.end() == 1
         assert "there is no process 4194305" in screen.shown and LEAVE not in screen.shown

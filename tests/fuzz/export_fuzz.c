@@ -114,7 +114,7 @@ static void write_log(const struct dnp_input *input)
 
 		options.by_time = by_time;
 		check(!dnp_log_put(input, &options, &sink, &outcome, &err) ||
-			(err.code == -ENODATA && err.text[0]));
+			((err.code == -ENODATA || err.code == -EINVAL) && err.text[0]));
 	}
 }
 

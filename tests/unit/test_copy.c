@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/clean.h"
+#include "launch/record.h"
 #include "read/input.h"
 #include "read/visit.h"
 #include "recording.h"
@@ -159,4 +160,37 @@ TEST(original_is_found_as_long_as_it_is_there)
 	lost = dnp_copy_original(place.fd);
 	CHECK(!lost);
 	remove_place(&place);
+}
+
+static size_t size_of(const char *path)
+{
+	struct stat st;
+
+	CHECK_EQ(stat(path, &st), 0);
+	return (size_t)st.st_size;
+}
+
+/* That of a child that was killed while it wrote harms none that follows; none is left out unsaid.
+ */
+TEST(recordings_of_children_are_gathered_by_whole_chunks)
+{
+	struct place torn = make_place(1), whole = make_place(0);
+	struct dnp_err err = {0};
+	char link[80];
+
+	CHECK_EQ(close(open(torn.copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)), 0);
+	CHECK_EQ(dnp_record_gather(torn.copy, whole.folder, &err), 0);
+	CHECK_EQ(size_of(torn.copy), whole.bytes);
+	CHECK_EQ(rename(torn.copy, whole.copy), 0);
+	CHECK_EQ(dnp_record_gather(whole.copy, torn.folder, &err), 0);
+	CHECK(size_of(whole.copy) < 2 * whole.bytes - 1);
+	CHECK_EQ(dnp_record_gather(whole.copy, torn.folder, &err), 0);
+	CHECK(size_of(whole.copy) > 2 * whole.bytes);
+	snprintf(link, sizeof(link), "%s/link.dnp", torn.folder);
+	CHECK_EQ(symlink(torn.recording, link), 0);
+	CHECK_EQ(dnp_record_gather(whole.copy, torn.folder, &err), -ELOOP);
+	CHECK(strstr(err.text, "link.dnp"));
+	CHECK_EQ(unlink(link), 0);
+	remove_place(&torn);
+	remove_place(&whole);
 }

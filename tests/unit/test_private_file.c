@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that are written: for their user alone, and where no link leads. */
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/clean.h"
@@ -8,14 +10,14 @@
 
 #include "test.h"
 
-static char folder[] = "/tmp/dnprof-test-XXXXXX";
+static char folder[32];
 
 static const char *in_folder(const char *name)
 {
 	static char path[64];
 
-	if (strstr(folder, "XXXXXX"))
-		CHECK(mkdtemp(folder));
+	snprintf(folder, sizeof(folder), "/tmp/dnprof-test-XXXXXX");
+	CHECK(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	return path;
 }
@@ -47,6 +49,26 @@ TEST(file_is_private_and_follows_no_link)
 	CHECK_EQ(lstat(path, &st), 0);
 	CHECK(S_ISREG(st.st_mode) && (st.st_mode & 07777) == 0600 && st.st_size == 5);
 	CHECK(stat(target, &st));
+	CHECK_EQ(unlink(path), 0);
+	CHECK_EQ(rmdir(folder), 0);
+}
+
+/* A program that is killed while it writes leaves nothing. */
+TEST(file_has_no_name_until_it_is_whole)
+{
+	const char *path = in_folder("out");
+	struct dnp_sink_file file;
+	int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		SKIP("this file system has no files without names");
+	close(fd);
+	CHECK_EQ(dnp_sink_file_open(&file, path, NULL), 0);
+	dnp_sink_puts(&file.out.sink, "half");
+	CHECK_EQ(rmdir(folder), 0);
+	CHECK_EQ(mkdir(folder, 0700), 0);
+	dnp_sink_file_abort(&file);
+	write_file(path, "whole");
 	CHECK_EQ(unlink(path), 0);
 	CHECK_EQ(rmdir(folder), 0);
 }

@@ -95,26 +95,6 @@ int dnp_record_copy(int from, int to, const char *path, struct dnp_err *err)
 	return 0;
 }
 
-static int append_file(const char *path, int to, int from, struct dnp_err *err)
-{
-	auto_free char *buffer = malloc(1 << 16);
-
-	if (!buffer)
-		return -ENOMEM;
-	for (;;) {
-		ssize_t n = read(from, buffer, 1 << 16);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return dnp_err(err, -errno, "cannot read a recording: %s", strerror(errno));
-		if (n == 0)
-			return 0;
-		if (!write_all(to, buffer, (size_t)n))
-			return cannot_write(path, -errno, err);
-	}
-}
-
 static bool is_recording(const char *name)
 {
 	size_t n = strlen(name);
@@ -139,8 +119,10 @@ int dnp_record_gather(const char *path, const char *folder, struct dnp_err *err)
 		if (!is_recording(entry->d_name))
 			continue;
 		from = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-		if (from >= 0)
-			ret = append_file(path, to, from, err);
+		ret = from < 0
+			? dnp_err(err, -errno, "cannot read the recording of a child, %s/%s: %s",
+				  folder, entry->d_name, strerror(errno))
+			: dnp_record_copy(from, to, path, err);
 	}
 	closedir(dir);
 	return ret;

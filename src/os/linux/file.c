@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clean.h"
+#include "os/clock.h"
 
 /* Bytes of a mapped file were looked at that are there no more. */
 static void on_cut(int signo)
@@ -92,6 +93,56 @@ int dnp_file_create(char *path)
 	int fd = mkostemp(path, O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
+}
+
+#define NAME_LENGTH 6
+
+/* The part of the name that is made up; NULL: it has been. */
+static char *open_end(char *path)
+{
+	char *end = strrchr(path, '.');
+
+	return end && !strcmp(end + 1, "XXXXXX") ? end + 1 : NULL;
+}
+
+static void link_of(int fd, char link[32])
+{
+	snprintf(link, 32, "/proc/self/fd/%d", fd);
+}
+
+int dnp_file_begin(char *path)
+{
+	const char *slash = strrchr(path, '/');
+	auto_free char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	char link[32];
+	int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1;
+
+	if (fd < 0)
+		return dnp_file_create(path);
+	link_of(fd, link);
+	if (!access(link, F_OK) || errno != ENOENT)
+		return fd;
+	close(fd); /* without /proc it would stay without one */
+	return dnp_file_create(path);
+}
+
+int dnp_file_name(int fd, char *path)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+	char *end = open_end(path), link[32];
+	int ret = 0;
+
+	link_of(fd, link);
+	for (uint64_t now = dnp_now_ns(); end; now += 1 + now % 997) {
+		for (unsigned i = 0; i < NAME_LENGTH; i++)
+			end[i] = letters[now >> 5 * i & 31];
+		ret = linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
+		if (ret != -EEXIST)
+			break;
+	}
+	if (ret)
+		strcpy(end, "XXXXXX");
+	return ret;
 }
 
 char *dnp_file_full(const char *path)

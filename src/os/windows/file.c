@@ -162,6 +162,18 @@ int dnp_file_create(char *path)
 	return fd;
 }
 
+int dnp_file_begin(char *path)
+{
+	return dnp_file_create(path);
+}
+
+int dnp_file_name(int fd, char *path)
+{
+	(void)fd;
+	(void)path;
+	return 0;
+}
+
 static int create_new(const wchar_t *path, struct dnp_private *mine)
 {
 	HANDLE file = CreateFileW(path, GENERIC_READ | GENERIC_WRITE, SHARE_ALL, &mine->attributes,
