@@ -54,6 +54,14 @@ bool dnp_engines_walk(void)
 	return false;
 }
 
+bool dnp_engines_at_once(void)
+{
+	for (unsigned i = 0; i < n_engines; i++)
+		if (engines[i]->at_once && engines[i]->at_once())
+			return true;
+	return false;
+}
+
 bool dnp_engines_need_managed(void)
 {
 	for (unsigned i = 0; i < n_engines; i++)

@@ -48,6 +48,8 @@ const struct dnp_engine *dnp_engines_get(unsigned i);
 unsigned dnp_engines_count(void);
 /* Whether any of them takes stacks. */
 bool dnp_engines_walk(void);
+/* Whether any has to know of a thread as soon as that begins. */
+bool dnp_engines_at_once(void);
 
 /*
  * Makes a thread of the process known and starts sampling it, if it is new. `before`: it was there

@@ -360,7 +360,7 @@ static void find_threads(bool at_startup)
 
 	recording.known_threads = 0;
 	/* The kernel tells of what comes of the thread that asks: here of all, later of none. */
-	recording.watching = at_startup && !dnp_watch_threads_open();
+	recording.watching = at_startup && !dnp_watch_threads_open(dnp_engines_at_once());
 	dnp_thread_each(dnp_recording_see_thread, &before);
 }
 
@@ -465,7 +465,7 @@ static int prepare(const struct dnp_recording_order *order, struct dnp_err *err)
 	if (failed)
 		return failed;
 	recording.options = dnp_engines_options();
-	dnp_threads_init(recording.options->depth);
+	dnp_threads_init(recording.options->depth, dnp_engines_count());
 	failed = dnp_engines_events(order->at_startup, err);
 	if (!failed)
 		failed = dnp_knowledge_begin(order->at_startup, err);
@@ -545,7 +545,7 @@ int dnp_recording_look(struct dnp_err *err)
 	int failed;
 
 	dnp_agent_options_init(&options);
-	dnp_threads_init(options.depth);
+	dnp_threads_init(options.depth, DNP_EVENTS_MAX);
 	failed = dnp_engines_events(false, err);
 	return failed ? failed : dnp_knowledge_begin(false, err);
 }

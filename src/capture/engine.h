@@ -153,6 +153,9 @@ struct dnp_engine {
 	const char *(*note)(void);
 	/* The time between its events, where it is not that of the options. */
 	uint64_t (*interval)(void);
+	/* Whether it has something to start for each thread, and misses what the thread does until
+	 * then. After start. */
+	bool (*at_once)(void);
 	void (*thread_begin)(struct dnp_thread *thread);
 	/* Now and then, every 20 to 100 ms, and when something happens. On the recorder's thread.
 	 */

@@ -24,6 +24,7 @@
 #include "os/sampling_signal.h"
 #include "os/thread.h"
 #include "os/traps.h"
+#include "os/watch.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -128,6 +129,8 @@ static SIGSAFE void on_trap(const struct dnp_signal_info *info, void *context)
 {
 	struct dnp_thread *thread = dnp_thread_own();
 
+	if (!thread)
+		dnp_watch_call(); /* the kernel has told of it */
 	if (!thread || thread->sampler.source != DNP_SAMPLER_TRAPS)
 		return;
 	if (!dnp_self_enter(thread)) {
@@ -380,6 +383,11 @@ static void start_sampler(struct dnp_thread *thread)
 			&thread->sampler, thread->start_cpu_ns, first_ns, running.interval_ns);
 	else
 		start_single(thread, DNP_SAMPLER_PERF, first_ns);
+}
+
+bool dnp_running_at_once(void)
+{
+	return running.source != DNP_SAMPLER_TRAPS;
 }
 
 /* What is to be done once is done for the first of the events. */

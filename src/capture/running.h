@@ -18,6 +18,9 @@ int dnp_running_start(
 const char *dnp_running_source(void);
 const char *dnp_running_note(void);
 
+/* Whether each thread has a sampler of its own, which is to begin with it. After start. */
+bool dnp_running_at_once(void);
+
 /* By each engine, with its event. */
 void dnp_running_thread_begin(struct dnp_thread *thread, unsigned event);
 void dnp_running_look(unsigned event);

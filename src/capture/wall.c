@@ -409,6 +409,12 @@ static const char *wall_source(void)
 	return wall.source;
 }
 
+/* One that sleeps from its beginning on calls nobody. */
+static bool wall_at_once(void)
+{
+	return true;
+}
+
 static void wall_thread_begin(struct dnp_thread *thread)
 {
 	dnp_running_thread_begin(thread, wall.event);
@@ -479,6 +485,7 @@ const struct dnp_engine dnp_engine_wall = {
 	.walks = true,
 	.start = wall_start,
 	.source = wall_source,
+	.at_once = wall_at_once,
 	.thread_begin = wall_thread_begin,
 	.thread_end = wall_thread_end,
 	.look = wall_look,

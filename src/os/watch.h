@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the agent's thread sleeps on: time, handlers that call it, descriptors, and, where it is
- * asked for, word from the kernel of what happens in this process, as soon as it happens: threads
- * that begin, code that is mapped. That word an ordinary user may ask for of his own process. One a
+ * asked for, word from the kernel of what happens in this process: threads that begin, code that is
+ * mapped. That word an ordinary user may ask for of his own process. One a
  * process.
  */
 #ifndef DNP_OS_WATCH_H
 #define DNP_OS_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clean.h"
@@ -21,10 +22,10 @@ int dnp_watch_open(void);
 void dnp_watch_close(void);
 
 /*
- * Has the kernel tell of the calling thread and of what comes of it. 0, or -errno: then it tells
- * nothing.
+ * Has the kernel tell of the calling thread and of what comes of it: in time for the next wait that
+ * ends, or `at_once`, by ending one. 0, or -errno: then it tells nothing.
  */
-int dnp_watch_threads_open(void);
+int dnp_watch_threads_open(bool at_once);
 /* From now on it tells nothing; time, calls and descriptors still end a wait. */
 void dnp_watch_threads_close(void);
 

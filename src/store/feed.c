@@ -35,20 +35,13 @@ void dnp_feed_init(struct dnp_feed *feed, void *memory, uint32_t depth, size_t w
 	feed->path = (struct dnp_path *)(void *)(feed->reported + DNP_EVENTS_MAX);
 }
 
-void dnp_feed_clear(struct dnp_feed *feed)
+void dnp_feed_clear(struct dnp_feed *feed, unsigned n_events)
 {
-	struct dnp_feed fresh = {
-		.frames = feed->frames,
-		.before = feed->before,
-		.path = feed->path,
-		.reported = feed->reported,
-	};
-	uint64_t *words = feed->ring.words;
-	size_t size = feed->ring.size;
-
-	memset(feed->reported, 0, DNP_EVENTS_MAX * sizeof(*feed->reported));
-	memcpy(feed, &fresh, sizeof(fresh));
-	dnp_ring_init(&feed->ring, words, size);
+	memset(feed->reported, 0, n_events * sizeof(*feed->reported));
+	memset(feed->counts, 0, n_events * sizeof(*feed->counts));
+	feed->n_before = 0;
+	feed->flags_before = feed->stop_before = 0;
+	dnp_ring_init(&feed->ring, feed->ring.words, feed->ring.size);
 }
 
 static SIGSAFE void count(_Atomic uint64_t *counter, uint64_t n)

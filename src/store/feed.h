@@ -77,8 +77,8 @@ size_t dnp_feed_bytes(uint32_t depth, size_t words);
 /* A zeroed feed in such memory, aligned as a pointer is. */
 void dnp_feed_init(struct dnp_feed *feed, void *memory, uint32_t depth, size_t words);
 
-/* As after init, in the same memory. */
-void dnp_feed_clear(struct dnp_feed *feed);
+/* As after init, in the same memory; no event from `n_events` on was ever counted in it. */
+void dnp_feed_clear(struct dnp_feed *feed, unsigned n_events);
 
 /*
  * Stores and counts the sample whose `n` frames stand in feed->frames, leaf first; `stop` says why

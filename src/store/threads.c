@@ -39,14 +39,16 @@ static _Atomic uint32_t lacking[DNP_THREADS_LACKS];
 /* Threads that were refused a record: a bit for each number, of those that are not far apart. */
 static uint64_t told[TOLD_WORDS];
 static uint32_t max_depth;
+static unsigned max_events;
 
 /* The moment that dnp_threads_quiet_since waits for, and the last that is sure. */
 static uint64_t sought_ns, quiet_ns;
 
-void dnp_threads_init(uint32_t depth)
+void dnp_threads_init(uint32_t depth, unsigned n_events)
 {
 	pthread_mutex_lock(&lock);
 	max_depth = depth;
+	max_events = n_events;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -185,17 +187,26 @@ static struct dnp_thread *fresh_record(void)
 	return thread;
 }
 
-/* Fresh as a new mapping, but for the memory it owns. */
+#define BEHIND_FEEDS (offsetof(struct dnp_thread, outside) + sizeof(struct dnp_feed))
+
+_Static_assert(offsetof(struct dnp_thread, own) + sizeof(struct dnp_feed) ==
+		offsetof(struct dnp_thread, outside),
+	"feeds stand side by side");
+
+/*
+ * Fresh as a new mapping, but for the memory it owns. The thread that begins waits for this: most
+ * of a record are counts of events that there are not.
+ */
 static void clear_record(struct dnp_thread *thread)
 {
-	struct dnp_thread fresh = {0};
+	uint32_t place = thread->place;
+	char *begin = (char *)thread;
 
-	dnp_feed_clear(&thread->own);
-	dnp_feed_clear(&thread->outside);
-	fresh.place = thread->place;
-	fresh.own = thread->own;
-	fresh.outside = thread->outside;
-	memcpy(thread, &fresh, sizeof(fresh));
+	dnp_feed_clear(&thread->own, max_events);
+	dnp_feed_clear(&thread->outside, max_events);
+	memset(begin, 0, offsetof(struct dnp_thread, own));
+	memset(begin + BEHIND_FEEDS, 0, sizeof(*thread) - BEHIND_FEEDS);
+	thread->place = place;
 }
 
 static struct dnp_thread **bucket_of(int tid)

@@ -94,8 +94,11 @@ struct dnp_thread {
 	struct dnp_thread *next; /* in its bucket, or in the free list */
 };
 
-/* A recording begins: memory for `depth` frames a thread. Before anything else. */
-void dnp_threads_init(uint32_t depth);
+/*
+ * A recording begins: memory for `depth` frames a thread, whose samples are of `n_events`. Before
+ * anything else.
+ */
+void dnp_threads_init(uint32_t depth, unsigned n_events);
 /*
  * It has ended: no thread is known any more. No sampler may run, and nobody but callbacks of the
  * runtime that are on their way have a record.

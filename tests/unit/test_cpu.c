@@ -71,7 +71,7 @@ TEST(thread_that_ends_lacks_nothing)
 		SKIP("perf events are not allowed here, and timers tell nothing of the kernel");
 	signal(SIGSEGV, SIG_DFL);
 	CHECK(sigaction(dnp_signal_number(), &activation, NULL) == 0);
-	dnp_threads_init(16);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
 	CHECK_EQ(pthread_create(&thread, NULL, start_when_ended, NULL), 0);
 	syscall(SYS_exit, 0);
 }

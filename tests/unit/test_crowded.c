@@ -149,7 +149,7 @@ static struct crowded close_recording(void)
 
 static void begin(void)
 {
-	dnp_threads_init(128);
+	dnp_threads_init(128, DNP_EVENTS_MAX);
 	dnp_native_refresh(dnp_now_ns());
 }
 

@@ -17,7 +17,7 @@ static const struct dnp_engine_setting setting = {.thread = thread_of, .is_ours 
 
 static void begin(uint32_t depth)
 {
-	dnp_threads_init(depth);
+	dnp_threads_init(depth, DNP_EVENTS_MAX);
 	dnp_native_refresh(dnp_now_ns());
 }
 

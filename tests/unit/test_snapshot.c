@@ -121,7 +121,7 @@ static void prepare(const char *event)
 	dnp_agent_options_init(&options);
 	options.interval_ns = 1000000;
 	options.depth = 64;
-	dnp_threads_init(options.depth);
+	dnp_threads_init(options.depth, DNP_EVENTS_MAX);
 	CHECK(pthread_create(&thread, NULL, work, &tid) == 0);
 	while (!atomic_load(&tid))
 		dnp_sleep_until_ns(dnp_now_ns() + 100000);

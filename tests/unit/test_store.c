@@ -156,7 +156,7 @@ static struct dnp_thread *own_record(uint32_t depth)
 	struct dnp_thread *thread;
 	int is_new;
 
-	dnp_threads_init(depth);
+	dnp_threads_init(depth, DNP_EVENTS_MAX);
 	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
 	CHECK(thread && is_new);
 	CHECK(dnp_thread_begin(dnp_thread_id(), &is_new) == thread && !is_new);
@@ -634,12 +634,19 @@ TEST(thread_that_has_gone_is_released_and_its_record_used_again)
 {
 	struct dnp_drain drain = {0};
 	struct dnp_thread *thread, *again;
+	struct dnp_sample sample = {0};
 	int is_new, fd = temporary_file();
+	uint32_t place;
 
-	dnp_threads_init(16);
+	dnp_threads_init(16, 1);
 	/* No thread has the largest id there can be. */
 	thread = dnp_thread_begin(4194303, &is_new);
 	CHECK(thread && is_new);
+	place = thread->place;
+	CHECK(store(&thread->own, "ab", &sample) && store(&thread->outside, "ab", &sample));
+	dnp_feed_lost(&thread->own, 0, DNP_LOSS_RING, 7);
+	atomic_store(&thread->collecting, 1);
+	thread->end_ns = 5;
 	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
 	drain.frame_of = letter_frame;
 	CHECK_EQ(dnp_drain_round(&drain, 1), 0);
@@ -647,6 +654,15 @@ TEST(thread_that_has_gone_is_released_and_its_record_used_again)
 	again = dnp_thread_begin(4194302, &is_new);
 	CHECK(again == thread && is_new);
 	CHECK_EQ(again->index, 1);
+	CHECK_EQ(again->place, place);
+	CHECK(!again->collecting && !again->end_ns && !again->announced);
+	CHECK(!dnp_feed_has_last(&again->own) && !dnp_feed_has_last(&again->outside));
+	for (size_t i = 0; i < sizeof(again->own.counts); i++)
+		CHECK(!((const char *)again->own.counts)[i] &&
+			!((const char *)again->outside.counts)[i]);
+	for (unsigned i = 0; i < DNP_EVENTS_MAX; i++)
+		CHECK(!again->own.reported[i].samples &&
+			!again->own.reported[i].lost[DNP_LOSS_RING]);
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
 }
 
@@ -657,7 +673,7 @@ TEST(thread_finds_its_own_record)
 	struct dnp_thread *thread;
 	int is_new, tid = dnp_thread_id();
 
-	dnp_threads_init(16);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
 	CHECK(!dnp_thread_own());
 	thread = dnp_thread_begin(tid, &is_new);
 	CHECK(thread && dnp_thread_own() == thread);
@@ -672,7 +688,7 @@ TEST(thread_finds_its_own_record)
 	CHECK(thread && dnp_thread_own() == thread);
 	dnp_threads_done();
 	CHECK(!dnp_thread_own());
-	dnp_threads_init(16);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
 	CHECK(dnp_thread_begin(tid + 1, &is_new));
 	CHECK(!dnp_thread_own());
 }
@@ -684,7 +700,7 @@ TEST(number_used_again_is_another_thread)
 	uint64_t start;
 	int is_new;
 
-	dnp_threads_init(16);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
 	thread = dnp_thread_begin(4194303, &is_new);
 	CHECK(thread && is_new);
 	start = thread->start_ns;
@@ -703,7 +719,7 @@ TEST(thread_that_was_listed_first_is_the_one_that_the_kernel_tells_of)
 	struct dnp_thread *thread;
 	int is_new;
 
-	dnp_threads_init(16);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
 	thread = dnp_thread_begin(4194303, &is_new);
 	CHECK(thread && is_new);
 	CHECK(!dnp_thread_begun_at(thread, thread->start_ns + 2000000));
@@ -718,7 +734,7 @@ TEST(thread_that_goes_last_has_the_clock_that_it_told)
 	struct dnp_thread *thread;
 	int is_new;
 
-	dnp_threads_init(16);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
 	drained = open_drain(1);
 	thread = dnp_thread_begin(4194303, &is_new);
 	CHECK(thread && is_new);
@@ -778,7 +794,7 @@ TEST(thread_that_names_itself_after_it_was_announced_has_that_name)
 	int is_new;
 
 	prctl(PR_GET_NAME, before);
-	dnp_threads_init(16);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
 	drained = open_drain(1);
 	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
 	CHECK(thread && is_new);

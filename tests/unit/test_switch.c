@@ -38,7 +38,7 @@ TEST(a_thread_that_was_listed_before_it_was_told_is_known)
 	struct dnp_err err;
 	int is_new;
 
-	dnp_threads_init(16);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
 	if (dnp_engine_switch.start(&setting, 0, &err))
 		FAIL("%s", err.text);
 	thread = dnp_thread_begin(NONE_TID, &is_new);

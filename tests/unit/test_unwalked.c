@@ -118,7 +118,7 @@ static void begin(struct dnp_drain *drain)
 	map = dnp_codemap_new();
 	CHECK(map && dnp_native_refresh(1) >= 0);
 	dnp_walk_use(map);
-	dnp_threads_init(DEPTH);
+	dnp_threads_init(DEPTH, DNP_EVENTS_MAX);
 	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
 	CHECK(thread && !dnp_thread_stack(&low, &high));
 	dnp_thread_set_stack(thread, low, high);

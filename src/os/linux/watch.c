@@ -29,9 +29,11 @@ static struct {
 	_Atomic int called;
 } watch;
 
-/* Records of threads and code of this thread and its descendants while they run on one processor.
+/*
+ * Records of threads and code of this thread and its descendants while they run on one processor.
+ * To wake us for each costs the thread that does it an interrupt, twice in its life.
  */
-static int open_events(int cpu)
+static int open_events(int cpu, bool at_once)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -44,7 +46,7 @@ static int open_events(int cpu)
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.watermark = 1,
-		.wakeup_watermark = 1,
+		.wakeup_watermark = at_once ? 1 : RING_BYTES / 2,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
@@ -52,9 +54,9 @@ static int open_events(int cpu)
 	return dnp_perf_open(&attr, 0, cpu);
 }
 
-static int add_cpu(int cpu)
+static int add_cpu(int cpu, bool at_once)
 {
-	int fd = open_events(cpu);
+	int fd = open_events(cpu, at_once);
 	void *ring;
 
 	if (fd < 0)
@@ -94,7 +96,7 @@ int dnp_watch_open(void)
 	return watch.n ? 0 : open_calls();
 }
 
-int dnp_watch_threads_open(void)
+int dnp_watch_threads_open(bool at_once)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
@@ -102,7 +104,7 @@ int dnp_watch_threads_open(void)
 	if (cpus > CPUS_MAX)
 		return -E2BIG;
 	for (int cpu = 0; cpu < cpus; cpu++) {
-		int failed = add_cpu(cpu);
+		int failed = add_cpu(cpu, at_once);
 
 		if (failed && failed != -ENODEV) { /* that: the processor is switched off */
 			dnp_watch_threads_close();
@@ -177,10 +179,12 @@ static void copy_out(const void *ring, uint64_t at, void *to, size_t n)
 		((char *)to)[i] = data[(at + i) % RING_BYTES];
 }
 
-static void read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
+/* Whether there was anything in it. */
+static bool read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
 {
 	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->data_tail;
+	bool any = tail != head;
 
 	while (tail + sizeof(struct perf_event_header) <= head) {
 		struct fork_record record;
@@ -197,6 +201,7 @@ static void read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
 		tail += record.header.size;
 	}
 	__atomic_store_n(&ring->data_tail, head, __ATOMIC_RELEASE);
+	return any;
 }
 
 unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
@@ -206,7 +211,7 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
 	unsigned news = 0, n = begun ? watch.n : FIRST_RING;
 
-	if (ppoll(watch.fds, n, &patience, NULL) <= 0)
+	if (ppoll(watch.fds, n, &patience, NULL) < 0)
 		return 0;
 	if (watch.fds[0].revents) {
 		news |= DNP_WATCH_CALLED;
@@ -217,9 +222,7 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 		if (watch.fds[i].revents)
 			news |= DNP_WATCH_READABLE;
 	for (unsigned i = FIRST_RING; i < n; i++)
-		if (watch.fds[i].revents) {
+		if (read_ring(watch.rings[i], begun))
 			news |= DNP_WATCH_CALLED;
-			read_ring(watch.rings[i], begun);
-		}
 	return news;
 }

@@ -31,8 +31,9 @@ void dnp_watch_close(void)
 		dnp_bell_close(open);
 }
 
-int dnp_watch_threads_open(void)
+int dnp_watch_threads_open(bool at_once)
 {
+	(void)at_once;
 	return -ENOSYS;
 }
 

@@ -118,7 +118,7 @@ static int start(const char *events, uint64_t interval_ns)
 	snprintf(options.event, sizeof(options.event), "%s", events);
 	options.interval_ns = interval_ns;
 	options.depth = 64;
-	dnp_threads_init(options.depth);
+	dnp_threads_init(options.depth, DNP_EVENTS_MAX);
 	if (!dnp_walk_codemap() || dnp_watch_open())
 		return -ENOMEM;
 	dnp_native_refresh(dnp_now_ns());
@@ -130,7 +130,7 @@ static int start(const char *events, uint64_t interval_ns)
 	failed = choose(events, &err);
 	if (failed)
 		return failed;
-	dnp_watch_threads_open();
+	dnp_watch_threads_open(true);
 	atomic_store(&stopping, false);
 	return dnp_own_thread_start(&recorder, record, NULL);
 }

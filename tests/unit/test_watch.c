@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* What ends the wait of the agent's thread, and what it is told then. */
+#include "test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "os/clock.h"
+#include "os/thread.h"
+#include "os/watch.h"
+
+#define LONG_NS UINT64_C(20000000000)
+
+static _Atomic int born; /* number of the thread that was begun last */
+static int told;         /* of the one that was told of last */
+static uint64_t told_ns;
+
+static void begun(int tid, uint64_t begun_ns)
+{
+	told = tid;
+	told_ns = begun_ns;
+}
+
+static void *live(void *context)
+{
+	atomic_store(&born, dnp_thread_id());
+	return context;
+}
+
+static void begin_a_thread(void)
+{
+	pthread_t thread;
+
+	CHECK_EQ(pthread_create(&thread, NULL, live, NULL), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+static void open_watch(bool at_once)
+{
+	CHECK_EQ(dnp_watch_open(), 0);
+	if (dnp_watch_threads_open(at_once))
+		SKIP("the kernel may not be asked to tell of threads here");
+}
+
+TEST(threads_that_begin_end_a_wait_where_that_is_asked_for)
+{
+	uint64_t before_ns;
+
+	open_watch(true);
+	before_ns = dnp_now_ns();
+	begin_a_thread();
+	while (told != atomic_load(&born))
+		CHECK_EQ(dnp_watch_wait(before_ns + LONG_NS, begun), DNP_WATCH_CALLED);
+	CHECK(told_ns >= before_ns && told_ns <= dnp_now_ns());
+	dnp_watch_close();
+}
+
+TEST(threads_that_begin_are_told_when_a_wait_ends)
+{
+	uint64_t before_ns;
+
+	open_watch(false);
+	before_ns = dnp_now_ns();
+	begin_a_thread();
+	CHECK_EQ(dnp_watch_wait(before_ns, begun), DNP_WATCH_CALLED);
+	CHECK_EQ(told, atomic_load(&born));
+	CHECK(told_ns >= before_ns && told_ns <= dnp_now_ns());
+	CHECK_EQ(dnp_watch_wait(before_ns, begun), 0);
+	dnp_watch_call();
+	CHECK_EQ(dnp_watch_wait(before_ns + LONG_NS, begun), DNP_WATCH_CALLED);
+	dnp_watch_close();
+}
