@@ -286,8 +286,11 @@ static void put_generations(const struct dnp_collection_sums *sums, struct dnp_j
 		{"Background", COUNT}, {"Paused", NS}, {"Median", NS}, {"p99", NS}, {"Longest", NS},
 		{"Survived", BYTES}};
 	static const char *const names[DNP_GENERATIONS] = {"0", "1", "2"};
+	uint64_t rows = sums->all.count > 0;
 
-	open_table(json, "Generations", DNP_GENERATIONS, columns, DNP_ARRAY_SIZE(columns));
+	for (unsigned i = 0; i < DNP_GENERATIONS; i++)
+		rows += sums->generations[i].count > 0;
+	open_table(json, "Generations", rows, columns, DNP_ARRAY_SIZE(columns));
 	for (unsigned i = 0; i < DNP_GENERATIONS; i++)
 		put_generation(names[i], &sums->generations[i], json);
 	put_generation("all", &sums->all, json);

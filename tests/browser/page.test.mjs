@@ -282,6 +282,15 @@ browserTest('tables of an event, sorted by any column, one at a time', withTable
   await page.click('.details .toggle >> text=Messages');
   await settle(page);
   assert.deepEqual(await cells(page), [['1', 'A', '<img src=x onerror=alert(1)>', '1.50 µs'], ['2', 'B', 'later', '2.50 ms']]);
+  // The keyboard stays where it was, whatever is drawn again.
+  const active = () => page.evaluate(() => document.activeElement.closest('.details .toggle, .details .table')?.className ?? '');
+  await page.focus('.details .toggle >> text=Messages');
+  await press(page, 'Space');
+  assert.equal(await active(), 'toggle');
+  await page.focus('.details .table');
+  await page.hover('.legend button >> nth=0');
+  await settle(page);
+  assert.match(await active(), /^table/);
   assert.deepEqual(await page.evaluate(layoutFaults), []);
 });
 
@@ -489,6 +498,14 @@ browserTest('a pool is one row, which opens and is chosen as a whole', serverPag
   await page.click('.threads .table-row .fold >> nth=0');
   await page.fill('.threads input', 'tp worker');
   assert.equal((await page.getAttribute('.threads .table', 'aria-rowcount')), '25');
+});
+
+browserTest('two clicks on the triangle of a row do not leave the call tree', shopPage, {}, async (page) => {
+  await page.click('.tab >> text=Call tree');
+  await settle(page);
+  await page.dblclick('.view:not([hidden]) .table-row:not([hidden]) .fold >> nth=0');
+  await settle(page);
+  assert.equal(await textOf(page, '.tab[aria-selected=true]'), 'Call tree');
 });
 
 browserTest('native frames are shown, left out below the leaf, or everywhere', serverPage, {}, async (page) => {

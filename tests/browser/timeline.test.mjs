@@ -121,6 +121,13 @@ browserTest('rows are sorted, grouped, hidden and by processor', alone, view, as
   await settle(page);
   assert.equal(await page.locator('.runs-label.inner:visible').count(), 8);
   await page.click('.runs-label[aria-expanded]');
+  // By keys, too: the cursor stays on the row that it has opened.
+  await page.focus('.runs-scroll');
+  const several = (await names(page)).findIndex((name) => name.startsWith('.NET TP Worker'));
+  await press(page, 'Home', ...Array(several).fill('ArrowDown'), 'Enter');
+  assert.equal(await page.locator('.runs-label.inner:visible').count(), 8);
+  await press(page, 'Enter');
+  assert.equal(await page.locator('.runs-label.inner:visible').count(), 0);
   await press(page, 'i');
   assert.match(await textOf(page, '.timeline .chart-note'), /^6 hidden: each had a processor for less than 0\.1% of the recording\.$/);
   assert.equal(await page.locator('.runs-label:visible').count(), 4);

@@ -6,6 +6,7 @@ import pytest
 
 import attached
 from harness import LOOSE, NEWEST, SOAK, dnprof, dnprof_again, program, report
+from test_exports import arrays_of
 
 GARBAGE = ("garbage", "--work", 3)
 SERVER = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"}
@@ -188,6 +189,9 @@ def test_exports(tmp_path):
     begun = [e for e in json.loads((tmp_path / "t.trace.json").read_text())["traceEvents"] if e["ph"] == "b"]
     assert sum(e["name"].startswith("GC pause, gen ") for e in begun) == pauses
     assert sum(e["name"] == "GC of gen 2 in the background" for e in begun) == len(behind)
+    tables = {t["title"]: t for e in arrays_of(tmp_path / "t.html")[0]["events"] for t in e.get("tables", [])}
+    generations = tables["Generations"]
+    assert [row[0] for row in generations["rows"]] == ["0", "1", "2", "all"] and generations["rows_in_all"] == 4
     lines = (tmp_path / "t.csv").read_text().splitlines()
     assert sum('"GC pause, gen ' in line for line in lines) == pauses
     assert (tmp_path / "t.pftrace").read_bytes().count(b"GC pause, gen ") == pauses

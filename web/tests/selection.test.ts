@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fromHash, toHash } from '../src/model/hash.ts';
 import { INITIAL, Store } from '../src/model/selection.ts';
+import { TimeWindow } from '../src/model/window.ts';
 import { tickStep } from '../src/ui/overview.ts';
 import { load, state } from './helpers.ts';
 import { random, server, shop } from '../tools/sample.mjs';
@@ -74,4 +75,17 @@ test('ticks stand at round times with room between them', () => {
       const step = tickStep(length, width, 90);
       assert.ok((step * width) / length >= 89.999 && (step * width) / length <= 900 * 1.001);
     }
+});
+
+test('a range that was drawn beyond what there is ends where that does', () => {
+  const store = new Store();
+  const window = new TimeWindow(store, 10, () => ({ from: 0, to: 1000 }));
+  const counted = (from: number, to: number) => {
+    window.count({ from, to });
+    return window.range(store.state);
+  };
+  assert.deepEqual(counted(-500, 300.5), { from: 0, to: 301 });
+  assert.deepEqual(counted(200, 2000), { from: 200, to: 1000 });
+  assert.deepEqual(counted(1200, 2000), { from: 999, to: 1000 });
+  assert.deepEqual(counted(-9, -5), { from: 0, to: 1 });
 });

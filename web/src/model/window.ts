@@ -34,9 +34,11 @@ export class TimeWindow {
     return within(state.window ?? this.range(state) ?? this.whole(), this.whole());
   }
 
-  /** All views count this range; what is in sight stays. */
+  /** All views count this range, as far as there is any; what is in sight stays. */
   count({ from, to }: Nanoseconds): void {
-    const [first, last] = [Math.floor(from), Math.max(Math.ceil(to), Math.floor(from) + 1)];
+    const whole = this.whole();
+    const first = Math.max(whole.from, Math.min(Math.floor(from), Math.ceil(whole.to) - 1));
+    const last = Math.max(first + 1, Math.min(Math.ceil(to), Math.ceil(whole.to)));
     this.store.set({ time: { from: first / this.unit_ns, to: last / this.unit_ns }, window: this.now });
   }
 }

@@ -80,11 +80,11 @@ export class Overview {
 
   render(state: State): void {
     this.state = state;
-    this.paint();
-    this.placeRange();
     clearTimeout(this.matchTimer);
     if (state.search === '') this.matched = null;
-    else this.matchTimer = setTimeout(() => this.showMatches(), MATCH_DELAY_MS);
+    this.paint();
+    this.placeRange();
+    if (state.search !== '') this.matchTimer = setTimeout(() => this.showMatches(), MATCH_DELAY_MS);
   }
 
   private showMatches(): void {

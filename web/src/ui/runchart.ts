@@ -59,6 +59,8 @@ interface Place {
   readonly gap: boolean;
 }
 
+const isSame = (a: Row, b: Row) => a.kind === b.kind && a.name === b.name && a.threads.join() === b.threads.join();
+
 const ENDED: Record<number, string> = {
   [HOW.waits]: 'by waiting', [HOW.preempted]: 'preempted: it could have gone on', [HOW.ended]: 'with the thread',
   [HOW.runs]: 'not before the recording did', [HOW.unknown]: 'not known: records were lost', [HOW.sampled]: 'not known: it was only looked at',
@@ -130,13 +132,22 @@ export class RunChart {
   }
 
   show(picture: RunPicture): void {
-    if (this.picture?.rows !== picture.rows) {
-      this.cursor = this.mark = null;
+    if (this.picture && this.picture.rows !== picture.rows) {
+      this.follow(this.picture.rows, picture.rows);
       this.hover(null);
     }
     this.picture = picture;
     this.space.style.height = `${Math.max(this.height, picture.rows.list.length * RUN_ROW)}px`;
     this.paint();
+  }
+
+  /** The cursor stays on its row, where there still is such a one. */
+  private follow(before: Rows, now: Rows): void {
+    const old = this.cursor && before.list[this.cursor.row];
+    const row = old ? now.list.findIndex((r) => isSame(r, old)) : -1;
+    if (this.cursor && row < 0) this.options.onWait(null, '');
+    this.cursor = row < 0 ? null : { ...this.cursor!, row };
+    this.mark = null;
   }
 
   private resize(): void {

@@ -232,7 +232,9 @@ export class Table {
     const at = () => Number(line.element.dataset['at']);
     line.element.id = `${this.id}-${this.lines.length}`;
     line.element.addEventListener('click', (e) => this.onClick(at(), e));
-    line.element.addEventListener('dblclick', () => this.options.open?.(this.rows[at()]!));
+    line.element.addEventListener('dblclick', (e) => {
+      if (!(e.target as Element).closest('.fold')) this.options.open?.(this.rows[at()]!);
+    });
     line.element.addEventListener('contextmenu', (e) => {
       if (!this.options.menu) return;
       e.preventDefault();

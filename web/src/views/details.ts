@@ -74,6 +74,9 @@ export class DetailsView implements View {
   /** Of each event, which of its tables. */
   private readonly chosen = new Map<number, number>();
   private current: DetailTable | null = null;
+  private state: State | null = null;
+  /** What the buttons are of. */
+  private offered: readonly TableInfo[] | null = null;
 
   constructor(private readonly page: Page) {
     this.element = el('div', { class: 'view details' }, el('div', { class: 'toolbar' }, this.facts, this.choices), this.place);
@@ -82,22 +85,26 @@ export class DetailsView implements View {
   render(state: State): void {
     const { tables } = this.page.recording.events[state.event]!.info;
     const at = this.chosen.get(state.event) ?? 0;
-    const buttons = tables.map((table, i) => {
-      const choose = toggle(table.title, `The table “${table.title}”`, () => {
-        this.chosen.set(state.event, i);
-        this.render(state);
-      });
-      setPressed(choose, i === at);
-      return choose;
-    });
-    this.choices.replaceChildren(...buttons);
+    this.state = state;
+    if (this.offered !== tables) this.choices.replaceChildren(...tables.map((table, i) => this.button(table, i)));
+    this.offered = tables;
+    [...this.choices.children].forEach((button, i) => setPressed(button, i === at));
     this.show(tables[at] ?? null);
+  }
+
+  private button(table: TableInfo, i: number): HTMLButtonElement {
+    return toggle(table.title, `The table “${table.title}”`, () => {
+      this.chosen.set(this.state!.event, i);
+      this.render(this.state!);
+    });
   }
 
   private show(info: TableInfo | null): void {
     this.current = info && this.of(info);
     setText(this.facts, info ? this.factsOf(info) : 'This event has nothing besides its stacks.');
-    this.place.replaceChildren(...(this.current ? [this.current.table.element] : []));
+    // One that stands there keeps its place and the keyboard.
+    const element = this.current?.table.element ?? null;
+    if (this.place.firstElementChild !== element) this.place.replaceChildren(...(element ? [element] : []));
     this.current?.render();
   }
 
