@@ -129,12 +129,19 @@ static bool holds_others(const struct dnp_thread *thread)
 		dnp_suspension_is_by(thread->tid);
 }
 
-/* What for the runtime holds the thread, or has it hold all others; if it does. */
-static enum dnp_wait_kind held_for(const struct dnp_thread *thread)
+/* Whether the runtime holds the thread, or has it hold all others. */
+struct hold {
+	bool itself;
+	enum dnp_wait_kind what_for; /* DNP_WAIT_OTHER: it does not */
+};
+
+static struct hold hold_of(const struct dnp_thread *thread)
 {
-	if (!atomic_load(&thread->held) && !holds_others(thread))
-		return DNP_WAIT_OTHER;
-	return dnp_suspension_collects() ? DNP_WAIT_GC : DNP_WAIT_RUNTIME;
+	struct hold hold = {.itself = atomic_load(&thread->held)};
+
+	if (hold.itself || holds_others(thread))
+		hold.what_for = dnp_suspension_collects() ? DNP_WAIT_GC : DNP_WAIT_RUNTIME;
+	return hold;
 }
 
 static bool has_collector(const struct dnp_elf_module *module)
@@ -169,15 +176,15 @@ static uint64_t sleeper_of(size_t n)
 	return 0;
 }
 
-static void put_stack(
-	const struct dnp_thread *thread, const struct dnp_target_stack *stack, uint64_t walk_ns)
+static void put_stack(const struct dnp_thread *thread, const struct dnp_target_stack *stack,
+	const struct hold *hold, uint64_t walk_ns)
 {
 	uint64_t sleeper = sleeper_of(stack->n);
 
-	if (sleeper && atomic_load(&thread->held))
+	if (sleeper && hold->itself)
 		atomic_store(&wait.collector, sleeper);
 	put(&(struct seen){
-		.time_ns = dnp_now_ns(),
+		.time_ns = stack->time_ns,
 		.walk_ns = walk_ns,
 		.sleeper = sleeper,
 		.tid = thread->tid,
@@ -185,28 +192,35 @@ static void put_stack(
 		.n = (uint32_t)stack->n,
 		.stop = (uint8_t)stack->stop,
 		.kind = (uint8_t)dnp_wait_kind_of_call(stack->syscall, stack->argument),
-		.held = (uint8_t)held_for(thread),
+		.held = (uint8_t)hold->what_for,
 	});
 	if (stack->stop == DNP_STOP_UNKNOWN || stack->stop == DNP_STOP_NO_RULE)
 		dnp_watch_call(); /* code that is new may be known then */
 }
 
-/* One that runs again, or could, does not wait, or no longer. */
+/*
+ * One that runs again, or could, does not wait, or no longer. What holds it is asked for behind the
+ * walk: if it has moved by then, that may be of another wait.
+ */
 static void read_stack(int tid)
 {
 	struct dnp_thread *thread = dnp_thread_find(tid);
 	struct dnp_target_stack stack;
+	struct hold hold;
 	uint64_t walk_ns;
 	int result = thread ? -EAGAIN : -ESRCH;
 
 	for (int i = 0; i < TRIES && result == -EAGAIN; i++) {
 		result = dnp_outside_walk(thread, DNP_TARGET_ASLEEP, wait.frames, &stack, &walk_ns);
+		hold = hold_of(thread);
+		if (!result && dnp_thread_cpu_ns(tid) != stack.cpu_ns)
+			result = -EAGAIN;
 		if (result == -EAGAIN && !stack.asleep)
 			break;
 	}
 	if (!result) {
 		dnp_waits_seen(wait.taker, tid, stack.cpu_ns);
-		put_stack(thread, &stack, walk_ns);
+		put_stack(thread, &stack, &hold, walk_ns);
 		return;
 	}
 	if (result == -EFAULT)

@@ -264,6 +264,7 @@ static int walk_asleep(int tid, struct job *job)
 	job->out->syscall = before.syscall;
 	job->out->argument = before.argument[0];
 	job->out->cpu_ns = cpu_ns;
+	job->out->time_ns = dnp_now_ns();
 	leaf.pc = before.pc;
 	leaf.sp = before.sp;
 	result = walk_from(&leaf, true, job);
@@ -343,6 +344,7 @@ int dnp_target_walk(
 	out->syscall = -1;
 	out->argument = 0;
 	out->cpu_ns = 0;
+	out->time_ns = 0;
 	out->stopped_ns = 0;
 	if (tid == dnp_thread_id())
 		return -EDEADLK;

@@ -43,6 +43,7 @@ struct dnp_target_stack {
 	long syscall;        /* the call that it slept in, -1: none */
 	uint64_t argument;   /* the first one of that */
 	uint64_t cpu_ns;     /* its clock (dnp_thread_cpu_ns) while it slept */
+	uint64_t time_ns;    /* a moment of that sleep */
 	uint64_t stopped_ns; /* how long it stood still for us */
 };
 

@@ -182,11 +182,13 @@ def test_collections(tmp_path, tfm, server):
     # Whom the runtime holds it tells of; who wants memory meanwhile is known once it has told of one (docs/timeline.md).
     held = min(wait.until_ns for waits in recorded.waits.values() for wait in waits
                if KINDS[wait.kind] == "gc" and wait.until_ns)
-    for name in ("spin", "native", "alloc"):
+    for name, method in ("spin", "Spin"), ("native", "Native"), ("alloc", "Allocate"):
         _, waits = recorded.of(name)
-        stopped = [wait for wait in waits if within(wait, stopping) and (name != "alloc" or wait.since_ns >= held)]
-        kinds = collections.Counter(KINDS[wait.kind] for wait in stopped)
-        assert set(kinds) == {"gc"}, (name, kinds, [recorded.stack(w.node) for w in stopped if KINDS[w.kind] != "gc"][:3])
+        # On a busy machine one may be on its way still when the first collection begins.
+        stopped = [wait for wait in waits if within(wait, stopping) and (name != "alloc" or wait.since_ns >= held)
+                   and f"Truth.Collections.{method}" in recorded.stack(wait.node)]
+        others = [(wait, within(wait, stopping), recorded.stack(wait.node)) for wait in stopped if KINDS[wait.kind] != "gc"]
+        assert stopped and not others, f"{name} {len(stopped)} {held} {others}"
     locks = [w for w in recorded.of("lock")[1] if w.until_ns - w.since_ns >= 20e6]
     for some in ([w for w in locks if within(w, background)], [w for w in locks if not within(w, spans)]):
         kinds = collections.Counter(KINDS[wait.kind] for wait in some)
