@@ -292,7 +292,9 @@ struct dnprof_thread_time {
 	/*
 	 * By the kernel's clock, between the first and the last checkpoint in the range: at its
 	 * start and stop, snapshots, once a second (STREAM), each look (POLL), and the thread's own
-	 * (dnprof_timeline_checkpoint). All zero if there are not two; a new thread's begin is one.
+	 * (dnprof_timeline_checkpoint). From or to the edge of the range where the clock stood
+	 * there: from one checkpoint to the next, or up to the last look. All zero if there are not
+	 * two; a new thread's begin is one.
 	 */
 	uint64_t checkpoint_from_ns, checkpoint_until_ns;
 	uint64_t cpu_ns;   /* of another process up to a kernel's tick (1 to 10 ms) late, while it

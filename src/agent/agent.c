@@ -16,7 +16,7 @@ void dnp_agent_write_process(struct dnp_writer *writer, uint64_t start_ns, uint6
 		.runtime = dnp_str(dnp_agent.runtime),
 		.tool = dnp_str(DNP_VERSION),
 		.cpus = dnp_processors(),
-		.process_start_ns = dnp_process_start_ns(),
+		.process_start_ns = dnp_process_start_ns(dnp_process_id()),
 	};
 	char os[160];
 

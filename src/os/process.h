@@ -26,8 +26,8 @@ int dnp_process_parent_id(void);
 /* Whether a process has threads that can still run: one that was not waited for yet has none. */
 bool dnp_process_is_alive(int pid);
 
-/* When this process began, by the recording's clock. */
-uint64_t dnp_process_start_ns(void);
+/* When a process began, by the recording's clock; 0: before that began, or there is none. */
+uint64_t dnp_process_start_ns(int pid);
 
 /* The file that this process runs; returns the bytes of its name that fit, without a zero. */
 size_t dnp_process_executable(char *out, size_t capacity);

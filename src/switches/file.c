@@ -74,8 +74,7 @@ static void write_process(struct dnp_switch_file *file, char *const *command)
 		.start_unix_ns = dnp_unix_ns() - (dnp_now_ns() - file->begin_ns),
 		.tool = dnp_str(DNP_VERSION),
 		.cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
-		.process_start_ns = dnp_process_start_ticks(file->pid) *
-			(UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK)),
+		.process_start_ns = dnp_process_start_ns(file->pid),
 	};
 	ssize_t n;
 

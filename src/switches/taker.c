@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "os/clock.h"
+#include "os/process.h"
 #include "switches/others.h"
 #include "timeline/timeline.h"
 
@@ -314,6 +315,24 @@ static void write_losses(struct dnp_taker *taker, struct dnp_writer *writer)
 	}
 }
 
+/* The time line lets go what it has no memory for, though it is not written yet. */
+static void write_missing(struct dnp_taker *taker, struct dnp_writer *writer)
+{
+	struct dnp_tl_store *store = &taker->timeline->store;
+	unsigned n = store->missing_from_ns ? dnp_processors() : 0;
+
+	for (unsigned cpu = 0; cpu < n; cpu++)
+		dnp_write_switch_loss(writer,
+			&(struct dnp_rec_switch_loss){
+				.cpu = cpu,
+				.from_ns = store->missing_from_ns,
+				.until_ns = store->missing_until_ns,
+				.count = 1,
+			});
+	taker->lost += n;
+	store->missing_from_ns = store->missing_until_ns = 0;
+}
+
 void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool last)
 {
 	struct dnprof_timeline *timeline = taker->timeline;
@@ -321,6 +340,7 @@ void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool la
 
 	pthread_mutex_lock(&timeline->lock);
 	write_losses(taker, writer);
+	write_missing(taker, writer);
 	for (size_t i = 0; i < store->threads.n; i++)
 		if (store->threads.p[i]->pid == store->pid)
 			write_thread(taker, store->threads.p[i], writer, last);

@@ -32,13 +32,31 @@ static struct dnp_tl_thread *find(const struct dnp_taker *taker, int tid)
 	return thread && thread->pid == store->pid ? thread : NULL;
 }
 
+/* A thread that is not known may be a new one, as long as not all is told up to then. */
+static bool may_be_ours(const struct dnp_taker *taker, const struct dnp_wakeup *wakeup)
+{
+	return find(taker, wakeup->tid) || taker->timeline->told_ns <= wakeup->time_ns;
+}
+
 static void take(const struct dnp_wakeup *wakeup, void *context)
 {
 	const struct taking *taking = context;
 
 	/* Without memory for it, one more is missing. */
-	if (find(taking->taker, wakeup->tid))
+	if (may_be_ours(taking->taker, wakeup))
 		(void)dnp_vec_push(&taking->wakers->pending, *wakeup);
+}
+
+static enum dnp_wait_news what_came_of(struct dnp_taker *taker, struct dnp_writer *writer,
+	const struct dnp_wakeup *wakeup, struct dnp_wait_time *found)
+{
+	bool ours;
+
+	pthread_mutex_lock(&taker->timeline->lock);
+	ours = may_be_ours(taker, wakeup);
+	pthread_mutex_unlock(&taker->timeline->lock);
+	return ours ? dnp_waits_find(taker, writer, wakeup->tid, wakeup->time_ns, found)
+		    : DNP_WAIT_NONE;
 }
 
 /* Its index plus 1; 0: it is no thread of the process's. */
@@ -88,8 +106,7 @@ void dnp_wakers_write(
 	for (size_t i = 0; i < wakers->pending.n; i++) {
 		struct dnp_wakeup wakeup = wakers->pending.p[i];
 		struct dnp_wait_time found;
-		enum dnp_wait_news news =
-			dnp_waits_find(taker, writer, wakeup.tid, wakeup.time_ns, &found);
+		enum dnp_wait_news news = what_came_of(taker, writer, &wakeup, &found);
 		bool open = news == DNP_WAIT_NOT_YET || news == DNP_WAIT_GOES_ON;
 
 		if (open && !last) {

@@ -57,9 +57,7 @@ static int find_thread(const dnprof_timeline *timeline, uint64_t after, struct d
 	out->id = thread->id;
 	out->pid = thread->pid;
 	out->tid = thread->tid;
-	out->flags = timeline->recorder.tid && thread->tid == timeline->recorder.tid
-		? DNPROF_THREAD_OWN
-		: 0;
+	out->flags = thread->own ? DNPROF_THREAD_OWN : 0;
 	out->begin_ns = thread->begin_ns;
 	out->end_ns = thread->state == DNP_TL_ENDED ? thread->end_ns : 0;
 	if (thread->checkpoints.n) {

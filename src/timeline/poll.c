@@ -29,6 +29,7 @@ static void keep_last(
 
 static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread, uint64_t now_ns)
 {
+	bool is_new = !thread->seen_ns;
 	const struct dnp_task_clock *last;
 	struct dnp_task_clock clock;
 	uint64_t cpu_ns;
@@ -55,8 +56,11 @@ static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread, uint64
 		thread->seen_ns = now_ns;
 	}
 	if (last) {
-		keep_last(timeline, thread, &clock);
-		dnp_tl_store_ran(&timeline->store, thread, timeline->told_ns, now_ns);
+		uint64_t from_ns = is_new ? last->time_ns : timeline->told_ns;
+
+		if (!is_new)
+			keep_last(timeline, thread, &clock);
+		dnp_tl_store_ran(&timeline->store, thread, from_ns, now_ns);
 	}
 	dnp_tl_store_checkpoint(&timeline->store, thread, &clock);
 }

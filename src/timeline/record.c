@@ -47,9 +47,10 @@ static struct dnp_tl_thread *meet_reader(dnprof_timeline *timeline, const struct
 	thread = dnp_tl_store_add(store, store->pid, (int)note->tid, note->time_ns);
 	if (!thread)
 		return NULL;
-	thread->seen_ns = note->time_ns;
 	ask_name(thread);
-	if (!timeline->switches) { /* nobody will tell: it is not among those that were listed */
+	if (timeline->switches) {
+		thread->seen_ns = note->time_ns;
+	} else { /* nobody will tell: it is not among those that were listed */
 		thread->begin_ns = born.time_ns;
 		dnp_tl_store_checkpoint(store, thread, &born);
 	}
@@ -59,7 +60,6 @@ static struct dnp_tl_thread *meet_reader(dnprof_timeline *timeline, const struct
 static void take_note(const struct dnp_tl_note *note, void *context)
 {
 	dnprof_timeline *timeline = context;
-	struct dnp_task_clock clock = {.time_ns = note->time_ns, .cpu_ns = note->cpu_ns};
 	struct dnp_tl_thread *thread;
 
 	if (!note->is_reading) {
@@ -67,17 +67,8 @@ static void take_note(const struct dnp_tl_note *note, void *context)
 		return;
 	}
 	thread = meet_reader(timeline, note);
-	if (!thread)
-		return;
-	/* It read its CPU clock only. */
-	if (thread->checkpoints.n) {
-		const struct dnp_task_clock *last =
-			&thread->checkpoints.p[thread->checkpoints.n - 1];
-
-		clock.wait_ns = last->wait_ns;
-		clock.runs = last->runs;
-	}
-	dnp_tl_store_checkpoint(&timeline->store, thread, &clock);
+	if (thread)
+		dnp_tl_store_reading(&timeline->store, thread, note->time_ns, note->cpu_ns);
 }
 
 /* ---- All threads that there are */

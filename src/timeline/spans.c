@@ -231,27 +231,45 @@ static void add_slices(const struct dnp_tl_thread *thread, const struct range *p
 	add_gap(time, how, overlap(part, gap_ns, until_ns));
 }
 
-/* From the first reading in the range to the last. */
-static void add_clock(const struct dnp_tl_thread *thread, const struct range *part,
+/*
+ * Until when the clock stood as it had been read at place i: up to a reading that says the same,
+ * and where it is looked at again and again, up to the last look.
+ */
+static uint64_t stood_until(const struct dnp_tl_thread *thread, bool looked_at, size_t i)
+{
+	const struct dnp_task_clock *clock = &thread->checkpoints.p[i];
+
+	if (i + 1 < thread->checkpoints.n)
+		return clock[1].cpu_ns == clock->cpu_ns && clock[1].wait_ns == clock->wait_ns
+			? clock[1].time_ns
+			: clock->time_ns;
+	return looked_at && thread->seen_ns > clock->time_ns ? thread->seen_ns : clock->time_ns;
+}
+
+/* From the first moment in the range at which it is known what the clock said to the last. */
+static void add_clock(const struct dnp_tl_thread *thread, bool looked_at, const struct range *part,
 	struct dnprof_thread_time *time)
 {
-	const struct dnp_task_clock *first = NULL, *last = NULL;
+	const struct dnp_task_clock *p = thread->checkpoints.p, *first, *last;
+	size_t i = dnp_tl_checkpoint_from(thread, part->from_ns), n = thread->checkpoints.n;
+	uint64_t from_ns = part->from_ns, until_ns;
 
-	for (size_t i = 0; i < thread->checkpoints.n; i++) {
-		const struct dnp_task_clock *clock = &thread->checkpoints.p[i];
-
-		if (clock->time_ns < part->from_ns)
-			continue;
-		if (clock->time_ns > part->until_ns)
-			break;
-		if (!first)
-			first = clock;
-		last = clock;
-	}
-	if (first == last)
+	if (i && stood_until(thread, looked_at, i - 1) >= from_ns)
+		i--;
+	else if (i < n)
+		from_ns = p[i].time_ns;
+	if (i == n)
 		return;
-	time->checkpoint_from_ns = first->time_ns;
-	time->checkpoint_until_ns = last->time_ns;
+	first = last = &p[i];
+	while (last + 1 < p + n && last[1].time_ns <= part->until_ns)
+		last++;
+	until_ns = stood_until(thread, looked_at, (size_t)(last - p));
+	if (until_ns > part->until_ns)
+		until_ns = part->until_ns;
+	if (until_ns <= from_ns)
+		return;
+	time->checkpoint_from_ns = from_ns;
+	time->checkpoint_until_ns = until_ns;
 	time->cpu_ns = last->cpu_ns - first->cpu_ns;
 	time->ready_ns = last->wait_ns > first->wait_ns ? last->wait_ns - first->wait_ns : 0;
 }
@@ -269,9 +287,9 @@ static int add_up(
 		return failed;
 	/* Clocks are read a moment after the last switch that is told. */
 	if (clocks.until_ns >= timeline->until_ns)
-		clocks.until_ns = UINT64_MAX;
+		clocks.until_ns = timeline->clocks_until_ns;
 	if (subject.one)
-		add_clock(subject.one, &clocks, time);
+		add_clock(subject.one, !timeline->switches, &clocks, time);
 	if (!cut(timeline, &part) || !timeline->switches)
 		return 0;
 	while ((thread = next_of(&subject, &at)))

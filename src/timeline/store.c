@@ -100,13 +100,23 @@ struct dnp_tl_thread *dnp_tl_store_part(struct dnp_tl_store *store, struct dnp_t
 
 /* ---- Slices */
 
+static void miss_slices(struct dnp_tl_store *store, uint64_t start_ns, uint64_t end_ns)
+{
+	if (!store->missing_from_ns || start_ns < store->missing_from_ns)
+		store->missing_from_ns = start_ns;
+	if (end_ns > store->missing_until_ns)
+		store->missing_until_ns = end_ns;
+}
+
 static void push_slice(struct dnp_tl_store *store, struct dnp_tl_thread *thread, uint64_t start_ns,
 	uint64_t end_ns, uint16_t cpu, uint16_t how)
 {
 	struct dnprof_slice slice = {start_ns, end_ns, cpu, how, 0};
 
-	if (dnp_vec_push(&thread->slices, slice))
+	if (dnp_vec_push(&thread->slices, slice)) {
 		store->failed = -ENOMEM;
+		miss_slices(store, start_ns, end_ns);
+	}
 }
 
 /* Where the last slice ended, or the thread began, or all began. */
@@ -209,20 +219,28 @@ static bool was_listed_before(const struct dnp_tl_thread *thread, uint64_t begin
 	return first->time_ns >= begin_ns || !first->cpu_ns;
 }
 
+static void insert_checkpoint(struct dnp_tl_store *store, struct dnp_tl_thread *thread, size_t i,
+	const struct dnp_task_clock *clock)
+{
+	size_t n = thread->checkpoints.n;
+	struct dnp_task_clock *p;
+
+	if (dnp_vec_push(&thread->checkpoints, *clock)) {
+		store->failed = -ENOMEM;
+		return;
+	}
+	p = thread->checkpoints.p;
+	memmove(p + i + 1, p + i, (n - i) * sizeof(*p));
+	p[i] = *clock;
+}
+
 /* Its clock was at 0 then, whoever has read it since. */
 static void begin_clock(struct dnp_tl_store *store, struct dnp_tl_thread *thread, uint64_t time_ns)
 {
 	struct dnp_task_clock clock = {.time_ns = time_ns};
-	size_t n = thread->checkpoints.n;
 
-	if (n && thread->checkpoints.p[0].time_ns <= time_ns)
-		return;
-	if (dnp_vec_push(&thread->checkpoints, clock)) {
-		store->failed = -ENOMEM;
-		return;
-	}
-	memmove(thread->checkpoints.p + 1, thread->checkpoints.p, n * sizeof(clock));
-	thread->checkpoints.p[0] = clock;
+	if (!thread->checkpoints.n || thread->checkpoints.p[0].time_ns > time_ns)
+		insert_checkpoint(store, thread, 0, &clock);
 }
 
 static void begin(struct dnp_tl_store *store, const struct dnp_switch *it)
@@ -345,6 +363,32 @@ void dnp_tl_store_checkpoint(struct dnp_tl_store *store, struct dnp_tl_thread *t
 		store->failed = -ENOMEM;
 }
 
+size_t dnp_tl_checkpoint_from(const struct dnp_tl_thread *thread, uint64_t time_ns)
+{
+	size_t i = thread->checkpoints.n;
+
+	while (i && thread->checkpoints.p[i - 1].time_ns >= time_ns)
+		i--;
+	return i;
+}
+
+void dnp_tl_store_reading(
+	struct dnp_tl_store *store, struct dnp_tl_thread *thread, uint64_t time_ns, uint64_t cpu_ns)
+{
+	size_t n = thread->checkpoints.n, i = dnp_tl_checkpoint_from(thread, time_ns);
+	const struct dnp_task_clock *p = thread->checkpoints.p;
+	struct dnp_task_clock clock = {.time_ns = time_ns, .cpu_ns = cpu_ns};
+
+	if (i) {
+		clock.wait_ns = p[i - 1].wait_ns;
+		clock.runs = p[i - 1].runs;
+	}
+	if (i == n)
+		dnp_tl_store_checkpoint(store, thread, &clock);
+	else if (p[i].time_ns > time_ns && p[i].cpu_ns > cpu_ns && (!i || p[i - 1].cpu_ns < cpu_ns))
+		insert_checkpoint(store, thread, i, &clock);
+}
+
 void dnp_tl_store_mark(struct dnp_tl_store *store, uint64_t time_ns, int tid, const char *text)
 {
 	struct dnp_tl_mark mark = {.id = ++store->last_mark, .time_ns = time_ns, .tid = tid};
@@ -404,12 +448,19 @@ static size_t old_checkpoints(const struct dnp_tl_thread *thread, uint64_t time_
 	return n;
 }
 
-static void forget_of(struct dnp_tl_thread *thread, uint64_t before_ns)
+static void miss_first(struct dnp_tl_store *store, const struct dnp_tl_thread *thread, size_t n)
+{
+	if (n)
+		miss_slices(store, thread->slices.p[0].start_ns, thread->slices.p[n - 1].end_ns);
+}
+
+static void forget_of(struct dnp_tl_store *store, struct dnp_tl_thread *thread, uint64_t before_ns)
 {
 	size_t old = dnp_tl_slice_behind(thread, before_ns);
 
 	if (old)
 		thread->before = thread->slices.p[old - 1].how;
+	miss_first(store, thread, old);
 	drop_first(&thread->slices, old);
 	shrink(&thread->slices);
 	drop_first(&thread->checkpoints, old_checkpoints(thread, before_ns));
@@ -441,6 +492,7 @@ void dnp_tl_store_drop_ended(struct dnp_tl_store *store, uint64_t before_ns)
 		if (thread->state == DNP_TL_ENDED && thread->end_ns < before_ns) {
 			if (is_newest)
 				dnp_u64map_remove(&store->by_tid, (uint64_t)thread->tid);
+			miss_first(store, thread, thread->slices.n);
 			thread_free(thread);
 			continue;
 		}
@@ -457,7 +509,7 @@ static void forget(struct dnp_tl_store *store, uint64_t before_ns)
 {
 	dnp_tl_store_drop_ended(store, before_ns);
 	for (size_t i = 0; i < store->threads.n; i++)
-		forget_of(store->threads.p[i], before_ns);
+		forget_of(store, store->threads.p[i], before_ns);
 }
 
 static void forget_events(struct dnp_tl_store *store, uint64_t before_ns)

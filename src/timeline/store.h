@@ -33,6 +33,7 @@ enum dnp_tl_state {
 struct dnp_tl_thread {
 	uint64_t id;
 	int pid, tid;
+	bool own;        /* the library's */
 	bool named;      /* by the user: the system's name is not taken */
 	uint64_t met_ns; /* when we heard of it first */
 	uint64_t begin_ns, end_ns;
@@ -78,7 +79,8 @@ struct dnp_tl_store {
 	uint64_t bytes_max;
 	uint64_t last_thread, last_loss, last_mark; /* ids given */
 	uint64_t lost, disordered;
-	int failed; /* -ENOMEM: something could not be kept */
+	int failed;                                 /* -ENOMEM: something could not be kept */
+	uint64_t missing_from_ns, missing_until_ns; /* slices that are not kept; 0: all are */
 	struct dnp_vec_of(struct dnp_tl_thread *) threads; /* owned, ids ascend */
 	struct dnp_u64map by_tid; /* tid → place in threads of its newest */
 	struct dnp_vec_of(struct dnp_tl_loss) losses;
@@ -111,8 +113,14 @@ void dnp_tl_store_end(struct dnp_tl_store *store, struct dnp_tl_thread *thread, 
 /* It ran at some time between the two (POLL). */
 void dnp_tl_store_ran(struct dnp_tl_store *store, struct dnp_tl_thread *thread, uint64_t from_ns,
 	uint64_t until_ns);
+/* A reading of its clock; in order of time. */
 void dnp_tl_store_checkpoint(struct dnp_tl_store *store, struct dnp_tl_thread *thread,
 	const struct dnp_task_clock *clock);
+/* Its CPU time as it has read that itself, which may be heard of behind later readings. */
+void dnp_tl_store_reading(struct dnp_tl_store *store, struct dnp_tl_thread *thread,
+	uint64_t time_ns, uint64_t cpu_ns);
+/* The first reading at that time or behind it, as place in `checkpoints`. */
+size_t dnp_tl_checkpoint_from(const struct dnp_tl_thread *thread, uint64_t time_ns);
 void dnp_tl_store_mark(struct dnp_tl_store *store, uint64_t time_ns, int tid, const char *text);
 
 /* Forgets what is older, if all of it needs more memory than it may. */

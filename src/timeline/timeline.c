@@ -250,7 +250,7 @@ static int start_thread(dnprof_timeline *timeline)
 	thread = dnp_tl_store_add(store, store->pid, timeline->recorder.tid, dnp_now_ns());
 	if (thread) {
 		thread->seen_ns = dnp_now_ns();
-		thread->named = true;
+		thread->own = thread->named = true;
 		snprintf(thread->name, sizeof(thread->name), "%s", DNP_TL_THREAD_NAME);
 	}
 	return 0;
@@ -348,6 +348,7 @@ static void finish(dnprof_timeline *timeline)
 	if (timeline->switches)
 		dnp_switches_stop(timeline->switches);
 	take_picture(timeline);
+	timeline->clocks_until_ns = UINT64_MAX; /* no more will come */
 	timeline->phase = DNP_TL_STOPPED;
 }
 
@@ -435,6 +436,7 @@ int dnprof_timeline_snapshot(
 		take_picture(timeline);
 		if (timeline->switches && !timeline->ended_ns)
 			dnp_tl_look_at_threads(timeline);
+		timeline->clocks_until_ns = dnp_now_ns();
 		describe(timeline, &picture);
 		if (timeline->store.failed)
 			failed = dnp_err(&err, -ENOMEM,

@@ -50,6 +50,7 @@ struct dnprof_timeline {
 	struct dnp_tl_store store;
 	bool has_picture;
 	uint64_t from_ns, until_ns; /* of the picture */
+	uint64_t clocks_until_ns;   /* it has their readings up to then */
 	/* The library's own thread. */
 	struct dnp_own_thread recorder;
 	int bell; /* owned; -1: none */

@@ -81,6 +81,13 @@ static void take_record(struct taken *taken, uint64_t id, struct dnp_str body)
 		CHECK(taken->n_wakeups < DNP_ARRAY_SIZE(taken->wakeups));
 		CHECK_EQ(dnp_get_wakeup(bytes, body.n, &taken->wakeups[taken->n_wakeups++]), 0);
 		break;
+	case DNP_REC_switch_loss:
+		if (taken->n_losses < DNP_ARRAY_SIZE(taken->losses))
+			CHECK_EQ(
+				dnp_get_switch_loss(bytes, body.n, &taken->losses[taken->n_losses]),
+				0);
+		taken->n_losses++;
+		break;
 	case DNP_REC_slices:
 		CHECK_EQ(dnp_get_slices(bytes, body.n, &slices), 0);
 		take_slices(taken, &slices);
@@ -96,7 +103,7 @@ void taken_read(struct taken *taken)
 	struct dnp_chunk_header header;
 	ssize_t n;
 
-	taken->n_threads = taken->n_slices = taken->n_wakeups = 0;
+	taken->n_threads = taken->n_slices = taken->n_wakeups = taken->n_losses = 0;
 	CHECK_EQ(dnp_writer_flush(&taken->writer), 0);
 	n = pread(taken->fd, file, sizeof(file), 0);
 	CHECK(n >= 0 && (size_t)n < sizeof(file));

@@ -25,10 +25,11 @@ struct taken {
 	struct dnp_writer writer;
 	int fd;
 	/* What was written since it was read last; strings hold until the next time. */
-	size_t n_threads, n_slices, n_wakeups;
+	size_t n_threads, n_slices, n_wakeups, n_losses;
 	struct dnp_rec_thread threads[16];
 	struct taken_slice slices[64];
 	struct dnp_rec_wakeup wakeups[16];
+	struct dnp_rec_switch_loss losses[64];
 };
 
 /* Zeroed before. All is told up to a second after TAKEN_FROM. */

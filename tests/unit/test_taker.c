@@ -45,3 +45,25 @@ TEST(a_thread_is_written_when_its_beginning_can_be_known)
 	CHECK_EQ(taken.n_threads, 1);
 	taken_close(&taken);
 }
+
+/* What had to be let go for want of memory does not look as if the threads had waited. */
+TEST(slices_that_there_was_no_memory_for_are_missing)
+{
+	taken_open(&taken, TAKEN_PID);
+	taken.timeline.store.bytes_max = 1 << 11;
+	for (uint64_t ms = 10; ms < 1010; ms += 2) {
+		taken_tell_own(&taken, 1, DNP_SWITCH_IN, ms * MS);
+		taken_tell_own(&taken, 1, DNP_SWITCH_WAITS, (ms + 1) * MS);
+	}
+	dnp_tl_store_fit(&taken.timeline.store, TAKEN_FROM + 1010 * MS);
+	write_up_to(1010 * MS, false);
+	CHECK(taken.n_losses >= 1);
+	CHECK_EQ(taken.losses[0].from_ns, TAKEN_FROM + 10 * MS);
+	CHECK(taken.losses[0].until_ns > TAKEN_FROM + 500 * MS);
+	CHECK(taken.losses[0].until_ns <= taken.timeline.store.from_ns);
+	CHECK_EQ(taken.taker.lost, taken.n_losses);
+	/* It is told once. */
+	write_up_to(1020 * MS, true);
+	CHECK_EQ(taken.n_losses, 0);
+	taken_close(&taken);
+}

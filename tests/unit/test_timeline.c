@@ -380,6 +380,40 @@ TEST(cpu_time_at_a_checkpoint_is_that_of_the_thread)
 	dnprof_timeline_close(timeline);
 }
 
+/* Whatever the library has read itself since then; when it has stopped, too. */
+static void check_own_reading(enum dnprof_timeline_backend backend)
+{
+	dnprof_timeline *timeline = open_with((struct dnprof_timeline_options){.backend = backend});
+	struct dnprof_thread_time time = {.struct_size = sizeof(time)};
+	uint64_t before_ns, after_ns;
+
+	start(timeline);
+	burn(20 * MS);
+	before_ns = dnprof_timeline_now();
+	CHECK_EQ(dnprof_timeline_checkpoint(timeline), 0);
+	after_ns = dnprof_timeline_now();
+	burn(20 * MS);
+	if (dnprof_timeline_stop(timeline, &error))
+		FAIL("stop: %s", error.text);
+	CHECK_EQ(dnprof_timeline_thread_time(
+			 timeline, get(timeline, dnp_thread_id()).id, 0, after_ns, &time),
+		0);
+	CHECK(time.checkpoint_until_ns >= before_ns && time.checkpoint_until_ns <= after_ns);
+	CHECK(time.cpu_ns >= 19 * MS);
+	dnprof_timeline_close(timeline);
+}
+
+TEST(readings_of_a_threads_own_are_there_after_the_stop)
+{
+	dnprof_timeline_close(open_switches((struct dnprof_timeline_options){0}));
+	check_own_reading(DNPROF_TIMELINE_SWITCHES);
+}
+
+TEST(readings_of_a_threads_own_are_there_after_the_stop_by_looks)
+{
+	check_own_reading(DNPROF_TIMELINE_POLL);
+}
+
 static dnprof_timeline *the_timeline;
 
 struct last_words {
@@ -589,6 +623,22 @@ static void *be_named(void *arg)
 	pthread_barrier_wait(arg);
 	pthread_barrier_wait(arg);
 	return NULL;
+}
+
+TEST(the_librarys_own_thread_is_told_as_such)
+{
+	dnprof_timeline *timeline =
+		open_with((struct dnprof_timeline_options){.backend = DNPROF_TIMELINE_POLL});
+	struct dnprof_thread thread = {.struct_size = sizeof(thread)};
+	int own = 0;
+
+	start(timeline);
+	if (dnprof_timeline_stop(timeline, &error))
+		FAIL("stop: %s", error.text);
+	while (!dnprof_timeline_next_thread(timeline, thread.id, &thread))
+		own += thread.flags & DNPROF_THREAD_OWN && !strcmp(thread.name, "dnprof-timeline");
+	CHECK_EQ(own, 1);
+	dnprof_timeline_close(timeline);
 }
 
 TEST(names_are_those_that_were_given)

@@ -24,6 +24,7 @@ static void open_by_hand(void)
 	timeline.has_picture = true;
 	timeline.from_ns = S;
 	timeline.until_ns = 2 * S;
+	timeline.clocks_until_ns = UINT64_MAX;
 	store->pid = PID;
 	store->from_ns = S;
 	store->bytes_max = UINT64_MAX;
@@ -449,6 +450,79 @@ TEST(cpu_time_is_told_from_checkpoint_to_checkpoint)
 	}
 	CHECK_EQ(thread->checkpoints.n, 11);
 	CHECK_EQ(thread->checkpoints.p[10].time_ns, S + 1900 * MS);
+	close_by_hand();
+}
+
+static void check_clock(
+	const struct dnprof_thread_time *time, uint64_t from_ms, uint64_t until_ms, uint64_t cpu_ms)
+{
+	CHECK_EQ(time->checkpoint_from_ns, S + from_ms * MS);
+	CHECK_EQ(time->checkpoint_until_ns, S + until_ms * MS);
+	CHECK_EQ(time->cpu_ns, cpu_ms * MS);
+}
+
+/* What it said is known as long as it stands: a short burst is not all that the thread ever did. */
+TEST(a_clock_that_stands_is_known_all_the_while)
+{
+	struct dnprof_thread_time time;
+	struct dnp_tl_thread *thread;
+
+	open_by_hand();
+	tell(1, DNP_SWITCH_BEGIN, 0);
+	thread = dnp_tl_store_find(store, 1);
+	read_clock(thread, 100, 5);
+	read_clock(thread, 500, 5); /* it stood */
+	read_clock(thread, 501, 6); /* a burst */
+	time = time_of(1, 200, 600);
+	check_clock(&time, 200, 501, 1);
+	time = time_of(1, 200, 400);
+	check_clock(&time, 200, 400, 0);
+	/* It is looked at again and again, and nothing is written down as long as it stands. */
+	timeline.switches = NULL;
+	thread->seen_ns = S + 900 * MS;
+	time = time_of(1, 200, 800);
+	check_clock(&time, 200, 800, 1);
+	time = time_of(1, 600, 1000);
+	check_clock(&time, 600, 900, 0);
+	close_by_hand();
+}
+
+/* The thread tells of its own readings in its own time. */
+TEST(readings_that_are_heard_of_late_are_kept)
+{
+	struct dnprof_thread_time time;
+	struct dnp_tl_thread *thread;
+
+	open_by_hand();
+	tell(1, DNP_SWITCH_BEGIN, 0);
+	thread = dnp_tl_store_find(store, 1);
+	read_clock(thread, 100, 5);
+	read_clock(thread, 400, 9);
+	dnp_tl_store_reading(store, thread, S + 300 * MS, 7 * MS);
+	dnp_tl_store_reading(store, thread, S + 300 * MS, 8 * MS);  /* that one is known */
+	dnp_tl_store_reading(store, thread, S + 350 * MS, 10 * MS); /* more than it said later */
+	dnp_tl_store_reading(store, thread, S + 500 * MS, 10 * MS);
+	CHECK_EQ(thread->checkpoints.n, 5);
+	time = time_of(1, 100, 350);
+	check_clock(&time, 100, 300, 2);
+	time = time_of(1, 300, 1000);
+	check_clock(&time, 300, 500, 3);
+	close_by_hand();
+}
+
+/* What is read behind a picture is not in it. */
+TEST(a_picture_has_the_readings_that_there_were)
+{
+	struct dnp_tl_thread *thread;
+
+	open_by_hand();
+	tell(1, DNP_SWITCH_BEGIN, 0);
+	thread = dnp_tl_store_find(store, 1);
+	read_clock(thread, 999, 5);
+	read_clock(thread, 1001, 6); /* for it, a moment after the last switch */
+	timeline.clocks_until_ns = S + 1002 * MS;
+	read_clock(thread, 1500, 9);
+	CHECK_EQ(time_of(1, 0, 1000).cpu_ns, 6 * MS);
 	close_by_hand();
 }
 

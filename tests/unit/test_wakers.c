@@ -151,6 +151,28 @@ TEST(wakers_wait_for_what_comes_of_it)
 	close_both();
 }
 
+/* What is told of wake-ups may be ahead of what is told of threads. */
+TEST(wakers_of_threads_that_are_new)
+{
+	open_both();
+	tell(1010 * MS, 3, TAKEN_PID, 2);
+	tell(1010 * MS, 78, TAKEN_PID, 2);
+	tell(1010 * MS, 79, TAKEN_PID, 2);
+	write_wakeups(false);
+	CHECK_EQ(taken.n_wakeups, 0);
+	taken_tell_own(&taken, 3, DNP_SWITCH_BEGIN, 1000 * MS);
+	taken_tell_own(&taken, 3, DNP_SWITCH_IN, 1020 * MS);
+	taken_tell(&taken, 7, 78, DNP_SWITCH_IN, 0, 1020 * MS);
+	taken.timeline.told_ns = TAKEN_FROM + 1200 * MS;
+	write_wakeups(false);
+	CHECK_EQ(taken.n_wakeups, 1);
+	CHECK_EQ(taken.wakeups[0].thread, index_of(3));
+	CHECK_EQ(taken.wakeups[0].run_ns, TAKEN_FROM + 1020 * MS);
+	/* Others' threads are none, and not waited for. */
+	CHECK_EQ(wakers.pending.n, 0);
+	close_both();
+}
+
 TEST(wakers_are_not_to_be_had)
 {
 	struct dnp_err err = {0};

@@ -377,8 +377,17 @@ static void tell_all(struct dnp_switches *switches, unsigned long request)
 		ioctl(switches->events.p[i].fd, request, 0);
 }
 
+/* When something is missing: threads may have ended and begun, with ids that we know. */
+static void forget_voices(struct dnp_switches *switches)
+{
+	dnp_map_done(&switches->known);
+	dnp_map_done(&switches->heard);
+	switches->told.n = switches->voices.n = 0;
+}
+
 void dnp_switches_start(struct dnp_switches *switches)
 {
+	forget_voices(switches);
 	for (unsigned i = 0; i < switches->n_rings; i++)
 		switches->fds[i + 1] = (struct pollfd){switches->rings[i].fd, POLLIN, 0};
 	switches->running = true;
@@ -482,14 +491,6 @@ static bool is_believed(struct dnp_switches *switches, const struct dnp_switch *
 		return false;
 	return it->kind > DNP_SWITCH_PREEMPTED ||
 		is_first(switches, &switches->told.p[index], it, id);
-}
-
-/* When something is missing: threads may have ended and begun, with ids that we know. */
-static void forget_voices(struct dnp_switches *switches)
-{
-	dnp_map_done(&switches->known);
-	dnp_map_done(&switches->heard);
-	switches->told.n = switches->voices.n = 0;
 }
 
 static void pass_on(struct dnp_switches *switches, const struct dnp_switch_record *record,

@@ -46,10 +46,9 @@ bool dnp_process_is_alive(int pid)
 	return dnp_process_start_ticks(pid);
 }
 
-uint64_t dnp_process_start_ns(void)
+uint64_t dnp_process_start_ns(int pid)
 {
-	uint64_t began_unix_ns =
-		(dnp_process_start_ticks(dnp_process_id()) - TICKS_TO_1970) * TICK_NS;
+	uint64_t began_unix_ns = (dnp_process_start_ticks(pid) - TICKS_TO_1970) * TICK_NS;
 	uint64_t age_ns = dnp_unix_ns() - began_unix_ns, now_ns = dnp_now_ns();
 
 	return age_ns < now_ns ? now_ns - age_ns : 0;
