@@ -21,13 +21,18 @@
 #define INTERN_SLOTS (UINT32_C(1) << 16)
 #define TRIES        5 /* at a thread that always moves */
 
+/* For one to stop: it has to get a processor first. Less, when that was in vain for so long. */
+#define PATIENCE_NS UINT64_C(1000000000)
+#define IN_VAIN_NS  UINT64_C(3000000000)
+
 struct dump {
 	struct dnp_writer writer;
 	struct dnp_frames *frames; /* owned */
 	struct dnp_intern intern;
 	dnp_frame_word *words; /* owned: one stack */
 	struct dnp_chain chain;
-	unsigned how; /* enum dnp_target_how */
+	unsigned how;        /* enum dnp_target_how */
+	uint64_t in_vain_ns; /* waited for threads that did not stop */
 	int threads;
 	int failed; /* -errno */
 	bool (*go_on)(void *context);
@@ -135,15 +140,19 @@ static void put_sample(struct dump *dump, const struct dnp_target_stack *stack, 
 static int walk(struct dump *dump, int tid, struct dnp_target_stack *stack)
 {
 	const struct dnp_thread *thread = dnp_thread_find(tid);
+	uint64_t begin_ns = dnp_now_ns();
 	int failed = -EAGAIN;
 
 	*stack = (struct dnp_target_stack){
 		.frames = dump->words,
 		.max = dnp_threads_depth(),
+		.patience_ns = dump->in_vain_ns < IN_VAIN_NS ? PATIENCE_NS : 0,
 		.stack = thread ? dnp_thread_told_stack(thread) : (struct dnp_stack_range){0},
 	};
 	for (unsigned i = 0; i < TRIES && failed == -EAGAIN; i++)
 		failed = dnp_target_walk(tid, NULL, dump->how, stack);
+	if (failed == -ETIMEDOUT)
+		dump->in_vain_ns += dnp_now_ns() - begin_ns;
 	return failed;
 }
 

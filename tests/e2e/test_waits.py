@@ -180,7 +180,7 @@ def test_collections(tmp_path, tfm, server):
             if KINDS[wait.kind] == "gc" and wait.since_ns >= spans[0]["begin_ns"]:
                 assert within(wait, spans), (recorded.names[index], wait, recorded.stack(wait.node))
     # Whom the runtime holds it tells of; who wants memory meanwhile is known once it has told of one (docs/timeline.md).
-    held = min(wait.until_ns for waits in recorded.waits.values() for wait in waits
+    held = min(wait.until_ns for name in ("spin", "native") for wait in recorded.of(name)[1]
                if KINDS[wait.kind] == "gc" and wait.until_ns)
     for name, method in ("spin", "Spin"), ("native", "Native"), ("alloc", "Allocate"):
         _, waits = recorded.of(name)

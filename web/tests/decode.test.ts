@@ -96,6 +96,12 @@ test('missing fields are empty, not fatal', () => {
   assert.deepEqual(meta.processes, []);
 });
 
+test('processes that are called the same are told apart', () => {
+  const processes = [['app', 1], ['app', 2], ['other', 3]].map(([name, pid]) => ({ name, pid }));
+  const meta = parseMeta(JSON.stringify({ version: 1, time_unit_ns: 1000, processes }));
+  assert.deepEqual(meta.processes.map((p) => p.name), ['app (1)', 'app (2)', 'other']);
+});
+
 test('every index that leads outside is found', () => {
   const broken: [string, number, number, RegExp][] = [
     ['frame.name', 1, 9999, /a name is out of range/],

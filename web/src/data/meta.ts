@@ -8,6 +8,7 @@ export const META_VERSION = 1;
 
 export interface ProcessInfo {
   pid: number;
+  /** No other one is called that. */
   name: string;
   command: string[];
   runtime: string;
@@ -175,6 +176,13 @@ function tableInfo(o: Json): TableInfo {
   return { title: text(o, 'title'), rows_in_all: num(o, 'rows_in_all'), columns, rows: rows.map((r) => columns.map((_, i) => value(r, i))) };
 }
 
+/** Processes that are called the same have their ids with it. */
+function toldApart(processes: ProcessInfo[]): ProcessInfo[] {
+  const times = new Map<string, number>();
+  for (const { name } of processes) times.set(name, (times.get(name) ?? 0) + 1);
+  return processes.map((p) => ((times.get(p.name) ?? 0) > 1 ? { ...p, name: `${p.name} (${p.pid})` } : p));
+}
+
 /** Reads the block; what is missing gets an empty value, what is unknown is ignored. */
 export function parseMeta(source: string): Meta {
   let raw: unknown;
@@ -198,14 +206,14 @@ export function parseMeta(source: string): Meta {
     start_unix_ns: text(raw, 'start_unix_ns'),
     duration_ns: num(raw, 'duration_ns'),
     time_unit_ns: num(raw, 'time_unit_ns'),
-    processes: objects(raw, 'processes').map((p) => ({
+    processes: toldApart(objects(raw, 'processes').map((p) => ({
       pid: num(p, 'pid'),
       name: text(p, 'name'),
       command: texts(p, 'command'),
       runtime: text(p, 'runtime'),
       start_ns: num(p, 'start_ns'),
       duration_ns: num(p, 'duration_ns'),
-    })),
+    }))),
     threads: objects(raw, 'threads').map((t) => ({
       process: num(t, 'process'),
       tid: num(t, 'tid'),
