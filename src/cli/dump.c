@@ -4,9 +4,10 @@
 #include "cli/result.h"
 #include "launch/control.h"
 #include "launch/copy.h"
+#include "launch/interrupt.h"
 
 static int fetch(struct dnp_copy *copy, const struct dnp_choice *choice, pid_t pid,
-	uint64_t patience_ns, struct dnp_err *err)
+	uint64_t patience_ns, int interrupt, struct dnp_err *err)
 {
 	struct dnp_control *control;
 	auto_close int fd = -1;
@@ -16,6 +17,7 @@ static int fetch(struct dnp_copy *copy, const struct dnp_choice *choice, pid_t p
 		return ret;
 	ret = dnp_control_open(&control, pid, patience_ns, err);
 	if (!ret) {
+		dnp_control_interrupt_by(control, interrupt);
 		ret = dnp_control_flush(control, &fd, err);
 		dnp_control_close(control);
 	}
@@ -24,15 +26,21 @@ static int fetch(struct dnp_copy *copy, const struct dnp_choice *choice, pid_t p
 
 static int dump(const struct dnp_choice *choice, pid_t pid, uint64_t patience_ns)
 {
+	struct dnp_interrupt interrupt;
 	struct dnp_copy copy;
 	struct dnp_err err = {0};
 	int status;
 
-	if (fetch(&copy, choice, pid, patience_ns, &err))
+	if (dnp_interrupt_take(&interrupt, &err))
+		return dnp_failed(&err);
+	if (fetch(&copy, choice, pid, patience_ns, interrupt.fd, &err)) {
 		status = dnp_failed(&err);
-	else
+	} else {
+		dnp_interrupt_give_back(&interrupt);
 		status = dnp_result_of_process(choice, pid, copy.recording, copy.output.path, "");
+	}
 	dnp_copy_done(&copy);
+	dnp_interrupt_give_back(&interrupt);
 	return status;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/result.h"
 #include "launch/control.h"
 #include "launch/copy.h"
+#include "launch/interrupt.h"
 
 /* Where the recording goes that lies nowhere here, and nobody said where to. */
 #define ELSEWHERE "dnprof-%p-%t.dnp"
@@ -17,7 +18,8 @@ struct stop {
 	const struct dnp_choice *choice;
 	pid_t pid;
 	uint64_t patience_ns;
-	struct dnp_status before; /* how things stood */
+	struct dnp_interrupt interrupt; /* until there is nothing to be removed any more */
+	struct dnp_status before;       /* how things stood */
 	struct dnp_control_ended ended;
 };
 
@@ -25,30 +27,30 @@ struct stop {
 static int end(struct stop *stop, int *fd, struct dnp_err *err)
 {
 	struct dnp_control *control;
-	int ret = dnp_control_status(stop->pid, stop->patience_ns, &stop->before, err);
+	int ret = dnp_control_open(&control, stop->pid, stop->patience_ns, err);
 
-	if (!ret)
-		ret = dnp_control_open(&control, stop->pid, stop->patience_ns, err);
 	if (ret)
 		return ret;
+	dnp_control_interrupt_by(control, stop->interrupt.fd);
 	ret = dnp_control_stop(control, fd, &stop->ended, err);
 	dnp_control_close(control);
 	return ret;
 }
 
 /* A copy in another place, as what is asked for. */
-static int make_copy(const struct stop *stop, struct dnp_copy *copy, int from)
+static int make_copy(struct stop *stop, struct dnp_copy *copy, int from)
 {
 	const struct dnp_choice *choice = stop->choice;
 	struct dnp_err err = {0};
 
 	if (dnp_copy_take(copy, from, !choice->exporter, false, &err))
 		return dnp_failed(&err);
+	dnp_interrupt_give_back(&stop->interrupt);
 	return dnp_result_of_process(
 		choice, stop->pid, copy->recording, copy->output.path, stop->ended.why);
 }
 
-static int copy_elsewhere(const struct stop *stop, int from)
+static int copy_elsewhere(struct stop *stop, int from)
 {
 	struct dnp_copy copy;
 	struct dnp_err err = {0};
@@ -78,7 +80,7 @@ static bool is_awaited(const struct dnp_status *before)
 }
 
 /* What becomes of the recording `from`. An exit status. */
-static int conclude(const struct stop *stop, struct dnp_copy *copy, int from)
+static int conclude(struct stop *stop, struct dnp_copy *copy, int from)
 {
 	bool awaited = is_awaited(&stop->before);
 	auto_free char *original = awaited ? NULL : dnp_copy_original(from);
@@ -90,23 +92,28 @@ static int conclude(const struct stop *stop, struct dnp_copy *copy, int from)
 	}
 	if (copy)
 		return make_copy(stop, copy, finished < 0 ? from : finished);
-	if (original)
+	if (original) {
+		dnp_interrupt_give_back(&stop->interrupt);
 		return dnp_result_of_process(
 			stop->choice, stop->pid, original, original, stop->ended.why);
+	}
 	return awaited ? leave_to_client(stop) : copy_elsewhere(stop, from);
 }
 
 static int stop_recording(
 	const struct dnp_choice *choice, pid_t pid, uint64_t patience_ns, bool *recorded)
 {
-	struct stop stop = {.choice = choice, .pid = pid, .patience_ns = patience_ns};
+	struct stop stop = {
+		.choice = choice, .pid = pid, .patience_ns = patience_ns, .interrupt.fd = -1};
 	struct dnp_copy copy = {.fd = -1};
 	struct dnp_err err = {0};
 	auto_close int fd = -1;
-	int ret = 0, status;
+	int ret = dnp_control_status(pid, patience_ns, &stop.before, &err), status;
 
+	if (!ret)
+		ret = dnp_interrupt_take(&stop.interrupt, &err);
 	/* A place that cannot be written is told before the recording ends. */
-	if (choice->output)
+	if (!ret && choice->output)
 		ret = dnp_copy_open(&copy, choice->output, pid, &err);
 	if (!ret)
 		ret = end(&stop, &fd, &err);
@@ -116,6 +123,7 @@ static int stop_recording(
 	else
 		status = conclude(&stop, choice->output ? &copy : NULL, fd);
 	dnp_copy_done(&copy);
+	dnp_interrupt_give_back(&stop.interrupt);
 	return status;
 }
 

@@ -249,6 +249,28 @@ def test_interrupted_while_it_comes(tmp_path, library, words, number):
             gone(it.pid)
 
 
+@pytest.mark.parametrize("word", ["dump", "stop"])
+def test_interrupted_while_it_is_asked_for_a_copy(tmp_path, word):
+    """Nothing is left of the copy, and the recording is none the worse."""
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    with running() as it:
+        dnprof("attach", "-q", it.pid).expect()
+        dnprof("start", "-q", "-o", tmp_path / "own.dnp", it.pid).expect()
+        os.kill(it.pid, signal.SIGSTOP)
+        try:
+            with harness.start([DNPROF, word, "--timeout", 2 * PATIENCE_S, "-o", copies / "x.dnp", it.pid]) as command:
+                time.sleep(1)
+                assert command.process.poll() is None
+                command.process.send_signal(signal.SIGINT)
+                assert command.end().status == -signal.SIGINT
+        finally:
+            os.kill(it.pid, signal.SIGCONT)
+        assert not list(copies.iterdir())
+        dnprof(word, "-q", "-o", copies / "x.dnp", it.pid).expect()
+        assert (copies / "x.dnp").stat().st_size and len(list(copies.iterdir())) == 1
+
+
 def test_interrupted_before_it_is_asked(tmp_path):
     """No runtime begins there: the process is as it was."""
     host = DNPROF.parents[1] / "tests/tools/fake-host"
