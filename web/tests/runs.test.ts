@@ -154,6 +154,13 @@ test('slices of a processor are in order, do not overlap, and keep their threads
   assert.equal(ran, tracks.reduce((sum, t) => sum + t.total, 0));
 });
 
+test('what stands for missing records is no run of a processor', () => {
+  const { tracks } = recordingOf([{ from: 0, to: 9000, slices: [[100, 50, 1, HOW.waits], [500, 0, 0, HOW.unknown], [900, 0, 1, HOW.waits]] }]).runs!;
+  const whole = { from: 0, to: DURATION_NS };
+  assert.deepEqual([0, 1, null].map((cpu) => together(0, tracks, whole, cpu).count), [0, 1, 1]);
+  assert.deepEqual([0, 1, 2].map((i) => tracks[0]!.isMissing(i)), [false, true, false]);
+});
+
 test('a row of several has a processor while any of them has one', () => {
   const rows = [1, 2, 3].map((seed) => randomRow(seed, 40));
   const { tracks } = recordingOf(rows).runs!;

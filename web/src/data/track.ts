@@ -134,6 +134,11 @@ export class Track {
     return i < 0 ? this.before : where.length > 0 ? where[i]! & HOW_MASK : HOW.waits;
   }
 
+  /** It is no run: behind it records are missing. */
+  isMissing(i: number): boolean {
+    return this.how(i) === HOW.unknown && this.length(i) === 0;
+  }
+
   cpu(i: number): number {
     return this.columns.where[i]! >> HOW_BITS;
   }

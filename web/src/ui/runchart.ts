@@ -441,6 +441,7 @@ export class RunChart {
   }
 
   private sliceCard(row: Row, track: Track, i: number): Card {
+    if (track.isMissing(i)) return this.gapCard(row, track, i + 1);
     const { title, of } = this.title(row, i);
     const facts = this.between(track.span(i));
     const gap = track.gap(i + 1);
