@@ -111,7 +111,11 @@ void dnp_knowledge_unloading(ModuleID module)
 
 void dnp_knowledge_unloaded(void)
 {
-	atomic_fetch_sub(&unfinished, 1);
+	int before = atomic_load(&unfinished);
+
+	/* One that had begun before we listened is not counted. */
+	while (before > 0 && !atomic_compare_exchange_weak(&unfinished, &before, before - 1))
+		;
 }
 
 static void wait_for_unloadings(void)

@@ -13,6 +13,7 @@
 #include "agent/frames.h"
 #include "agent/knowledge.h"
 #include "agent/methods.h"
+#include "agent/thread_names.h"
 #include "agent/unwalked.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -370,6 +371,7 @@ static void find_threads(bool at_startup)
 static void forget(void)
 {
 	dnp_knowledge_end();
+	dnp_thread_names_done(); /* nobody tells what becomes of threads that have not started */
 	dnp_engines_forget();
 	dnp_watch_threads_close();
 	dnp_threads_done();

@@ -18,6 +18,7 @@ struct place {
 static struct place places[DNP_THREADS_MAX];
 static _Atomic uint32_t n_places;
 static uint64_t last_serial;
+static bool watched; /* the runtime tells of each one's end, and we listen */
 
 /* Held by those who put threads in places; a leaf lock, never across a call into the CLR. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -54,7 +55,7 @@ static void put(uintptr_t id, struct dnp_thread *thread)
 void dnp_managed_add(uintptr_t id, struct dnp_thread *thread)
 {
 	pthread_mutex_lock(&lock);
-	if (!find(id))
+	if (watched && !find(id))
 		put(id, thread);
 	pthread_mutex_unlock(&lock);
 }
@@ -108,9 +109,17 @@ void dnp_managed_gone(const struct dnp_thread *thread, dnp_managed_last last)
 		dnp_managed_remove(id, last);
 }
 
+void dnp_managed_watch(void)
+{
+	pthread_mutex_lock(&lock);
+	watched = true;
+	pthread_mutex_unlock(&lock);
+}
+
 void dnp_managed_forget(void)
 {
 	pthread_mutex_lock(&lock);
+	watched = false;
 	for (uint32_t i = 0; i < n_places; i++)
 		atomic_store(&places[i].id, 0);
 	atomic_store(&n_places, 0);

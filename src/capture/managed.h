@@ -21,7 +21,13 @@ struct dnp_managed {
 	uint64_t serial; /* no other thread's, ever */
 };
 
-/* Adds a thread, once. What does not fit is left out and counted (DNP_THREADS_REFUSED). */
+/* From here on, and until dnp_managed_forget, threads are added. Any thread. */
+void dnp_managed_watch(void);
+
+/*
+ * Adds a thread, once. What does not fit is left out and counted (DNP_THREADS_REFUSED). One that
+ * begins as a recording ends is of no use: nobody would be told of its end.
+ */
 void dnp_managed_add(uintptr_t id, struct dnp_thread *thread);
 
 /* Called with what is about to be forgotten; nobody looks at it any more. */

@@ -420,6 +420,7 @@ static void begin_afresh(void)
 	atomic_store(&sampler.events, 0);
 	atomic_store(&sampler.stopped, 0);
 	atomic_store(&sampler.stop, 0);
+	dnp_managed_watch();
 }
 
 static int start_thread(const struct dnp_engine_setting *setting)

@@ -282,6 +282,7 @@ static int start_thread(const struct dnp_engine_setting *setting)
 		return failed;
 	}
 	atomic_store(&sampler.stop, false);
+	dnp_managed_watch();
 	failed = dnp_own_thread_start(&sampler.thread, run, NULL);
 	if (failed) {
 		atomic_store(&sampler.stop, true);

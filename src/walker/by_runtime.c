@@ -23,12 +23,12 @@ STOPPED HRESULT dnp_walker_dss_fill(const struct dnp_dss *dss, enum dnprof_nativ
 		[DNPROF_NATIVE_LEAF] = DNP_NATIVE_LEAF,
 		[DNPROF_NATIVE_NONE] = DNP_NATIVE_NONE,
 	};
-	size_t before = gathered->n;
+	size_t before = gathered->n, room = gathered->max - before;
 	struct dnp_mixed mixed = {
 		.frames = gathered->frames + before,
 		.registers = gathered->registers + before,
 		.functions = gathered->functions + before,
-		.max = gathered->max - before,
+		.max = room < dss->max ? room : dss->max, /* others want some, too */
 	};
 
 	if (FAILED(dss->result) && !dss->full)

@@ -93,7 +93,7 @@ static HRESULT gather_own_whole(struct dnprof_walker *walker, const struct dnp_w
 static HRESULT gather_own_by_runtime(struct dnprof_walker *walker, enum dnprof_native native,
 	const struct dnp_here *here, struct dnp_gathered *gathered)
 {
-	struct dnp_dss_place place = {.leaf = &here->regs};
+	struct dnp_dss_place place = {.native = true, .leaf = &here->regs};
 	struct dnp_dss dss;
 	HRESULT hr = dnp_walker_dss_open(walker, &dss);
 	unsigned ticket;

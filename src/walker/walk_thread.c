@@ -8,15 +8,25 @@
 
 pthread_mutex_t dnp_walks_of_others = PTHREAD_MUTEX_INITIALIZER;
 
+static bool may_stop; /* we have a share of the signal; with the lock */
+
 /* With the lock. Without its share of the signal a thread can be walked while it sleeps only. */
 static unsigned ways_to_walk(void)
 {
-	static bool opened;
 	struct dnp_err err;
 
-	if (!opened)
-		opened = dnp_stop_open(&err) == 0;
-	return opened ? DNP_TARGET_ASLEEP | DNP_TARGET_STOP : DNP_TARGET_ASLEEP;
+	if (!may_stop)
+		may_stop = dnp_stop_open(&err) == 0;
+	return may_stop ? DNP_TARGET_ASLEEP | DNP_TARGET_STOP : DNP_TARGET_ASLEEP;
+}
+
+void dnp_walks_of_others_done(void)
+{
+	pthread_mutex_lock(&dnp_walks_of_others);
+	if (may_stop)
+		dnp_stop_close();
+	may_stop = false;
+	pthread_mutex_unlock(&dnp_walks_of_others);
 }
 
 static HRESULT result_of(int failed, bool seeded)

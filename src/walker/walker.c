@@ -105,6 +105,7 @@ void dnprof_walker_close(dnprof_walker *walker)
 {
 	if (!walker)
 		return;
+	dnp_walks_of_others_done();
 	dnp_walk_codemap_done();
 	dnp_r2r_done();
 	dnp_native_done();

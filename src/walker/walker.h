@@ -128,4 +128,9 @@ HRESULT dnp_tell(const struct dnp_teller *teller, const struct dnp_gathered *gat
 HRESULT dnp_tell_result(HRESULT gathering, const struct dnp_teller *teller,
 	const struct dnp_gathered *gathered, size_t first, size_t n);
 
+/* ---- walk_thread.c */
+
+/* Gives back what stopping threads took. Nobody walks any more. */
+void dnp_walks_of_others_done(void);
+
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -99,6 +100,53 @@ __attribute__((unused)) static int call_select(void)
 		0, NULL, NULL, NULL, &(struct timeval){wait_ms / 1000, wait_ms % 1000 * 1000});
 }
 
+/* The C library has arguments to fetch between the call's number and the call. */
+__attribute__((unused)) static int call_epoll_pwait(void)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC), result, error;
+	struct epoll_event event;
+	sigset_t none;
+
+	sigemptyset(&none);
+	result = epoll_pwait(fd, &event, 1, wait_ms, &none);
+	error = errno;
+	close(fd);
+	errno = error;
+	return result;
+}
+
+/* With a time-out the kernel gives up on these. 0: that is over. */
+static int wait_at_socket(ssize_t (*receive)(int fd, void *to, size_t n))
+{
+	struct timeval patience = {wait_ms / 1000, wait_ms % 1000 * 1000};
+	int fds[2], error;
+	char byte;
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	CHECK_EQ(setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	CHECK_EQ(receive(fds[0], &byte, 1), -1);
+	error = errno;
+	close(fds[0]);
+	close(fds[1]);
+	errno = error;
+	return error == EAGAIN ? 0 : -1;
+}
+
+static ssize_t receive_from(int fd, void *to, size_t n)
+{
+	return recvfrom(fd, to, n, 0, NULL, NULL);
+}
+
+__attribute__((unused)) static int call_recvfrom(void)
+{
+	return wait_at_socket(receive_from);
+}
+
+__attribute__((unused)) static int call_read(void)
+{
+	return wait_at_socket(read);
+}
+
 static int call_sem(void)
 {
 	struct timespec until;
@@ -122,6 +170,9 @@ static const struct {
 #ifndef __SANITIZE_THREAD__ /* does not know it: the handler runs too late */
 	{"select", call_select},
 	{"epoll_pwait2", call_epoll_pwait2},
+	{"epoll_pwait", call_epoll_pwait},
+	{"recvfrom", call_recvfrom},
+	{"read", call_read},
 #endif
 	{"sem_timedwait", call_sem},
 };

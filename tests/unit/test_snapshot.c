@@ -364,6 +364,7 @@ TEST(a_thread_does_not_end_while_it_is_looked_at)
 	pthread_t thread;
 
 	prepare("cpu");
+	dnp_managed_watch();
 	dnp_managed_add(0x1000, worker);
 	dnp_managed_add(0x2000, worker);
 	dnp_managed_add(0x2000, worker);
@@ -386,6 +387,21 @@ TEST(a_thread_does_not_end_while_it_is_looked_at)
 	dnp_managed_remove(0x4000, never); /* not there */
 }
 
+/* Its end would be told to nobody: the next recording must not ask the runtime about it. */
+TEST(a_thread_that_begins_as_a_recording_ends_is_not_listed)
+{
+	prepare("cpu");
+	dnp_managed_watch();
+	dnp_managed_add(0x1000, worker);
+	dnp_managed_forget();
+	dnp_managed_add(0x2000, worker);
+	CHECK_EQ(dnp_managed_places(), 0);
+	dnp_managed_watch();
+	CHECK_EQ(dnp_managed_places(), 0);
+	dnp_managed_add(0x3000, worker);
+	CHECK_EQ(dnp_managed_places(), 1);
+}
+
 static unsigned n_last;
 
 static void count_last(uint32_t place, const struct dnp_managed *managed)
@@ -401,6 +417,7 @@ TEST(a_thread_that_has_gone_is_not_looked_at_though_its_id_stays)
 	struct dnp_thread other = {0};
 
 	prepare("cpu");
+	dnp_managed_watch();
 	dnp_managed_add(0x1000, worker);
 	dnp_managed_add(0x2000, &other);
 	dnp_managed_gone(worker, count_last);
@@ -434,6 +451,7 @@ TEST(threads_come_and_go_while_they_are_looked_at)
 	pthread_t threads[4];
 
 	prepare("cpu");
+	dnp_managed_watch();
 	for (uintptr_t i = 0; i < 4; i++)
 		CHECK(!pthread_create(&threads[i], NULL, come_and_go,
 			(void *)i)); /* NOLINT(performance-no-int-to-ptr) */

@@ -4,9 +4,11 @@
  * is asked, and when. tests/walker has the walks themselves.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
 
+#include "os/sampling_signal.h"
 #include "os/thread.h"
 #include "test.h"
 #include "walker/walker.h"
@@ -326,6 +328,69 @@ TEST(walker_holds_no_thread_while_the_runtime_is_to_be_suspended)
 	CHECK_EQ(told.threads, 1);
 	CHECK_EQ(told.frames, 3);
 	dnprof_walker_close(of_list.walker);
+}
+
+static _Atomic int busy_tid;
+static _Atomic bool busy_may_end;
+
+static void *be_busy(void *context)
+{
+	atomic_store(&busy_tid, dnp_thread_id());
+	while (!atomic_load(&busy_may_end))
+		;
+	return context;
+}
+
+static int on_any(const struct dnprof_frame *frame, void *context)
+{
+	(void)frame;
+	++*(unsigned *)context;
+	return 0;
+}
+
+static void on_activation(int signal, siginfo_t *told, void *context)
+{
+	(void)signal;
+	(void)told;
+	(void)context;
+}
+
+static void *handler_of(int number)
+{
+	struct sigaction action;
+
+	CHECK_EQ(sigaction(number, NULL, &action), 0);
+	return (void *)action.sa_sigaction; /* NOLINT(bugprone-casting-through-void) */
+}
+
+/* What walks of threads that run took of the process is there again as it was. */
+TEST(walker_gives_the_signal_back)
+{
+	struct sigaction runtime_has = {.sa_sigaction = on_activation, .sa_flags = SA_SIGINFO};
+	dnprof_walker *walker = open_walker();
+	unsigned frames = 0;
+	pthread_t thread;
+	void *before;
+
+	signal(SIGSEGV, SIG_DFL);
+	CHECK(sigaction(dnp_signal_number(), &runtime_has, NULL) == 0);
+	before = handler_of(dnp_signal_number());
+	CHECK(pthread_create(&thread, NULL, be_busy, NULL) == 0);
+	while (!atomic_load(&busy_tid))
+		rest();
+	dnprof_walker_thread_assigned(walker, 0x3000, (uint32_t)atomic_load(&busy_tid));
+	for (int i = 0; i < 2; i++) {
+		while (dnprof_walk_thread(walker, 0x3000, NULL, on_any, &frames) < 0)
+			rest();
+		CHECK(frames && handler_of(dnp_signal_number()) != before);
+		dnprof_walker_close(walker);
+		CHECK(handler_of(dnp_signal_number()) == before);
+		walker = open_walker();
+		dnprof_walker_thread_assigned(walker, 0x3000, (uint32_t)atomic_load(&busy_tid));
+	}
+	dnprof_walker_close(walker);
+	atomic_store(&busy_may_end, true);
+	pthread_join(thread, NULL);
 }
 
 static void *settle(void *context)

@@ -244,6 +244,11 @@ static void walk_in(enum place place)
 		if (own->n < leaf || leaf + 1 < none)
 			complain("%u frames with all native ones, %u with the leaf's, %u without",
 				own->n, leaf, none);
+		walk_here(DNPROF_NATIVE_ALL, wanted.noflag ? 0 : DNPROF_WALK_BY_RUNTIME, runtime);
+		if (runtime->n && own->n && runtime->frames[0] != own->frames[0])
+			complain("the first frame is %llx, by the runtime %llx",
+				(unsigned long long)own->frames[0],
+				(unsigned long long)runtime->frames[0]);
 		abort_here();
 	}
 	free(own);

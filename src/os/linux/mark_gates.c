@@ -136,6 +136,7 @@ bool dnp_mark_gates_close(void)
 	uint64_t until_ns = dnp_now_ns() + PATIENCE_NS;
 	struct visit visit = {.closes = true};
 
+	seen_adds = 0;
 	while (opened) {
 		visit.busy = false;
 		ask_linker(visit_module, &visit);
@@ -146,6 +147,5 @@ bool dnp_mark_gates_close(void)
 		else
 			dnp_sleep_until_ns(dnp_now_ns() + REST_NS);
 	}
-	seen_adds = 0;
 	return true;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -104,7 +105,12 @@ void dnp_mem_unmap(void *pages, size_t bytes)
 
 void dnp_mem_clear(void *pages, size_t bytes)
 {
-	madvise(pages, bytes, MADV_DONTNEED);
+	/* Memory that the program has locked is not given back so, but it can be replaced. */
+	if (madvise(pages, bytes, MADV_DONTNEED) &&
+		mmap(pages, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			0) == MAP_FAILED)
+		memset(pages, 0, bytes);
 }
 
 void *dnp_mem_share(const char *path, size_t bytes)

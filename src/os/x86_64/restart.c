@@ -4,7 +4,8 @@
  * managed code. When it lands between the entry of a sleeping system call and the sleep, the kernel
  * gives up the call with EINTR, restart flag or not (signal(7) lists these calls). Nothing has been
  * waited for then, so the call can simply be made again: its arguments are still in their
- * registers, its number stands in the instruction before `syscall`.
+ * registers, its number stands in the code before `syscall`. From glibc 2.41 on it does not for
+ * calls that can be cancelled, which are made in one place for all: these fail with EINTR.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +17,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "os/mem.h"
 #include "os/sampling_signal.h"
+
+#define PAGE_BYTES    4096
+#define SYSCALL_BYTES 2
+#define MOV_BYTES     5  /* mov $number, %eax */
+#define CODE_BYTES    32 /* before a call returns, that are looked at */
 
 /* Numbers that older headers do not have. */
 #define IO_PGETEVENTS  333
@@ -52,8 +59,15 @@ static SIGSAFE int sleeps(uint32_t number)
 	case SYS_accept4:
 	case SYS_recvfrom:
 	case SYS_recvmsg:
+	case SYS_recvmmsg:
 	case SYS_sendto:
-	case SYS_sendmsg: return 1;
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	/* Of sockets with a time-out; the others the kernel makes again. */
+	case SYS_read:
+	case SYS_readv:
+	case SYS_write:
+	case SYS_writev: return 1;
 
 	default: return 0;
 	}
@@ -85,20 +99,79 @@ static SIGSAFE bool another_comes(const ucontext_t *context)
 	return pending;
 }
 
+/* With it in front an instruction is about another register, or may be. */
+static SIGSAFE bool is_prefix(uint8_t byte)
+{
+	return (byte & 0xf0) == 0x40;
+}
+
+/* mov disp8(%rsp), %reg or mov (%rsp), %reg, but not to %eax: its length; 0: it is none. */
+static SIGSAFE size_t reload_bytes(const uint8_t *code, const uint8_t *end)
+{
+	const uint8_t *at = code;
+	bool extended = false, near;
+
+	if (at < end && is_prefix(*at))
+		extended = *at++ & 4;
+	if (end - at < 3 || at[0] != 0x8b || at[2] != 0x24)
+		return 0;
+	near = (at[1] & 0xc7) == 0x44;
+	if ((!near && (at[1] & 0xc7) != 0x04) || (!extended && !(at[1] & 0x38)))
+		return 0;
+	at += near ? 4 : 3;
+	return at <= end ? (size_t)(at - code) : 0;
+}
+
+/*
+ * mov $number, %eax, then arguments that were kept on the stack, then syscall: as the C library and
+ * the runtime make their calls. `code` ends with the syscall.
+ */
+static SIGSAFE bool find_number(const uint8_t *code, size_t n, uint32_t *number)
+{
+	const uint8_t *end;
+
+	if (n < SYSCALL_BYTES + MOV_BYTES)
+		return false;
+	end = code + n - SYSCALL_BYTES;
+	if (end[0] != 0x0f || end[1] != 0x05)
+		return false;
+	if (end[-2] == 0x31 && end[-1] == 0xc0 && !is_prefix(end[-3])) { /* xor %eax, %eax */
+		*number = 0;
+		return true;
+	}
+	for (const uint8_t *mov = end - MOV_BYTES; mov > code; mov--) {
+		const uint8_t *at = mov;
+		size_t bytes;
+
+		if (*mov != 0xb8 || is_prefix(mov[-1]))
+			continue;
+		memcpy(number, at + 1, sizeof(*number));
+		for (at += MOV_BYTES; at < end && (bytes = reload_bytes(at, end)); at += bytes)
+			;
+		if (at == end)
+			return true;
+	}
+	return false;
+}
+
 SIGSAFE void dnp_signal_restart_syscall(void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
-	const uint8_t *pc = (const uint8_t *)regs[REG_RIP];
+	uintptr_t pc = (uintptr_t)regs[REG_RIP];
+	uint8_t code[CODE_BYTES];
+	size_t n = sizeof(code);
 	uint32_t number;
 
-	/* mov $number, %eax; syscall: as the C library and the runtime make their calls. */
-	if (regs[REG_RAX] != -EINTR || ((uintptr_t)pc & 0xfff) < 7)
+	if (regs[REG_RAX] != -EINTR)
 		return;
-	if (pc[-2] != 0x0f || pc[-1] != 0x05 || pc[-7] != 0xb8)
-		return;
-	memcpy(&number, pc - 6, sizeof(number));
-	if (!sleeps(number) || another_comes(context))
+	/* There may be nothing before the page. */
+	if (dnp_mem_read(pc - n, code, n)) {
+		n = pc % PAGE_BYTES < n ? pc % PAGE_BYTES : n;
+		if (dnp_mem_read(pc - n, code, n))
+			return;
+	}
+	if (!find_number(code, n, &number) || !sleeps(number) || another_comes(context))
 		return;
 	regs[REG_RAX] = (greg_t)number;
-	regs[REG_RIP] -= 2;
+	regs[REG_RIP] -= SYSCALL_BYTES;
 }
