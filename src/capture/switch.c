@@ -121,6 +121,7 @@ static void switch_write(struct dnp_writer *writer, int last)
 {
 	if (!switches.taker.timeline)
 		return;
+	dnp_taker_hold(&switches.taker);
 	dnp_wait_write(writer, last);
 	dnp_taker_write(&switches.taker, writer, last);
 	if (last || switches.writes++ % STATS_EVERY == 0)

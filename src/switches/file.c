@@ -114,8 +114,10 @@ int dnp_switch_file_begin(struct dnp_switch_file *file, char *const *command, st
 
 static void take(struct dnp_switch_file *file, bool last)
 {
-	if (file->wakers.wakeups)
+	if (file->wakers.wakeups) {
+		dnp_taker_hold(&file->taker);
 		dnp_wakers_write(&file->wakers, &file->taker, &file->writer, last);
+	}
 	dnp_taker_write(&file->taker, &file->writer, last);
 }
 

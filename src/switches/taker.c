@@ -265,7 +265,10 @@ static void write_some(
 {
 	uint64_t now_ns = dnp_now_ns();
 	size_t n = thread->slices.n ? thread->slices.n - 1 : 0;
+	size_t told = taker->until_ns ? dnp_tl_slice_behind(thread, taker->until_ns) : n;
 
+	if (told < n)
+		n = told;
 	write_clocks(thread, writer, false);
 	if (!n || (n < ENOUGH && now_ns - thread->taken_last_ns < LATEST_NS))
 		return;
@@ -276,7 +279,8 @@ static void write_some(
 static void write_thread(
 	struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer, bool last)
 {
-	bool ended = thread->state == DNP_TL_ENDED;
+	bool ended = thread->state == DNP_TL_ENDED &&
+		(!taker->until_ns || thread->end_ns <= taker->until_ns);
 
 	if (thread->taken_all)
 		return;
@@ -333,12 +337,21 @@ static void write_missing(struct dnp_taker *taker, struct dnp_writer *writer)
 	store->missing_from_ns = store->missing_until_ns = 0;
 }
 
+void dnp_taker_hold(struct dnp_taker *taker)
+{
+	pthread_mutex_lock(&taker->timeline->lock);
+	taker->until_ns = taker->timeline->told_ns;
+	pthread_mutex_unlock(&taker->timeline->lock);
+}
+
 void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool last)
 {
 	struct dnprof_timeline *timeline = taker->timeline;
 	struct dnp_tl_store *store = &timeline->store;
 
 	pthread_mutex_lock(&timeline->lock);
+	if (last)
+		taker->until_ns = 0;
 	write_losses(taker, writer);
 	write_missing(taker, writer);
 	for (size_t i = 0; i < store->threads.n; i++)
@@ -348,5 +361,6 @@ void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool la
 		dnp_others_write(taker, writer, last);
 	if (timeline->told_ns > KEEP_NS)
 		dnp_tl_store_drop_ended(store, timeline->told_ns - KEEP_NS);
+	taker->until_ns = 0;
 	pthread_mutex_unlock(&timeline->lock);
 }

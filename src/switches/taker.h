@@ -38,6 +38,7 @@ struct dnp_taker {
 	/* Whether a thread is the profiler's own; NULL: none is. */
 	bool (*is_ours)(int tid);
 	uint64_t next_index;
+	uint64_t until_ns;       /* what came later is left to the next time; 0: nothing is */
 	uint64_t loss;           /* id of the last one that was written */
 	uint64_t slices, lost;   /* written so far */
 	uint64_t wait_ns, waits; /* of the waits between slices those that took so long; 0: none */
@@ -56,6 +57,12 @@ void dnp_taker_close(struct dnp_taker *taker);
 
 int dnp_taker_start(struct dnp_taker *taker, struct dnp_err *err);
 void dnp_taker_stop(struct dnp_taker *taker);
+
+/*
+ * What is told from now on is not written by the next dnp_taker_write: before that it is asked what
+ * became of waits and wake-ups, and what is written is not known any more.
+ */
+void dnp_taker_hold(struct dnp_taker *taker);
 
 /* What the time line has; all of it when it is the last time. */
 void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool last);

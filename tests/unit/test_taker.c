@@ -67,3 +67,30 @@ TEST(slices_that_there_was_no_memory_for_are_missing)
 	CHECK_EQ(taken.n_losses, 0);
 	taken_close(&taken);
 }
+
+/* Between what is asked of waits and what is written more may be told: that waits for the next
+ * time. */
+TEST(what_is_told_meanwhile_is_left_to_the_next_time)
+{
+	taken_open(&taken, TAKEN_PID);
+	for (int tid = 1; tid <= 2; tid++)
+		for (uint64_t ms = 10; ms < 1000; ms += 100) {
+			taken_tell_own(&taken, tid, DNP_SWITCH_IN, ms * MS);
+			taken_tell_own(&taken, tid, DNP_SWITCH_WAITS, (ms + 10) * MS);
+		}
+	write_up_to(500 * MS, false); /* they are too few to be written */
+	CHECK_EQ(taken.n_slices, 0);
+	for (int tid = 1; tid <= 2; tid++)
+		dnp_tl_store_find(&taken.timeline.store, tid)->taken_last_ns = 0;
+	dnp_taker_hold(&taken.taker);
+	dnp_tl_store_end(&taken.timeline.store, dnp_tl_store_find(&taken.timeline.store, 2),
+		TAKEN_FROM + 990 * MS);
+	write_up_to(1000 * MS, false);
+	CHECK_EQ(dnp_tl_store_find(&taken.timeline.store, 1)->slices.n, 5);
+	CHECK_EQ(dnp_tl_store_find(&taken.timeline.store, 2)->slices.n, 5);
+	CHECK_EQ(taken.n_slices, 10);
+	write_up_to(1000 * MS, true);
+	CHECK_EQ(taken.n_slices, 10);
+	CHECK_EQ(taken.n_losses, 0);
+	taken_close(&taken);
+}
