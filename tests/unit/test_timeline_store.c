@@ -461,15 +461,20 @@ static void check_clock(
 	CHECK_EQ(time->cpu_ns, cpu_ms * MS);
 }
 
+/* Thread 1, from the picture's beginning on. */
+static struct dnp_tl_thread *open_with_thread(void)
+{
+	open_by_hand();
+	tell(1, DNP_SWITCH_BEGIN, 0);
+	return dnp_tl_store_find(store, 1);
+}
+
 /* What it said is known as long as it stands: a short burst is not all that the thread ever did. */
 TEST(a_clock_that_stands_is_known_all_the_while)
 {
+	struct dnp_tl_thread *thread = open_with_thread();
 	struct dnprof_thread_time time;
-	struct dnp_tl_thread *thread;
 
-	open_by_hand();
-	tell(1, DNP_SWITCH_BEGIN, 0);
-	thread = dnp_tl_store_find(store, 1);
 	read_clock(thread, 100, 5);
 	read_clock(thread, 500, 5); /* it stood */
 	read_clock(thread, 501, 6); /* a burst */
@@ -490,12 +495,9 @@ TEST(a_clock_that_stands_is_known_all_the_while)
 /* The thread tells of its own readings in its own time. */
 TEST(readings_that_are_heard_of_late_are_kept)
 {
+	struct dnp_tl_thread *thread = open_with_thread();
 	struct dnprof_thread_time time;
-	struct dnp_tl_thread *thread;
 
-	open_by_hand();
-	tell(1, DNP_SWITCH_BEGIN, 0);
-	thread = dnp_tl_store_find(store, 1);
 	read_clock(thread, 100, 5);
 	read_clock(thread, 400, 9);
 	dnp_tl_store_reading(store, thread, S + 300 * MS, 7 * MS);
@@ -513,11 +515,8 @@ TEST(readings_that_are_heard_of_late_are_kept)
 /* What is read behind a picture is not in it. */
 TEST(a_picture_has_the_readings_that_there_were)
 {
-	struct dnp_tl_thread *thread;
+	struct dnp_tl_thread *thread = open_with_thread();
 
-	open_by_hand();
-	tell(1, DNP_SWITCH_BEGIN, 0);
-	thread = dnp_tl_store_find(store, 1);
 	read_clock(thread, 999, 5);
 	read_clock(thread, 1001, 6); /* for it, a moment after the last switch */
 	timeline.clocks_until_ns = S + 1002 * MS;
