@@ -54,7 +54,8 @@ __asm__(".pushsection .note.dnprof, \"a\", \"note\"\n"
 
 static inline int dnprof_mark_is_on(void)
 {
-	return __builtin_expect(__atomic_load_n(&dnprof_mark_gate.say, __ATOMIC_RELAXED) != 0, 0);
+	return __builtin_expect(__atomic_load_n(&dnprof_mark_gate.say, __ATOMIC_RELAXED) != 0, 0) !=
+		0;
 }
 
 /* Sequentially consistent with who closes the gate: it sees us inside, or we see it closed. */

@@ -84,6 +84,7 @@ static int export(struct dnp_result *result, const struct dnp_input *input, stru
 /* What was recorded, all events together. */
 struct totals {
 	uint64_t samples, lost_samples; /* units of these */
+	uint64_t lost_in_queue;         /* of them, in that of signals */
 	uint64_t calls, lost_calls;
 	uint64_t switches, lost_switches;
 	bool sampled, traced, switched;
@@ -107,7 +108,10 @@ static struct totals sum_up(const struct dnp_profile *profile)
 		} else if (!event->in_ns) { /* why threads waited goes with their switches */
 			totals.sampled = true;
 			totals.samples += event->taken;
-			totals.lost_samples += event->labels.n ? 0 : event->lost;
+			if (event->labels.n)
+				continue;
+			totals.lost_samples += event->lost;
+			totals.lost_in_queue += event->lost_by[DNP_LOSS_QUEUE];
 		}
 	}
 	return totals;
@@ -148,10 +152,13 @@ static int judge(const struct dnp_result *result)
 		dnp_say("the recording is incomplete: %s",
 			dnp_profile_string(profile, profile->missing));
 	else if (is_much(totals.lost_samples, totals.samples))
-		dnp_say("the recording is incomplete: %llu samples of %llu were lost; sample less "
-			"often, with a lower -F",
+		dnp_say("the recording is incomplete: %llu samples of %llu were lost; %s",
 			(unsigned long long)totals.lost_samples,
-			(unsigned long long)(totals.samples + totals.lost_samples));
+			(unsigned long long)(totals.samples + totals.lost_samples),
+			totals.lost_in_queue > totals.lost_samples / 2
+				? "too many signals were pending for their user, of all programs; "
+				  "raise the limit, ulimit -i"
+				: "sample less often, with a lower -F");
 	else if ((event = much_lost(profile, &kept)))
 		dnp_say("the recording is incomplete: %llu %s of %llu were lost of %s; record "
 			"fewer "

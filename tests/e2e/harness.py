@@ -302,6 +302,13 @@ def let_others_in(folder):
             parent.chmod(parent.stat().st_mode | 0o011)
 
 
+def as_nobody_else(*capabilities):
+    """What runs a program as a user whose only process it is: limits and counts of a user are then its own."""
+    user = ["setpriv", f"--reuid={60000 + os.getpid() % 4000}", "--regid=65534", "--clear-groups"]
+    added = ",".join(f"+{name}" for name in capabilities)
+    return user + [f"--inh-caps={added}", f"--ambient-caps={added}"] if added else user
+
+
 def dnprof(*arguments, **options):
     return run([DNPROF, *arguments[:1], *patience(arguments), *arguments[1:]], **options)
 

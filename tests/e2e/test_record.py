@@ -4,10 +4,10 @@ import contextlib
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import stat
+import sys
 import time
 from pathlib import Path
 
@@ -15,8 +15,9 @@ import pytest
 
 import harness
 
-from harness import (DNPROF, LOOSE, NEWEST, PATIENCE_S, agent_in, allows_events, cases, dnprof, is_pending, on_terminal, program,
-                     refused, report, samples_of, start, stop_all, told, wait_for, wait_for_samples, warm_up)
+from harness import (DNPROF, LOOSE, NEWEST, PATIENCE_S, agent_in, allows_events, as_nobody_else, cases, cpu_seconds, dnprof,
+                     is_pending, let_others_in, on_terminal, program, refused, report, run, samples_of, start, stop_all, told, wait_for,
+                     wait_for_samples, warm_up)
 
 from test_stack import Impostor, request
 
@@ -98,22 +99,58 @@ def test_source(target, tmp_path, options, source):
     assert ("no kernel frames" in event["note"]) == (source == "timer")
 
 
+def status_of(pid, name):
+    return int(re.search(rf"^{name}:\t(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M).group(1))
+
+
+@needs_root
 def test_more_threads_than_timers(tmp_path):
     """A timer is one of the signals that the user may have pending: where these run out, some are left to the program, and
     threads are sampled by events."""
-    with alone(tmp_path, program(NEWEST, "sleepers", "--seconds", 600)) as pid:
+    let_others_in(tmp_path)
+    with alone(tmp_path, [*as_nobody_else("perfmon"), *program(NEWEST, "sleepers", "--seconds", 600)]) as pid:
         if not allows_events(pid):
             pytest.skip("perf events are not allowed here")
-        status = Path(f"/proc/{pid}/status")
-        pending = lambda: int(re.search(r"^SigQ:\t(\d+)/", status.read_text(), re.M).group(1))
-        wait_for(lambda: int(re.search(r"^Threads:\t(\d+)", status.read_text(), re.M).group(1)) > 200, "its threads")
-        most = pending() + 100
-        resource.prlimit(pid, resource.RLIMIT_SIGPENDING, (most, most))
+        wait_for(lambda: status_of(pid, "Threads") > 200, "its threads")
+        run([*as_nobody_else(), "prlimit", f"--pid={pid}", "--sigpending=100"]).expect()
         out = tmp_path / "out.dnp"
         dnprof("record", "-q", "-d", 0.5, "-o", out, pid).expect()
         recorded = report(out)
         assert recorded.data["problems"] == []
         assert {"busy-0", "busy-1"} <= recorded.threads().keys()
+
+
+USES_UP_SIGNALS = """
+import ctypes, os, signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGRTMAX})
+queue = ctypes.CDLL(None).sigqueue
+while True:
+    while queue(os.getpid(), signal.SIGRTMAX, None) == 0:
+        pass
+    time.sleep(0.001)
+"""
+
+
+@needs_root
+def test_signals_used_up_by_another(tmp_path):
+    """Where another program of the user's takes all the signals that may be pending, events of each thread have no place for
+    theirs: the program lives, and it is said what was lost and why."""
+    let_others_in(tmp_path)
+    limited = ["prlimit", "--sigpending=1000", *as_nobody_else("perfmon")]
+    with alone(tmp_path, [*limited, *program(NEWEST, *BUSY)]) as pid:
+        if not allows_events(pid):
+            pytest.skip("perf events are not allowed here")
+        out = tmp_path / "out.dnp"
+        with recording_of(pid, out, "-q", "-d", "600", "--source", "perf") as recorder, \
+                start([*limited, sys.executable, "-c", USES_UP_SIGNALS]):
+            wait_for(lambda: status_of(pid, "SigQ") >= 1000, "no place for further signals")
+            warm_up(pid, cpu_seconds(pid) + 0.5)
+            recorder.process.send_signal(signal.SIGINT)
+            said = recorder.end()
+        assert said.status == 3, said
+        assert "too many signals were pending" in said.err and "ulimit -i" in said.err
+        assert "too many signals pending" in dnprof("report", out).expect().out
+        warm_up(pid, cpu_seconds(pid) + 0.1)
 
 
 def left_over(folder):

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, agent_in, cpu_seconds, dnprof, let_others_in, program, record, report, run,
-                     start, thread_names, wait_for, wait_for_samples, warm_up)
+from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, agent_in, as_nobody_else, cpu_seconds, dnprof, let_others_in, program, record, report,
+                     run, start, thread_names, wait_for, wait_for_samples, warm_up)
 
 HEADER = struct.Struct("<IHHQIIQ")  # magic, kind, version, recording, sequence, length, checksum
 MAGIC = 0x31504E44
@@ -244,9 +244,8 @@ def may_lock_without_end():
 def test_kernel_frames_that_cannot_be_had(tmp_path):
     """Where each thread has an event of its own its ring is locked memory, of which an ordinary user has enough for some
     80: the others have samples without, and that is said. One event for all threads needs a ring for each processor."""
-    # The kernel counts a user's locked memory, whatever the process: nobody else is this one.
-    ordinary = ["prlimit", "--memlock=0", "setpriv", f"--reuid={60000 + os.getpid() % 4000}", "--regid=65534", "--clear-groups",
-                "--inh-caps=+perfmon", "--ambient-caps=+perfmon", "--bounding-set=-ipc_lock"]
+    # The kernel counts a user's locked memory, whatever the process.
+    ordinary = ["prlimit", "--memlock=0", *as_nobody_else("perfmon"), "--bounding-set=-ipc_lock"]
     let_others_in(tmp_path)
     out = tmp_path / "out.dnp"
     argv = program(NEWEST, "idle", "--seconds", 0.2)

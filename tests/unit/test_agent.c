@@ -17,6 +17,7 @@
 #include "agent/control.h"
 #include "agent/agent.h"
 #include "agent/engines.h"
+#include "agent/knowledge.h"
 #include "agent/methods.h"
 #include "agent/pipe.h"
 #include "clr/codemap.h"
@@ -305,6 +306,52 @@ TEST(method_lasts_as_long_as_the_runtime_says_so)
 	CHECK_EQ(with, 0);
 	dnp_lifetime_forget();
 	CHECK(!dnp_method_ends(&dnp_agent.info, ADD, &with));
+}
+
+/* ---- Unloadings */
+
+static _Atomic bool unloaded;
+
+static HRESULT DNP_COM list_modules(ICorProfilerInfo *self, ICorProfilerModuleEnum **list)
+{
+	(void)self;
+	CHECK(atomic_load(&unloaded));
+	*list = NULL;
+	return E_FAIL;
+}
+
+static HRESULT DNP_COM list_functions(ICorProfilerInfo *self, ICorProfilerFunctionEnum **list)
+{
+	(void)self;
+	*list = NULL;
+	return E_FAIL;
+}
+
+static void *end_unloading(void *unused)
+{
+	usleep(50000);
+	atomic_store(&unloaded, true);
+	dnp_knowledge_unloaded();
+	return unused;
+}
+
+/* An unloading that had begun before we listened ends: the next one is waited for all the same. */
+TEST(unloading_is_waited_for_before_the_runtime_is_asked)
+{
+	static struct ICorProfilerInfoVtbl table = {
+		.EnumModules = list_modules,
+		.EnumJITedFunctions2 = list_functions,
+	};
+	static ICorProfilerInfo runtime = {.vtbl = &table};
+	struct dnp_err err;
+	pthread_t thread;
+
+	dnp_agent.info = (struct dnp_info){.com = &runtime, .version = 14};
+	dnp_knowledge_unloaded();
+	dnp_knowledge_unloading(MODULE);
+	CHECK_EQ(pthread_create(&thread, NULL, end_unloading, NULL), 0);
+	CHECK_EQ(dnp_knowledge_begin(false, &err), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
 /* ---- A session of events */
