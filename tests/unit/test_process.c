@@ -40,7 +40,8 @@ TEST(start_of_a_process_is_on_the_clock_that_a_suspended_machine_stops)
 		uint64_t start_ns = dnp_process_start_ns(getpid());
 
 		/* The kernel counts in hundredths of a second. */
-		test_end_child(start_ns + UINT64_C(20000000) < before_ns || start_ns > dnp_now_ns());
+		test_end_child(
+			start_ns + UINT64_C(20000000) < before_ns || start_ns > dnp_now_ns());
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);

@@ -60,6 +60,84 @@ static int call_poll(void)
 	return poll(NULL, 0, wait_ms);
 }
 
+/*
+ * As newer C libraries make it: all calls in one place, with the number in a register, and on the
+ * stack of who calls that. How far up is what gcc 14 made of glibc 2.41 and gcc 15 of 2.43.
+ */
+int call_cancellable(long a, long b, long c, long d, long e, long f, long number);
+int call_cancellable_with_more(long a, long b, long c, long d, long e, long f, long number);
+int call_uncancellable(long a, long b, long c, long d, long e, long f, long number);
+
+__asm__("	.text\n"
+	"arch:\n"
+	"	mov	(%rdi), %eax\n	testb	$8, (%rdi)\n"
+	"	.byte	0x0f, 0x85, 0, 0, 0, 0\n" /* jne, near */
+	"	mov	%rdi, %r11\n	mov	%rsi, %rax\n	mov	%rdx, %rdi\n"
+	"	mov	%rcx, %rsi\n	mov	%r8, %rdx\n	mov	%r9, %r10\n"
+	"	mov	8(%rsp), %r8\n	mov	16(%rsp), %r9\n	mov	%r11, 8(%rsp)\n"
+	"	syscall\n"
+	"	ret\n"
+
+	"	.globl	call_cancellable\n"
+	"	.type	call_cancellable, @function\n"
+	"call_cancellable:\n"
+	"	push	%rbx\n"
+	"	mov	%rcx, %r10\n	lea	no_state(%rip), %r11\n"
+	"	push	%r9\n	mov	%rcx, %r9\n	mov	%rsi, %rcx\n	push	%r8\n"
+	"	mov	32(%rsp), %rsi\n	mov	%rdx, %r8\n"
+	"	mov	%rdi, %rdx\n	mov	%r11, %rdi\n"
+	"	call	arch\n"
+	"	pop	%rcx\n	pop	%rsi\n	pop	%rbx\n"
+	"	ret\n"
+
+	"	.globl	call_cancellable_with_more\n"
+	"	.type	call_cancellable_with_more, @function\n"
+	"call_cancellable_with_more:\n"
+	"	sub	$24, %rsp\n"
+	"	lea	no_state(%rip), %r10\n	mov	%r10, 8(%rsp)\n"
+	"	mov	%rdx, %rax\n	mov	%rcx, %r11\n"
+	"	push	%r9\n	mov	%rsi, %rcx\n	mov	%rdi, %rdx\n"
+	"	mov	%r11, %r9\n	push	%r8\n	mov	48(%rsp), %rsi\n"
+	"	mov	%rax, %r8\n	mov	%r10, %rdi\n"
+	"	call	arch\n"
+	"	pop	%rcx\n	pop	%rsi\n	add	$24, %rsp\n"
+	"	ret\n"
+
+	"	.globl	call_uncancellable\n"
+	"	.type	call_uncancellable, @function\n"
+	"call_uncancellable:\n"
+	"	push	%rbx\n"
+	"	mov	%rcx, %r10\n	mov	16(%rsp), %rax\n"
+	"	syscall\n"
+	"	pop	%rbx\n"
+	"	ret\n"
+
+	"	.data\n"
+	"no_state:\n"
+	"	.long	0\n"
+	"	.text\n");
+
+static int as_libc(long result)
+{
+	errno = result < 0 ? (int)-result : 0;
+	return result < 0 ? -1 : (int)result;
+}
+
+__attribute__((unused)) static int call_poll_cancellable(void)
+{
+	return as_libc(call_cancellable(0, 0, wait_ms, 0, 0, 0, SYS_poll));
+}
+
+__attribute__((unused)) static int call_poll_cancellable_with_more(void)
+{
+	return as_libc(call_cancellable_with_more(0, 0, wait_ms, 0, 0, 0, SYS_poll));
+}
+
+__attribute__((unused)) static int call_poll_uncancellable(void)
+{
+	return as_libc(call_uncancellable(0, 0, wait_ms, 0, 0, 0, SYS_poll));
+}
+
 static int call_epoll(void)
 {
 	int fd = epoll_create1(EPOLL_CLOEXEC), result, error;
@@ -173,6 +251,9 @@ static const struct {
 	{"epoll_pwait", call_epoll_pwait},
 	{"recvfrom", call_recvfrom},
 	{"read", call_read},
+	{"poll, cancellable", call_poll_cancellable},
+	{"poll, cancellable, with more on the stack", call_poll_cancellable_with_more},
+	{"poll, not cancellable", call_poll_uncancellable},
 #endif
 	{"sem_timedwait", call_sem},
 };

@@ -4,8 +4,8 @@
  * managed code. When it lands between the entry of a sleeping system call and the sleep, the kernel
  * gives up the call with EINTR, restart flag or not (signal(7) lists these calls). Nothing has been
  * waited for then, so the call can simply be made again: its arguments are still in their
- * registers, its number stands in the code before `syscall`. From glibc 2.41 on it does not for
- * calls that can be cancelled, which are made in one place for all: these fail with EINTR.
+ * registers, its number stands in the code before `syscall`, or, for what glibc makes in one place
+ * for all calls that can be cancelled (2.41 and newer), on the stack.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +23,14 @@
 #define PAGE_BYTES    4096
 #define SYSCALL_BYTES 2
 #define MOV_BYTES     5  /* mov $number, %eax */
+#define CALL_BYTES    5  /* call rel32 */
 #define CODE_BYTES    32 /* before a call returns, that are looked at */
+
+/* Of glibc's for calls that can be cancelled, with room for other compilers than today's. */
+#define STACK_WORDS    12  /* in which the number is */
+#define ARCH_BYTES     64  /* __syscall_cancel_arch up to its syscall: 46 */
+#define INTERNAL_BYTES 256 /* __internal_syscall_cancel up to its call of that: 72 to 84 */
+#define NUMBERS        1024
 
 /* Numbers that older headers do not have. */
 #define IO_PGETEVENTS  333
@@ -154,10 +161,71 @@ static SIGSAFE bool find_number(const uint8_t *code, size_t n, uint32_t *number)
 	return false;
 }
 
+/* Whom the call that returns there has called; 0: no such call is before it. */
+static SIGSAFE uintptr_t called(uintptr_t returns)
+{
+	uint8_t code[CALL_BYTES];
+	int32_t distance;
+
+	if (dnp_mem_read(returns - sizeof(code), code, sizeof(code)) || code[0] != 0xe8)
+		return 0;
+	memcpy(&distance, code + 1, sizeof(distance));
+	return returns + (uintptr_t)(intptr_t)distance;
+}
+
+static SIGSAFE bool is_behind(uintptr_t pc, uintptr_t function, uintptr_t within)
+{
+	return function && pc > function && pc - function <= within;
+}
+
+/*
+ * glibc's __syscall_cancel_arch is given the number in a register that it uses for an argument
+ * then. Its caller, __internal_syscall_cancel, has it as the first argument on the stack, behind
+ * where it returns to; how far up that is depends on who compiled it.
+ */
+static SIGSAFE bool find_number_of_caller(uintptr_t pc, uintptr_t sp, uint32_t *number)
+{
+	uint64_t words[STACK_WORDS];
+
+	if (dnp_mem_read(sp, words, sizeof(words)) || !is_behind(pc, called(words[0]), ARCH_BYTES))
+		return false;
+	for (size_t i = 1; i + 1 < STACK_WORDS; i++)
+		if (words[i + 1] < NUMBERS &&
+			is_behind(words[0], called(words[i]), INTERNAL_BYTES)) {
+			*number = (uint32_t)words[i + 1];
+			return true;
+		}
+	return false;
+}
+
+/* The same where the number is on the stack. `code` ends with the syscall, before `pc`. */
+static SIGSAFE bool find_number_on_stack(
+	const uint8_t *code, size_t n, uintptr_t pc, uintptr_t sp, uint32_t *number)
+{
+	/* mov disp8(%rsp), %rax; syscall: while a thread cannot be cancelled */
+	static const uint8_t load[] = {0x48, 0x8b, 0x44, 0x24};
+	/* mov %r11, 8(%rsp); syscall */
+	static const uint8_t arch[] = {0x4c, 0x89, 0x5c, 0x24, 0x08, 0x0f, 0x05};
+	const uint8_t *last;
+	uint64_t word;
+
+	if (n < sizeof(arch))
+		return false;
+	last = code + n - sizeof(arch);
+	if (!memcmp(last, arch, sizeof(arch)))
+		return find_number_of_caller(pc, sp, number);
+	if (memcmp(last, load, sizeof(load)) != 0 || last[5] != 0x0f || last[6] != 0x05 ||
+		last[4] & 0x80 || dnp_mem_read(sp + last[4], &word, sizeof(word)) ||
+		word >= NUMBERS)
+		return false;
+	*number = (uint32_t)word;
+	return true;
+}
+
 SIGSAFE void dnp_signal_restart_syscall(void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
-	uintptr_t pc = (uintptr_t)regs[REG_RIP];
+	uintptr_t pc = (uintptr_t)regs[REG_RIP], sp = (uintptr_t)regs[REG_RSP];
 	uint8_t code[CODE_BYTES];
 	size_t n = sizeof(code);
 	uint32_t number;
@@ -170,7 +238,9 @@ SIGSAFE void dnp_signal_restart_syscall(void *context)
 		if (dnp_mem_read(pc - n, code, n))
 			return;
 	}
-	if (!find_number(code, n, &number) || !sleeps(number) || another_comes(context))
+	if (!find_number(code, n, &number) && !find_number_on_stack(code, n, pc, sp, &number))
+		return;
+	if (!sleeps(number) || another_comes(context))
 		return;
 	regs[REG_RAX] = (greg_t)number;
 	regs[REG_RIP] -= SYSCALL_BYTES;
