@@ -94,6 +94,12 @@ static void mark_wishes(struct dnp_provider_wish *wishes)
 
 static int mark_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
 {
+	/* That one uses what is about to be made anew. */
+	if (still_inside && !dnp_mark_gates_close())
+		return dnp_err(err, -EBUSY,
+			"a thread has stood in a mark since the last recording; let it go on, and "
+			"try again");
+	still_inside = false;
 	atomic_store(&not_understood, 0);
 	if (dnp_said_open(&said, setting, index))
 		return dnp_err(err, -ENOMEM, "no memory for the program's marks; free some");

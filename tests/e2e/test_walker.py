@@ -9,7 +9,8 @@ import shutil
 
 import pytest
 
-from harness import DNPROF, LOOSE, PATIENCE_S, PROGRAMS, ROOT, cases, program, run
+from harness import (DNPROF, LOOSE, NEWEST, PATIENCE_S, PROGRAMS, ROOT, cases, dnprof, program, run, start, wait_for,
+                     wait_for_samples)
 
 FOLDER = DNPROF.parent.parent / "tests/walker"
 PROFILER = FOLDER / "libwalker-profiler.so"
@@ -85,6 +86,24 @@ def behind(frames, name, n=1):
     """The n frames behind the first one of that name, as [(name, how often), …]."""
     at = next(i for i, frame in enumerate(frames) if frame[0].startswith(name))
     return frames[at + 1:at + 1 + n]
+
+
+def test_beside_the_agent(tmp_path):
+    """The walker is in the program twice, in that profiler and in dnprof's agent: each stops threads by the same signal, and
+    takes none of the other's for its own."""
+    if not PROFILER.exists():
+        pytest.skip(f"{DNPROF} comes without the profilers of the tests")
+    walked, out = tmp_path / "walked.json", tmp_path / "out.dnp"
+    env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": CLSID, "CORECLR_PROFILER_PATH": str(PROFILER),
+           "WALKER_DO": "threads", "WALKER_OUT": str(walked), "TMPDIR": str(tmp_path)}
+    with start([DNPROF, "run", "-q", "-e", "cpu,wall", "-o", out, "--", *program(NEWEST, "threads8", "--seconds", 15)],
+               env=env) as run_:
+        pid = run_.child("threads8")
+        wait_for_samples(pid)
+        wait_for(lambda: re.search(r" [1-9]\d* running,", dnprof("stack", pid).out), "a thread that was stopped as it ran")
+        run_.end().expect(0)
+    told = json.loads(walked.read_text())
+    assert not told["wrong"] and told["other"]["S_OK"] > told["other"].get("E_FAIL", 0), told["other"]
 
 
 @pytest.mark.measured

@@ -5,6 +5,7 @@
  * switches, and its CPU time by the kernel's own account. They stand until the end of its input,
  * at least for a second and a half; SIGINT is ignored, so that it ends recordings only.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -164,6 +164,28 @@ TEST(signal_is_shared_and_given_back_many_times)
 	CHECK_EQ(activations, 0);
 }
 
+/* As the same code sends it that is in the process a second time, in another profiler. */
+static void send_as_another(enum dnp_signal_kind kind)
+{
+	siginfo_t info = {.si_code = SI_QUEUE, .si_errno = (int)kind};
+
+	info.si_value.sival_ptr = &info;
+	CHECK_EQ(syscall(SYS_rt_tgsigqueueinfo, getpid(), dnp_thread_id(), dnp_signal_number(),
+			 &info),
+		0);
+}
+
+TEST(signal_of_another_that_has_the_same_code_is_passed_on)
+{
+	act_as_the_runtime();
+	share(on_sample);
+	send_as_another(DNP_SIGNAL_STOP);
+	send_as_another(DNP_SIGNAL_LET_TRAPS);
+	CHECK_EQ(samples, 0);
+	CHECK_EQ(activations, 2);
+	CHECK_EQ(dnp_signal_unshare(on_sample), 0);
+}
+
 TEST(threads_that_run_sleep_or_block_the_signal_are_seen_to_be_outside)
 {
 	static void *(*const run[])(void *) = {
@@ -242,6 +264,23 @@ TEST(handler_that_somebody_put_over_ours_keeps_it)
 	CHECK(sigaction(dnp_signal_number(), &over, NULL) == 0);
 	CHECK(dnp_signal_left(TEST_HANG_NS));
 	CHECK(is_back());
+}
+
+/* Who puts a handler over ours passes on what is not his: the runtime needs it. */
+TEST(signal_is_sent_past_a_handler_that_came_later)
+{
+	struct sigaction top = {.sa_sigaction = on_top, .sa_flags = SA_SIGINFO};
+
+	act_as_the_runtime();
+	share(on_sample);
+	CHECK_EQ(sigaction(dnp_signal_number(), &top, &over), 0);
+	CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_STOP), 0);
+	CHECK_EQ(samples, 1);
+	signal(dnp_signal_number(), SIG_DFL);
+	CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_STOP), -ENOTSUP);
+	signal(dnp_signal_number(), SIG_IGN);
+	CHECK_EQ(dnp_signal_send(dnp_thread_id(), DNP_SIGNAL_STOP), -ENOTSUP);
+	CHECK_EQ(samples, 1);
 }
 
 /* CoreCLR 8 takes its handlers away when it aborts. */

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clean.h"
+#include "os/linux/signal_info.h"
 #include "os/sampling_signal.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
@@ -441,7 +442,7 @@ static bool waits(pid_t pid, int *status)
 /* How a child's call ends that one of ours comes amid, and SIGUSR1 amid that. */
 static int amid_both(void (*handler)(int signo))
 {
-	siginfo_t sample = {.si_code = SI_QUEUE, .si_errno = DNP_SIGNAL_STOP};
+	struct dnp_signal_info sample;
 	int status;
 	char byte;
 	pid_t pid;
@@ -456,7 +457,8 @@ static int amid_both(void (*handler)(int signo))
 	if (!pid)
 		wait_in_call();
 	CHECK(waits(pid, &status));
-	CHECK_EQ(syscall(SYS_rt_tgsigqueueinfo, pid, pid, dnp_signal_number(), &sample), 0);
+	dnp_signal_make(&sample, DNP_SIGNAL_STOP);
+	CHECK_EQ(syscall(SYS_rt_tgsigqueueinfo, pid, pid, dnp_signal_number(), &sample.system), 0);
 	CHECK_EQ(read(sample_taken[0], &byte, 1), 1);
 	if (waits(pid, &status)) {
 		CHECK_EQ(kill(pid, SIGUSR2), 0);

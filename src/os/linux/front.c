@@ -41,7 +41,8 @@ static bool is_ours(const struct dnp_front *front, const struct sigaction *actio
 	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == front->handler;
 }
 
-/* CoreCLR 8 takes all handlers away when it aborts: then there is nothing to put back. */
+/* CoreCLR 8 takes all handlers away when it aborts: then there is nothing to put back, or to reach.
+ */
 static bool is_none(const struct sigaction *action)
 {
 	return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
@@ -52,6 +53,14 @@ bool dnp_front_is_on_top(const struct dnp_front *front)
 	struct sigaction now;
 
 	return !sigaction(front->signo, NULL, &now) && is_ours(front, &now);
+}
+
+bool dnp_front_is_reached(const struct dnp_front *front)
+{
+	struct sigaction now;
+
+	return front->installed && !sigaction(front->signo, NULL, &now) && !is_none(&now) &&
+		now.sa_handler != SIG_IGN;
 }
 
 int dnp_front_put_back(struct dnp_front *front)

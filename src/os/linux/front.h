@@ -37,6 +37,12 @@ int dnp_front_install(struct dnp_front *front, const struct sigaction *now, int 
 bool dnp_front_is_on_top(const struct dnp_front *front);
 
 /*
+ * Whether signals get to the handler: it is on top, or somebody's is who came later, and who has to
+ * pass on what is not his, as the runtime needs it.
+ */
+bool dnp_front_is_reached(const struct dnp_front *front);
+
+/*
  * Gives back what was there; once is enough. 0, -errno, or -EBUSY: somebody has put a handler over
  * ours, which stays, since he may call it.
  */

@@ -73,16 +73,14 @@ static SIGSAFE bool is_for_room(const siginfo_t *info, const void *context)
  */
 static SIGSAFE void ask_for_traps(const ucontext_t *interrupted)
 {
-	siginfo_t info;
+	struct dnp_signal_info info;
 	sigset_t traps;
 
 	if (sigismember(&interrupted->uc_sigmask, SIGTRAP) == 1)
 		return;
-	memset(&info, 0, sizeof(info));
-	info.si_code = SI_QUEUE;
-	info.si_errno = DNP_SIGNAL_LET_TRAPS;
+	dnp_signal_make(&info, DNP_SIGNAL_LET_TRAPS);
 	if (!syscall(SYS_rt_tgsigqueueinfo, getpid(), (int)syscall(SYS_gettid), dnp_signal_number(),
-		    &info))
+		    &info.system))
 		return;
 	/* Too many are pending: a thread must not be without them for ever. */
 	sigemptyset(&traps);

@@ -213,22 +213,31 @@ bool dnp_signal_left(uint64_t patience_ns)
 int dnp_signal_send(int tid, enum dnp_signal_kind kind)
 {
 	int signo = dnp_signal_number();
-	siginfo_t info;
+	struct dnp_signal_info info;
 
 	/* CoreCLR 8 takes its handlers away, and ours with them, when it aborts. */
-	if (!dnp_front_is_on_top(&front))
+	if (!dnp_front_is_reached(&front))
 		return -ENOTSUP;
-	memset(&info, 0, sizeof(info));
-	info.si_code = SI_QUEUE;
-	info.si_errno = (int)kind;
-	/* No process: should it come when ours is gone, the runtime's handler takes no notice. */
-	info.si_pid = 0;
-	return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signo, &info) ? -errno : 0;
+	dnp_signal_make(&info, kind);
+	return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signo, &info.system) ? -errno : 0;
+}
+
+/*
+ * No process: should it come when ours is gone, the runtime's handler takes no notice. This code
+ * may be in the process twice, in the agent and in another profiler that walks by libdnprof-walk.
+ */
+SIGSAFE void dnp_signal_make(struct dnp_signal_info *info, enum dnp_signal_kind kind)
+{
+	memset(info, 0, sizeof(*info));
+	info->system.si_code = SI_QUEUE;
+	info->system.si_errno = (int)kind;
+	info->system.si_value.sival_ptr = &front;
 }
 
 SIGSAFE int dnp_signal_is_sent(const struct dnp_signal_info *info, enum dnp_signal_kind kind)
 {
-	return info->system.si_code == SI_QUEUE && info->system.si_errno == (int)kind;
+	return info->system.si_code == SI_QUEUE && info->system.si_errno == (int)kind &&
+		info->system.si_value.sival_ptr == &front;
 }
 
 SIGSAFE enum dnp_signal_nothing dnp_signal_is_nothing(const struct dnp_signal_info *info)

@@ -11,6 +11,9 @@ struct dnp_signal_info {
 	siginfo_t system;
 };
 
+/* What is sent by this copy of the code, and by no other in the process. */
+SIGSAFE void dnp_signal_make(struct dnp_signal_info *info, enum dnp_signal_kind kind);
+
 static inline SIGSAFE const struct dnp_signal_info *dnp_signal_info_of(const siginfo_t *system)
 {
 	return (const struct dnp_signal_info *)system;

@@ -53,15 +53,13 @@ static SIGSAFE void send_on(void)
 {
 	uint64_t pending = 0;
 	int signo = dnp_signal_number();
-	siginfo_t info;
+	struct dnp_signal_info info;
 
 	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)) || pending >> (signo - 1) & 1)
 		return;
-	memset(&info, 0, sizeof(info));
-	info.si_code = SI_QUEUE;
-	info.si_errno = DNP_SIGNAL_TRAP;
+	dnp_signal_make(&info, DNP_SIGNAL_TRAP);
 	/* Where that fails, the next one stands for this, too. */
-	syscall(SYS_rt_tgsigqueueinfo, getpid(), (int)syscall(SYS_gettid), signo, &info);
+	syscall(SYS_rt_tgsigqueueinfo, getpid(), (int)syscall(SYS_gettid), signo, &info.system);
 }
 
 static SIGSAFE void take(const struct dnp_signal_info *info, void *context)
