@@ -156,8 +156,8 @@ static int judge(const struct dnp_result *result)
 			(unsigned long long)totals.lost_samples,
 			(unsigned long long)(totals.samples + totals.lost_samples),
 			totals.lost_in_queue > totals.lost_samples / 2
-				? "too many signals were pending for their user, of all programs; "
-				  "raise the limit, ulimit -i"
+				? "too many signals were pending, of all programs of that user; "
+				  "raise ulimit -i"
 				: "sample less often, with a lower -F");
 	else if ((event = much_lost(profile, &kept)))
 		dnp_say("the recording is incomplete: %llu %s of %llu were lost of %s; record "
