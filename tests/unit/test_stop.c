@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -302,6 +303,43 @@ TEST(a_late_signal_does_for_the_stop_that_is_wanted_then)
 	CHECK_EQ(looks, 1);
 	atomic_store(&blocking.end, true);
 	pthread_join(thread, NULL);
+}
+
+static _Atomic int polls_tid;
+
+static void *poll_for_ever(void *arg)
+{
+	atomic_store(&polls_tid, dnp_thread_id());
+	poll(NULL, 0, -1);
+	return arg;
+}
+
+static void cancel(const void *context, void *arg)
+{
+	(void)context;
+	CHECK_EQ(pthread_cancel(*(pthread_t *)arg), 0);
+}
+
+/* Not amid our handler, nor never. */
+TEST(a_thread_that_is_cancelled_while_it_is_stopped_ends_afterwards)
+{
+	struct dnp_thread_state state = {0};
+	pthread_t thread;
+
+	act_as_the_runtime();
+	if (handlers_come_late())
+		SKIP("the thread sanitizer keeps one signal of a kind only");
+	for (int i = 0; i < 20; i++) {
+		atomic_store(&polls_tid, 0);
+		CHECK_EQ(pthread_create(&thread, NULL, poll_for_ever, NULL), 0);
+		while (!atomic_load(&polls_tid) || dnp_thread_state(polls_tid, &state) ||
+			!state.asleep || state.syscall != SYS_poll)
+			usleep(100);
+		CHECK_EQ(dnp_stop_while(polls_tid, TEST_HANG_NS, cancel, &thread), 0);
+		pthread_join(thread, NULL);
+	}
+	CHECK_EQ(dnp_stop_close(), 0);
+	CHECK(dnp_signal_left(TEST_HANG_NS));
 }
 
 static void *run_not(void *arg)
