@@ -191,6 +191,8 @@ static int choose_of_event(struct dnp_join *join, struct dnp_raw_event *event)
 		return 0;
 	if (event->calls && choose_rows(join, &event->calls->counts, &not_counted, true))
 		return -ENOMEM;
+	if (choose_rows(join, &event->sums, &event->samples, true))
+		return -ENOMEM;
 	return choose_rows(join, &event->rows, &event->samples, event->weighed);
 }
 

@@ -124,6 +124,7 @@ static int add_event(struct dnp_load *load, struct dnp_rec_event rec)
 	};
 
 	dnp_rows_init(&event.rows, load->profile->detail, DNP_ROWS_LIMIT);
+	dnp_rows_init(&event.sums, load->profile->detail, DNP_ROWS_LIMIT);
 	if (dnp_vec_push(&load->events, event))
 		return -ENOMEM;
 	return dnp_ids_set(&load->event_ids, rec.index, (uint32_t)(load->events.n - 1));
@@ -281,7 +282,12 @@ static int on_sample(void *arg, const struct dnp_rec_sample *rec, uint64_t time_
 		return -ENOMEM;
 	if (event->numbered && rec->value && dnp_raw_thrown_sample(event, &row, rec->value))
 		return -ENOMEM;
-	return dnp_rows_add(&event->rows, at_ns / 1000, row);
+	if (dnp_rows_add(&event->rows, at_ns / 1000, row))
+		return -ENOMEM;
+	if (event->weighed || rec->count <= 1)
+		return 0;
+	row.weight = rec->count - 1;
+	return dnp_rows_add(&event->sums, at_ns / 1000, row);
 }
 
 static int on_loss(void *arg, const struct dnp_rec_loss *rec, uint64_t time_ns)
@@ -803,6 +809,7 @@ static void load_done(struct dnp_load *load)
 		dnp_raw_counts_done(&load->events.p[i].counts);
 		dnp_raw_thrown_done(&load->events.p[i].thrown);
 		dnp_rows_done(&load->events.p[i].rows);
+		dnp_rows_done(&load->events.p[i].sums);
 		dnp_raw_calls_free(load->events.p[i].calls);
 	}
 	dnp_ids_done(&load->module_ids);

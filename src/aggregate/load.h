@@ -47,9 +47,10 @@ struct dnp_raw_event {
 	struct dnp_rows rows;            /* of places */
 	struct dnp_raw_labels labels;
 	struct dnp_raw_counts counts;
-	bool summed;   /* its samples are sums of what was over some time */
-	bool left_out; /* requests are chosen, by which it cannot be told */
-	bool numbered; /* the values of its samples are numbers of exceptions */
+	bool summed;          /* its samples are sums of what was over some time */
+	struct dnp_rows sums; /* weights count what samples stand for beyond themselves */
+	bool left_out;        /* requests are chosen, by which it cannot be told */
+	bool numbered;        /* the values of its samples are numbers of exceptions */
 	struct dnp_raw_thrown thrown;
 	struct dnp_raw_calls *calls; /* owned; NULL: there are none */
 };

@@ -395,6 +395,35 @@ TEST(what_samples_are_about_goes_with_them_by_the_filter)
 	done(&f);
 }
 
+/* As alloc=exact counts: a sample for each place, of all that there were. */
+TEST(what_a_sample_is_the_sum_of_goes_with_it_by_the_filter)
+{
+	static const char *const worker[] = {"worker"}, *const box[] = {"App.Box*"};
+	static const uint64_t counts[][2] = {{0, 10}, {1, 1000}}; /* by thread and place */
+	struct dnp_filter filters[] = {
+		{0},
+		{.threads = worker, .thread_count = 1},
+		{.include = box, .include_count = 1},
+		{.exclude = box, .exclude_count = 1},
+	};
+	static const uint64_t wanted[] = {1010, 1000, 10, 1000};
+
+	for (size_t i = 0; i < 2 * DNP_ARRAY_SIZE(filters); i++) {
+		size_t which = i / 2;
+		struct fixture f;
+
+		make_labelled(&f, 0);
+		for (size_t k = 0; k < DNP_ARRAY_SIZE(counts); k++)
+			RECORD(&f.rec, sample, .thread = counts[k][0], .node = 2 + 2 * k,
+				.weight = 24 * counts[k][1], .count = counts[k][1]);
+		recording_flush(&f.rec);
+		load(&f, &filters[which], i % 2 ? DNP_BY_TIME : DNP_SUMS);
+		CHECK_EQ(f.profile.events.p[0].samples,
+			wanted[which] + (which == 0 || which == 3)); /* and the large one */
+		done(&f);
+	}
+}
+
 TEST(one_sample_has_wide_bounds_and_none_below_what_was_seen)
 {
 	struct dnp_label_sum sum = {0};
