@@ -8,10 +8,10 @@
 #include "format/control.h"
 
 /*
- * Sends what was asked for, or what nobody asked for, with a descriptor, -1: with none. Nothing
- * happens where the client has gone. Recorder.
+ * Sends what was asked for, or what nobody asked for, with a descriptor, -1: with none. 0 or
+ * -errno: -EPIPE, the client has gone. Recorder.
  */
-void dnp_answer_send(
+int dnp_answer_send(
 	int fd, enum dnp_control_kind kind, uint32_t value, const char *text, int passed);
 
 #endif

@@ -42,6 +42,14 @@ static void refuse(const struct dnp_asker *asker, int error, const char *text)
 	dnp_answer_send(asker->fd, DNP_CONTROL_ERROR, (uint32_t)error, text, -1);
 }
 
+/* Whether the one who asked has hung up. */
+static bool has_gone(const struct dnp_asker *asker)
+{
+	struct pollfd end = {.fd = asker->fd};
+
+	return poll(&end, 1, 0) != 0;
+}
+
 /* ---- Stacks */
 
 struct patience {
@@ -53,10 +61,9 @@ struct patience {
 static bool still_wanted(void *context)
 {
 	struct patience *patience = context;
-	struct pollfd end = {.fd = patience->asker->fd};
 
 	patience->ending = !patience->asker->meanwhile();
-	return !patience->ending && dnp_now_ns() < patience->until_ns && poll(&end, 1, 0) == 0;
+	return !patience->ending && dnp_now_ns() < patience->until_ns && !has_gone(patience->asker);
 }
 
 /* Code has to be known: where nothing is recorded, for as long as the dump takes. */
@@ -149,6 +156,9 @@ static bool start(struct dnp_asker *asker, const struct dnp_control_message *mes
 			"dnprof of this version");
 		return false;
 	}
+	/* He would not learn of it, and nobody could find it. */
+	if (!(message->value & DNP_START_HOLD) && has_gone(asker))
+		return false;
 	asker->given = -1;
 	failed = dnp_recording_start(&order, &err);
 	if (failed) {
@@ -159,7 +169,8 @@ static bool start(struct dnp_asker *asker, const struct dnp_control_message *mes
 	holder.fd = message->value & DNP_START_HOLD ? asker->fd : -1;
 	holder.recording = holder.fd >= 0;
 	holder.flags = message->value;
-	dnp_answer_send(asker->fd, DNP_CONTROL_DONE, 0, "", -1);
+	if (dnp_answer_send(asker->fd, DNP_CONTROL_DONE, 0, "", -1) && !holder.recording)
+		dnp_requests_end(DNP_END_LAUNCHER);
 	return holder.recording;
 }
 
@@ -254,6 +265,12 @@ static void refuse_leaving(const struct dnp_asker *asker)
 	refuse(asker, EALREADY,
 		"CORPROF_E_PROFILER_DETACHING (0x80131367): its agent is leaving; try again in a "
 		"moment");
+}
+
+/* Whether leaving would end a recording that the one who asks does not hold. */
+static bool is_anothers(const struct dnp_asker *asker)
+{
+	return dnp_recording_is_on() && !(holder.recording && holder.fd == asker->fd);
 }
 
 /* What the runtime does not let go stays, and does nothing: nothing is recorded any more. */
@@ -375,6 +392,9 @@ bool dnp_requests_handle(struct dnp_asker *asker, const struct dnp_control_messa
 	case DNP_CONTROL_DETACH:
 		if (leaving)
 			refuse_leaving(asker);
+		else if (message->value & DNP_DETACH_OWN && is_anothers(asker))
+			refuse(asker, EBUSY,
+				"the agent stays: somebody else has begun a recording meanwhile");
 		else
 			detach(asker);
 		break;

@@ -12,7 +12,7 @@ static int leave(const struct dnp_stopped *stopped, struct dnp_err *err)
 	int ret = dnp_control_open(&control, stopped->pid, stopped->patience_ns, err);
 
 	if (!ret) {
-		ret = dnp_control_detach(control, err);
+		ret = dnp_control_detach(control, 0, err);
 		dnp_control_close(control);
 	}
 	if (ret == -EALREADY) {

@@ -316,8 +316,10 @@ void dnp_result_finish_of_process(pid_t pid, const char *recording)
 
 int dnp_result_leave(const struct dnp_result *result)
 {
-	dnp_say("interrupted: the recording is kept as it is: %s; read it with 'dnprof report'",
-		result->recording);
+	if (*result->failure)
+		dnp_say("%s", result->failure);
+	dnp_say("%sthe recording is kept as it is: %s; read it with 'dnprof report'",
+		*result->failure ? "" : "interrupted: ", result->recording);
 	return DNP_EXIT_INCOMPLETE;
 }
 

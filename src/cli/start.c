@@ -3,15 +3,14 @@
 #include <stdio.h>
 
 #include "cli/choice.h"
+#include "launch/interrupt.h"
 #include "launch/remote.h"
 
-static int begin(const struct dnp_choice *choice, struct dnp_remote_options *options)
+static int begin(const struct dnp_choice *choice, const struct dnp_remote_options *options)
 {
 	struct dnp_remote remote;
 	struct dnp_err err = {0};
 
-	options->output = choice->output;
-	options->agent = choice->agent;
 	if (dnp_remote_begin(&remote, options, &err))
 		return dnp_failed(&err);
 	if (!choice->quiet)
@@ -21,9 +20,26 @@ static int begin(const struct dnp_choice *choice, struct dnp_remote_options *opt
 	return DNP_EXIT_DONE;
 }
 
+/* Until it has begun, or has not and has left nothing. */
+static int begin_undisturbed(const struct dnp_choice *choice, struct dnp_remote_options *options)
+{
+	struct dnp_interrupt interrupt;
+	struct dnp_err err = {0};
+	int status;
+
+	if (dnp_interrupt_take(&interrupt, &err))
+		return dnp_failed(&err);
+	options->output = choice->output;
+	options->agent = choice->agent;
+	options->interrupt = interrupt.fd;
+	status = begin(choice, options);
+	dnp_interrupt_give_back(&interrupt);
+	return status;
+}
+
 int dnp_cmd_start(const struct dnp_values *values, int argc, char **argv)
 {
-	struct dnp_remote_options options = {.raw = true, .interrupt = -1};
+	struct dnp_remote_options options = {.raw = true};
 	struct dnp_choice choice;
 	int status = dnp_take_pid("start", argc, argv, &options.pid);
 
@@ -33,7 +49,7 @@ int dnp_cmd_start(const struct dnp_values *values, int argc, char **argv)
 		return status;
 	status = dnp_choice_parse(&choice, values);
 	if (!status)
-		status = begin(&choice, &options);
+		status = begin_undisturbed(&choice, &options);
 	dnp_choice_done(&choice);
 	return status;
 }

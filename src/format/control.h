@@ -86,7 +86,7 @@ enum dnp_control_kind {
 	/*
 	 * Request: end the recording if there is one, and leave the process. The answer comes when
 	 * nothing can hinder that any more but the runtime itself, which unloads the library some
-	 * 0.3 s later.
+	 * 0.3 s later. value: enum dnp_control_detach. EBUSY: see there.
 	 */
 	DNP_CONTROL_DETACH = 9,
 
@@ -97,6 +97,12 @@ enum dnp_control_kind {
 enum dnp_control_start {
 	DNP_START_HOLD = 1,   /* the recording ends when this connection does, whoever ends it */
 	DNP_START_DETACH = 2, /* and then the agent leaves the process */
+};
+
+/* Flags of DNP_CONTROL_DETACH. */
+enum dnp_control_detach {
+	DNP_DETACH_OWN = 1, /* not where that would end a recording that this connection does not
+			     * hold: somebody else's, begun meanwhile */
 };
 
 /*

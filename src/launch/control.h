@@ -34,7 +34,10 @@ void dnp_control_close(struct dnp_control *control);
 /* Whoever waits for an answer gives up when this descriptor, borrowed, becomes readable. */
 void dnp_control_interrupt_by(struct dnp_control *control, int fd);
 
-/* Begins a recording into the file `fd`, with flags of enum dnp_control_start. */
+/*
+ * Begins a recording into the file `fd`, with flags of enum dnp_control_start. One that is not held
+ * and has failed here does not begin later: the agent learns that nobody waits for it.
+ */
 int dnp_control_start(struct dnp_control *control, int fd, const struct dnp_agent_options *options,
 	unsigned flags, struct dnp_err *err);
 
@@ -54,8 +57,11 @@ int dnp_control_stop(
  */
 int dnp_control_flush(struct dnp_control *control, int *fd, struct dnp_err *err);
 
-/* Ends what is recorded, and has the agent leave the process. */
-int dnp_control_detach(struct dnp_control *control, struct dnp_err *err);
+/*
+ * Ends what is recorded, and has the agent leave the process, with flags of enum
+ * dnp_control_detach. -EBUSY: they keep it from that.
+ */
+int dnp_control_detach(struct dnp_control *control, unsigned flags, struct dnp_err *err);
 
 /* After that: waits until the process has the agent's library no more. 0 or -errno. */
 int dnp_control_wait_gone(pid_t pid, uint64_t patience_ns, struct dnp_err *err);

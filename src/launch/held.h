@@ -33,7 +33,8 @@ enum dnp_held_end {
 	DNP_HELD_EXITED,    /* the program has ended, and the recording with it: it is whole */
 	DNP_HELD_GONE,      /* the program has died: what was written until then is there */
 	DNP_HELD_FAILED,    /* something went wrong, see `why` */
-	DNP_HELD_LEFT,      /* the caller was asked twice to end: nothing was waited for */
+	DNP_HELD_LEFT,      /* the caller was asked twice to end, or the agent does not answer
+			     * (`why`): the recording may still be written to */
 };
 
 struct dnp_held {

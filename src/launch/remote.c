@@ -69,6 +69,13 @@ static int bring_agent(pid_t pid, uint64_t patience_ns, int interrupt,
 	return dnp_attach(&options, attached, err);
 }
 
+/* Somebody else has sent it away before it was asked. One that is there and cannot be asked has no
+ * socket. */
+static bool may_bring_again(int asked, int brought, uint64_t until_ns)
+{
+	return (!brought || asked == -EALREADY) && dnp_now_ns() < until_ns;
+}
+
 /* Of an agent that was brought for what is done, or did not come about: whether it goes is not
  * told. */
 static void send_away(pid_t pid, uint64_t patience_ns)
@@ -77,7 +84,7 @@ static void send_away(pid_t pid, uint64_t patience_ns)
 
 	if (dnp_control_open(&control, pid, patience_ns, NULL))
 		return;
-	dnp_control_detach(control, NULL);
+	dnp_control_detach(control, DNP_DETACH_OWN, NULL);
 	dnp_control_close(control);
 }
 
@@ -102,18 +109,22 @@ static int start_in_agent(struct dnp_remote *remote, int fd, struct dnp_err *err
 static int start(struct dnp_remote *remote, int fd, struct dnp_err *err)
 {
 	const struct dnp_remote_options *options = &remote->options;
-	int ret = start_in_agent(remote, fd, err);
+	uint64_t until_ns = dnp_now_ns() + options->patience_ns;
+	int brought, ret = start_in_agent(remote, fd, err);
 
-	if (!is_away(ret) || !options->attach)
-		return ret;
-	dnp_control_close(remote->control);
-	remote->control = NULL;
-	ret = bring_agent(
-		options->pid, options->patience_ns, options->interrupt, &remote->how, err);
-	if (ret && ret != -EALREADY)
-		return ret;
-	remote->attached = !ret;
-	return start_in_agent(remote, fd, err);
+	while (is_away(ret) && options->attach) {
+		dnp_control_close(remote->control);
+		remote->control = NULL;
+		brought = bring_agent(
+			options->pid, options->patience_ns, options->interrupt, &remote->how, err);
+		if (brought && brought != -EALREADY)
+			return brought;
+		remote->attached = !brought;
+		ret = start_in_agent(remote, fd, err);
+		if (!may_bring_again(ret, brought, until_ns))
+			break;
+	}
+	return ret;
 }
 
 /* What is recorded from now on survives this process. */
@@ -127,16 +138,28 @@ static int place(struct dnp_remote *remote, struct dnp_err *err)
 	return ret;
 }
 
+/* Of one that nobody holds: its connection was closed when it had begun. */
+static void end_recording(const struct dnp_remote *remote)
+{
+	struct dnp_control_ended ended;
+	struct dnp_control *control;
+	int fd;
+
+	if (dnp_control_open(&control, remote->options.pid, remote->options.patience_ns, NULL))
+		return;
+	if (!dnp_control_stop(control, &fd, &ended, NULL))
+		close(fd);
+	dnp_control_close(control);
+}
+
 /* It did not come about: the process is left as it was. */
 static void give_up(struct dnp_remote *remote, bool started)
 {
-	struct dnp_control_ended ended;
-	int fd;
-
-	if (started && !remote->options.hold &&
-		!dnp_control_stop(remote->control, &fd, &ended, NULL))
-		close(fd);
-	if (remote->attached)
+	if (started && !remote->options.hold)
+		end_recording(remote);
+	if (started && remote->attached)
+		dnp_control_detach(remote->control, DNP_DETACH_OWN, NULL);
+	else if (remote->attached)
 		send_away(remote->options.pid, remote->options.patience_ns);
 	dnp_remote_done(remote);
 }
@@ -172,16 +195,21 @@ void dnp_remote_done(struct dnp_remote *remote)
 
 int dnp_remote_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, struct dnp_err *err)
 {
+	uint64_t until_ns = dnp_now_ns() + patience_ns;
 	struct dnp_attached how;
-	int attached, ret = dnp_control_stack(pid, patience_ns, interrupt, fd, err);
+	bool attached = false;
+	int brought, ret = dnp_control_stack(pid, patience_ns, interrupt, fd, err);
 
-	if (!is_away(ret))
-		return ret;
-	attached = bring_agent(pid, patience_ns, interrupt, &how, err);
-	if (attached && attached != -EALREADY)
-		return attached;
-	ret = dnp_control_stack(pid, patience_ns, interrupt, fd, err);
-	if (!attached && ret != -EINTR)
+	while (is_away(ret)) {
+		brought = bring_agent(pid, patience_ns, interrupt, &how, err);
+		if (brought && brought != -EALREADY)
+			return brought;
+		attached = !brought;
+		ret = dnp_control_stack(pid, patience_ns, interrupt, fd, err);
+		if (!may_bring_again(ret, brought, until_ns))
+			break;
+	}
+	if (attached && ret != -EINTR)
 		send_away(pid, patience_ns);
 	return ret;
 }

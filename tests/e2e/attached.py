@@ -11,6 +11,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import tempfile
 import time
 import uuid
@@ -24,7 +25,8 @@ CLSID = uuid.UUID(re.search(r'DNP_CLSID_AGENT_TEXT\s+"\{([^}]+)\}"', (ROOT / "sr
 #: format/control.h
 MAGIC, VERSION = 0x43504e44, 2
 DONE, ERROR, END, START, STOP, FLUSH, STATUS, DETACH = 2, 3, 4, 5, 6, 7, 8, 9
-HOLD, DETACH_TOO = 1, 2
+HOLD, DETACH_TOO = 1, 2  # of START
+OWN = 1                   # of DETACH
 HEAD = struct.Struct("<IHHII")
 
 #: Signals that profilers of any kind use; for others, as SIGCONT, the runtime installs handlers when it needs them.
@@ -183,6 +185,39 @@ def cycle(pid, out, seconds=0.2, options="event=cpu;interval_ns=1000000"):
         time.sleep(0.005)
     times.unload = ms_since(begin)
     return times
+
+
+class Impostor:
+    """A process that is asked, and answers what a test wants. With a LIBRARY it has that, and no socket until `show_up`."""
+
+    def __init__(self, tmp_path, answer, library=None):
+        waits = (f"import mmap; m = mmap.mmap(os.open({str(library)!r}, os.O_RDONLY), 0, prot=mmap.PROT_READ)\n"
+                 "print('mapped', flush=True); sys.stdin.readline()\n")
+        code = ("import os, socket, sys\n"
+                f"{waits if library else ''}"
+                "ticks = open('/proc/self/stat').read().rpartition(')')[2].split()[19]\n"
+                "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+                "s.bind(f\"{os.environ['TMPDIR']}/dnprof-{os.getpid()}-{ticks}-socket\")\n"
+                "s.listen()\n"
+                "print('ready', flush=True)\n"
+                "c, _ = s.accept()\n"
+                "packet = c.recv(512)\n"
+                f"{answer}\n")
+        self.process = subprocess.Popen(["/usr/bin/python3", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env={**os.environ, "TMPDIR": str(tmp_path)})
+        self.process.stdout.readline()
+
+    def __enter__(self):
+        return self.process.pid
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def show_up(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == b"ready\n"
 
 
 #: What the runtime makes by itself, when and as it likes.

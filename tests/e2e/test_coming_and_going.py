@@ -271,6 +271,53 @@ def test_interrupted_while_it_is_asked_for_a_copy(tmp_path, word):
         assert (copies / "x.dnp").stat().st_size and len(list(copies.iterdir())) == 1
 
 
+def test_interrupted_while_it_starts(tmp_path):
+    """Nothing is left of the recording, and it does not begin later."""
+    with running() as it:
+        dnprof("attach", "-q", it.pid).expect()
+        harness.stop_all(it.pid)
+        try:
+            with harness.start([DNPROF, "start", "--timeout", 2 * PATIENCE_S, "-o", tmp_path / "x.dnp", it.pid]) as command:
+                wait_for(lambda: list(tmp_path.iterdir()), "its beginning")
+                time.sleep(0.5)  # it asks
+                command.process.send_signal(signal.SIGINT)
+                assert command.end().status == -signal.SIGINT
+        finally:
+            os.kill(it.pid, signal.SIGCONT)
+        assert not list(tmp_path.iterdir())
+        assert state(it.pid).startswith("attached")
+
+
+#: What an agent does that has begun to record; then `c` has to go, and STOP comes.
+BEGUN = f"c.send({attached.HEAD.pack(attached.MAGIC, attached.VERSION, attached.DONE, 0, 0)!r})\n"
+
+
+def test_its_place_is_taken_when_it_has_begun(tmp_path):
+    """The recording is ended again, by a connection of its own: that of the start has served."""
+    out = tmp_path / "out"
+    out.mkdir()
+    answer = (f"os.makedirs({str(out / 'x.dnp/taken')!r})\n{BEGUN}"
+              "c.close()\nc, _ = s.accept()\nprint(c.recv(512)[6], flush=True)\n")
+    impostor = attached.Impostor(tmp_path, answer)
+    with impostor as pid:
+        refused(dnprof("start", "-o", out / "x.dnp", pid), 1, "x.dnp")
+        wait_for(lambda: impostor.process.poll() is not None, "the recording's end")
+        assert int(impostor.process.stdout.readline()) == attached.STOP
+    assert [p.name for p in out.iterdir()] == ["x.dnp"]
+
+
+@pytest.mark.parametrize("name", ["x.dnp", "x.html"])
+def test_end_is_not_answered(tmp_path, name):
+    """The agent may write on: what is there stays as it is."""
+    out = tmp_path / "out"
+    out.mkdir()
+    with attached.Impostor(tmp_path, BEGUN + "while c.recv(512): pass") as pid:
+        result = dnprof("record", "-d", 0.1, "--timeout", 0.5, "-o", out / name, pid)
+    assert result.status == 3, result
+    assert "no answer within 0.5 s" in result.err and "is kept as it is" in result.err
+    assert [p.name for p in out.iterdir()] == [name if name == "x.dnp" else "x.html.dnp"]
+
+
 def test_interrupted_before_it_is_asked(tmp_path):
     """No runtime begins there: the process is as it was."""
     host = DNPROF.parents[1] / "tests/tools/fake-host"

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import struct
 import time
@@ -22,7 +23,8 @@ from harness import (LOOSE, NEWEST, PATIENCE_S, allows_events, cases, cpu_second
 #: docs: format/control.h
 MAGIC, VERSION = 0x43504e44, 2
 STACK, DONE, ERROR, END, START, STOP, FLUSH, STATUS, DETACH = range(1, 10)
-HOLD, HOLD_AND_DETACH = 1, 3
+HOLD, HOLD_AND_DETACH = 1, 3  # of START
+OWN = 1                       # of DETACH
 HEAD = struct.Struct("<IHHII")
 LONGEST = 32768
 
@@ -306,6 +308,35 @@ def test_closing_ends_all(attached, stopped):
             assert attached.status["state"] == "attached"
     attached.gone()
     has_methods(path)
+
+
+def test_leaving_ends_ones_own_only(attached):
+    """Who brought the agent, and has it leave, ends no recording that somebody else has begun meanwhile."""
+    path = attached.begin()
+    attached.ask(DETACH, OWN).refused(16, "somebody else has begun a recording")
+    seen = int(attached.status["samples"])
+    attached.wait_for_samples(seen)
+    attached.ask(STOP).done()
+    has_methods(path)
+    _, fd = attached.file()
+    with attached.connect() as holder:
+        holder.ask(START, HOLD, "event=cpu", fds=[fd]).done()
+        attached.ask(DETACH, OWN).refused(16, "somebody else has begun a recording")
+        assert holder.ask(DETACH, OWN).kind == END
+        holder.receive().done()
+    attached.gone()
+
+
+def test_nobody_waits_for_it_any_more(attached):
+    """Who has hung up before his recording began would not know that it did."""
+    _, fd = attached.file()
+    harness.stop_all(attached.pid)
+    with attached.connect() as asker:
+        asker.send(START, text="event=cpu", fds=[fd])
+    os.kill(attached.pid, signal.SIGCONT)
+    assert attached.status["state"] == "attached"
+    attached.begin()
+    attached.ask(STOP).done()
 
 
 def test_holder_is_told(attached):

@@ -22,6 +22,7 @@ import pytest
 
 import harness
 
+from attached import Impostor
 from harness import (DNPROF, NEWEST, PATIENCE_S, dnprof, is_sequence, plain, program, report, samples_of, start, stop_all, wait_for,
                      wait_for_samples)
 
@@ -523,39 +524,6 @@ def test_socket_of_another(tmp_path):
         trap.bind(str(socket_path(victim.process.pid, tmp_path)))
         trap.listen()
         assert "its socket was made by another process" in complaint(victim.process.pid)
-
-
-class Impostor:
-    """A process that is asked, and answers what a test wants. With a LIBRARY it has that, and no socket until `show_up`."""
-
-    def __init__(self, tmp_path, answer, library=None):
-        waits = (f"import mmap; m = mmap.mmap(os.open({str(library)!r}, os.O_RDONLY), 0, prot=mmap.PROT_READ)\n"
-                 "print('mapped', flush=True); sys.stdin.readline()\n")
-        code = ("import os, socket, sys\n"
-                f"{waits if library else ''}"
-                "ticks = open('/proc/self/stat').read().rpartition(')')[2].split()[19]\n"
-                "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
-                "s.bind(f\"{os.environ['TMPDIR']}/dnprof-{os.getpid()}-{ticks}-socket\")\n"
-                "s.listen()\n"
-                "print('ready', flush=True)\n"
-                "c, _ = s.accept()\n"
-                "packet = c.recv(512)\n"
-                f"{answer}\n")
-        self.process = subprocess.Popen(["/usr/bin/python3", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env={**os.environ, "TMPDIR": str(tmp_path)})
-        self.process.stdout.readline()
-
-    def __enter__(self):
-        return self.process.pid
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
-
-    def show_up(self):
-        self.process.stdin.write(b"\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline() == b"ready\n"
 
 
 @pytest.mark.parametrize("answer, words", [

@@ -272,6 +272,22 @@ static int ask_for_file(struct dnp_control *control, enum dnp_control_kind kind,
 	return failed;
 }
 
+/*
+ * Not waited for any more: from now on no answer comes. Whether one has come that says that it was
+ * done.
+ */
+static bool was_done_meanwhile(struct dnp_control *control)
+{
+	struct dnp_control_message answer;
+	int fd, failed;
+
+	shutdown(control->fd, SHUT_RD);
+	failed = receive(control, &answer, &fd);
+	if (fd >= 0)
+		close(fd);
+	return !failed && answer.kind == DNP_CONTROL_DONE;
+}
+
 int dnp_control_start(struct dnp_control *control, int fd, const struct dnp_agent_options *options,
 	unsigned flags, struct dnp_err *err)
 {
@@ -283,7 +299,11 @@ int dnp_control_start(struct dnp_control *control, int fd, const struct dnp_agen
 		return dnp_err(err, n, "cannot ask process %d: %s", (int)control->target.pid,
 			strerror(-n));
 	request.text = (struct dnp_str){text, (size_t)n};
-	return ask(control, &request, fd, &answer, NULL, err);
+	n = ask(control, &request, fd, &answer, NULL, err);
+	if ((n == -EINTR || n == -ETIMEDOUT) && !(flags & DNP_START_HOLD) &&
+		was_done_meanwhile(control))
+		n = 0;
+	return n;
 }
 
 int dnp_control_stop(
@@ -306,9 +326,9 @@ int dnp_control_flush(struct dnp_control *control, int *fd, struct dnp_err *err)
 	return ask_for_file(control, DNP_CONTROL_FLUSH, &answer, fd, err);
 }
 
-int dnp_control_detach(struct dnp_control *control, struct dnp_err *err)
+int dnp_control_detach(struct dnp_control *control, unsigned flags, struct dnp_err *err)
 {
-	const struct dnp_control_message request = {.kind = DNP_CONTROL_DETACH};
+	const struct dnp_control_message request = {.kind = DNP_CONTROL_DETACH, .value = flags};
 	struct dnp_control_message answer;
 
 	return ask(control, &request, -1, &answer, NULL, err);

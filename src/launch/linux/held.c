@@ -166,6 +166,9 @@ static void stop_failed(struct dnp_held *held, const struct dnp_err *err)
 
 	if (err->code == -EINTR) {
 		held->end = DNP_HELD_LEFT;
+	} else if (err->code == -ETIMEDOUT) {
+		note_failure(held, err);
+		held->end = DNP_HELD_LEFT;
 	} else if (dnp_control_has_ended(held->remote.control, &ended)) {
 		note_end(held, &ended);
 	} else if (err->code == -ENODATA && poll(&ready, 1, 0) > 0) {
@@ -202,7 +205,7 @@ static void detach(struct dnp_held *held)
 
 	if (!held->remote.attached)
 		return;
-	ret = dnp_control_detach(held->remote.control, &err);
+	ret = dnp_control_detach(held->remote.control, DNP_DETACH_OWN, &err);
 	if (!ret || ret == -EALREADY || ret == -ESRCH || ret == -ECONNRESET)
 		return;
 	held->stays = true;
