@@ -2,10 +2,8 @@
 /* dnprof timeline: when each thread of any program ran. */
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 #include "base/clean.h"
 #include "cli/live.h"
@@ -13,6 +11,7 @@
 #include "cli/result.h"
 #include "cli/run.h"
 #include "launch/child.h"
+#include "launch/interrupt.h"
 #include "launch/output.h"
 #include "launch/program.h"
 #include "launch/record.h"
@@ -126,29 +125,36 @@ static int tick_ms(const struct timeline *timeline)
 	return left_ms < TICK_MS ? (int)left_ms : TICK_MS;
 }
 
-/* What becomes of the recording. An exit status. */
-static int conclude(struct timeline *timeline)
+/* Before what takes time, and may be interrupted: the recording gets its place. An exit status. */
+static int keep(struct timeline *timeline)
+{
+	struct dnp_err err = {0};
+
+	if (dnp_output_place_recording(
+		    &timeline->output, !timeline->choice.exporter, &timeline->recording, &err))
+		return dnp_failed(&err);
+	dnp_output_clean(&timeline->output);
+	return DNP_EXIT_DONE;
+}
+
+/* What becomes of it. An exit status. */
+static int conclude(const struct timeline *timeline)
 {
 	char reason[160] = "";
 	struct dnp_result result = {
 		.choice = &timeline->choice,
+		.recording = timeline->recording,
 		.path = timeline->output.path,
 		.root = "",
 		.failure = reason,
 		.elapsed_ns = timeline->elapsed_ns,
 	};
-	struct dnp_err err = {0};
 
 	if (timeline->failed)
 		snprintf(reason, sizeof(reason),
 			"the recording ended early: writing it failed: %s; make room and record "
 			"again",
 			strerror(-timeline->failed));
-	if (dnp_output_place_recording(
-		    &timeline->output, !timeline->choice.exporter, &timeline->recording, &err))
-		return dnp_failed(&err);
-	dnp_output_clean(&timeline->output);
-	result.recording = timeline->recording;
 	return timeline->interrupted ? dnp_result_leave(&result) : dnp_result_make(&result);
 }
 
@@ -195,7 +201,6 @@ static void follow(struct timeline *timeline, struct dnp_child *child)
 	}
 	end(timeline, DNP_END_EXIT);
 	timeline->interrupted = child->interrupts > 1;
-	dnp_child_done(child);
 }
 
 static int run_program(struct timeline *timeline, struct launch *launch)
@@ -212,47 +217,23 @@ static int run_program(struct timeline *timeline, struct launch *launch)
 	dnp_progress_clear();
 	if (!timeline->failed)
 		dnp_record_exit(timeline->recording, child.pid, dnp_ended_of(child.status), &err);
-	status = conclude(timeline);
+	status = keep(timeline);
+	dnp_child_done(&child);
+	if (!status)
+		status = conclude(timeline);
 	return dnp_run_status(child.status, status);
 }
 
 /* ---- A process that runs already */
 
-/* Signals that ask to end it, as a descriptor; or -errno. */
-static int take_signals(sigset_t *before)
+static void watch(struct timeline *timeline, pid_t pid, const struct dnp_interrupt *signals)
 {
-	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < DNP_ARRAY_SIZE(ending); i++)
-		sigaddset(&set, ending[i]);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	sigprocmask(SIG_BLOCK, &set, before);
-	return fd;
-}
-
-static unsigned count_signals(int fd)
-{
-	struct signalfd_siginfo info;
-	unsigned n = 0;
-
-	while (read(fd, &info, sizeof(info)) == sizeof(info))
-		n++;
-	return n;
-}
-
-static void watch(struct timeline *timeline, pid_t pid, int signals)
-{
-	struct pollfd ready = {.fd = signals, .events = POLLIN};
+	struct pollfd ready = {.fd = signals->fd, .events = POLLIN};
 	unsigned interrupts = 0;
 
 	while (timeline->recording_now) {
 		poll(&ready, 1, tick_ms(timeline));
-		interrupts += count_signals(signals);
+		interrupts += dnp_interrupt_count(signals);
 		if (!interrupts && dnp_taker_ended_ns(&timeline->file.taker)) {
 			end(timeline, DNP_END_EXIT);
 			if (!timeline->choice.quiet)
@@ -262,26 +243,24 @@ static void watch(struct timeline *timeline, pid_t pid, int signals)
 		}
 		tick(timeline, interrupts);
 	}
-	timeline->interrupted = interrupts + count_signals(signals) > 1;
+	timeline->interrupted = interrupts + dnp_interrupt_count(signals) > 1;
 }
 
 static int record(struct timeline *timeline, pid_t pid)
 {
+	struct dnp_interrupt signals;
 	struct dnp_err err = {0};
-	sigset_t before;
-	auto_close int signals = take_signals(&before);
+	int status;
 
-	if (signals < 0) {
-		dnp_err(&err, signals, "cannot receive signals: %s", strerror(-signals));
-		return dnp_failed(&err);
-	}
-	if (dnp_output_open(&timeline->output, timeline->choice.output, &err) ||
+	if (dnp_interrupt_take(&signals, &err) ||
+		dnp_output_open(&timeline->output, timeline->choice.output, &err) ||
 		begin(timeline, pid, NULL, &err))
 		return dnp_failed(&err);
-	watch(timeline, pid, signals);
+	watch(timeline, pid, &signals);
 	dnp_progress_clear();
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return conclude(timeline);
+	status = keep(timeline);
+	dnp_interrupt_give_back(&signals);
+	return status ? status : conclude(timeline);
 }
 
 /* ---- The command */

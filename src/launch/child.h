@@ -20,10 +20,11 @@ struct dnp_child {
 	pid_t pid;
 	int gate;          /* write one byte: the program starts */
 	int report;        /* why it could not, an int */
-	int signals;       /* signalfd */
+	int signals;       /* signalfd, -1: they are not kept */
 	sigset_t old_mask; /* as they were; the program gets them so */
 	struct sigaction old_chld;
-	unsigned interrupts; /* how often ctrl-C was pressed, or SIGINT came */
+	unsigned
+		interrupts; /* how often ctrl-C was pressed, or SIGINT came, unless it is ignored */
 	bool ended;
 	int status; /* as of waitpid, once ended */
 };
@@ -44,7 +45,10 @@ void dnp_child_abandon(struct dnp_child *child);
 /* Passes signals on for at most timeout_ms; returns early when one came or the child ended. */
 void dnp_child_wait(struct dnp_child *child, int timeout_ms);
 
-/* Gives the signals back. The child must have ended. */
+/*
+ * Gives the signals back: what has come and was not read takes effect. The child must have ended.
+ * A second call does nothing.
+ */
 void dnp_child_done(struct dnp_child *child);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ctrl-C and its like (SIGINT, SIGTERM, SIGHUP) while something has to be undone before they end
- * this process: they are kept, and show at a descriptor. Single-threaded.
+ * this process: they are kept, and show at a descriptor. Those that are ignored, as after nohup or
+ * in the background of a script, stay so. Single-threaded.
  */
 #ifndef DNP_LAUNCH_INTERRUPT_H
 #define DNP_LAUNCH_INTERRUPT_H
@@ -19,6 +20,12 @@ struct dnp_interrupt {
 
 /* 0 or -errno with err. */
 int dnp_interrupt_take(struct dnp_interrupt *interrupt, struct dnp_err *err);
+
+/* How many have come since the last call. */
+unsigned dnp_interrupt_count(const struct dnp_interrupt *interrupt);
+
+/* Whether this process ignores a signal. */
+bool dnp_interrupt_ignores(int signal);
 
 /* What has come and was not read takes effect before this returns. A second call does nothing. */
 void dnp_interrupt_give_back(struct dnp_interrupt *interrupt);

@@ -62,7 +62,8 @@ int dnp_launch_open(
 /*
  * 0: the program ran; launch->child.status tells how it ended, and launch->recording holds what was
  * recorded, or nothing. -errno: it could not be started, or (with launch->child.ended) what it
- * recorded could not be kept.
+ * recorded could not be kept. Ctrl-C and other signals are kept until dnp_launch_keep has given the
+ * recording its place, or dnp_launch_done.
  */
 int dnp_launch_run(struct dnp_launch *launch, struct dnp_err *err);
 

@@ -286,6 +286,34 @@ def test_second_interrupt_skips_the_rest(launcher, tmp_path):
     assert left(tmp_path) == ["out.txt.dnp"]
 
 
+def interrupted_late(argv, cwd):
+    """When it is about to give the recording its place: it does, and ends of that signal before anything else."""
+    env = {"FAKE_AGENT": "whole", "LD_PRELOAD": TOOLS / "libinterrupting.so"}
+    assert run([*argv, "--", HOST, "exit", "0"], env=env, cwd=cwd).status == -signal.SIGINT
+    assert left(cwd) == ["out.txt.dnp"]
+
+
+def test_interrupted_while_it_finishes(launcher, tmp_path):
+    interrupted_late([launcher, "run", "-o", "out.txt"], tmp_path)
+    assert report(tmp_path / "out.txt.dnp").cpu["samples"] == 100
+
+
+def test_time_line_interrupted_while_it_finishes(tmp_path):
+    interrupted_late([DNPROF, "timeline", "-q", "-o", "out.txt"], tmp_path)
+
+
+def test_signals_that_are_ignored(launcher, tmp_path):
+    """As in the background of a script: ctrl-C is for others."""
+    with start([launcher, "run", "-o", "out.txt", "--", HOST, "signals", "await", "await", "exit", "0"], cwd=tmp_path,
+               env={"FAKE_AGENT": "stop"}, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) as run_:
+        assert run_.process.stdout.readline() == b"ready\n"
+        for _ in range(2):
+            run_.process.send_signal(signal.SIGINT)
+            assert run_.process.stdout.readline() == b"signal 02\n"
+        result = run_.end().expect(0)
+    assert "interrupted" not in result.err and left(tmp_path) == ["out.txt"]
+
+
 def test_stop_and_continue(launcher, tmp_path):
     with started(launcher, tmp_path, "sleep", "5000", "exit", "2") as run_:
         host = program_of(run_)

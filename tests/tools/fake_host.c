@@ -88,6 +88,7 @@ static void await_signal(void)
 {
 	for (int i = 0; i < 6000 && !signal_came; i++)
 		sleep_ms(10);
+	signal_came = 0;
 }
 
 static void catch_signals(void)

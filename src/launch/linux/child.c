@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/clean.h"
+#include "launch/interrupt.h"
 
 /* What may be meant for the program. */
 static const int passed_on[] = {
@@ -67,7 +68,7 @@ int dnp_child_fork(
 {
 	int gate[2], report[2], ret;
 
-	*child = (struct dnp_child){.pid = -1};
+	*child = (struct dnp_child){.pid = -1, .signals = -1};
 	if (pipe2(gate, O_CLOEXEC))
 		return dnp_err(err, -errno, "cannot make a pipe: %s", strerror(errno));
 	if (pipe2(report, O_CLOEXEC)) {
@@ -82,8 +83,7 @@ int dnp_child_fork(
 	child->pid = fork();
 	if (child->pid < 0) {
 		ret = dnp_err(err, -errno, "cannot start a process: %s", strerror(errno));
-		return_signals(child);
-		close(child->signals);
+		dnp_child_done(child);
 		goto close_report;
 	}
 	if (!child->pid) {
@@ -183,7 +183,7 @@ static void pass_on(struct dnp_child *child, const struct signalfd_siginfo *info
 		look_after(child);
 		return;
 	}
-	if (signal == SIGINT)
+	if (signal == SIGINT && !dnp_interrupt_ignores(SIGINT))
 		child->interrupts++;
 	if (!child->ended && !has_it_already(child, info))
 		kill(child->pid, signal);
@@ -201,6 +201,9 @@ void dnp_child_wait(struct dnp_child *child, int timeout_ms)
 
 void dnp_child_done(struct dnp_child *child)
 {
+	if (child->signals < 0)
+		return;
 	return_signals(child);
 	close(child->signals);
+	child->signals = -1;
 }

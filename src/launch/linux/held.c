@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 #include "base/clean.h"
 #include "format/rec.h"
@@ -19,14 +18,6 @@
 
 /* How long a progress line waits for figures. */
 #define FIGURES_NS UINT64_C(100000000)
-
-static void read_signals(struct dnp_held *held)
-{
-	struct signalfd_siginfo info;
-
-	while (read(held->signals.fd, &info, sizeof(info)) == sizeof(info))
-		held->interrupts++;
-}
 
 static uint64_t read_cpu(const struct dnp_held *held, uint64_t otherwise_ns)
 {
@@ -148,7 +139,7 @@ static bool follow(struct dnp_held *held)
 			listen_to_agent(held);
 			return true;
 		}
-		read_signals(held);
+		held->interrupts += dnp_interrupt_count(&held->signals);
 		if (held->interrupts || (duration_ns && held->elapsed_ns >= duration_ns))
 			return false;
 		if (held->options.progress && held->elapsed_ns >= tick_ns) {
@@ -220,7 +211,7 @@ void dnp_held_wait(struct dnp_held *held)
 	}
 	if (held->end == DNP_HELD_ENDED)
 		detach(held);
-	read_signals(held);
+	held->interrupts += dnp_interrupt_count(&held->signals);
 	if (held->interrupts > 1)
 		held->end = DNP_HELD_LEFT;
 	/* What could not be asked for happens when this closes. */

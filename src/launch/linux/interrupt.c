@@ -12,20 +12,38 @@
 
 #define MS_NS UINT64_C(1000000)
 
+bool dnp_interrupt_ignores(int signal)
+{
+	struct sigaction action;
+
+	return !sigaction(signal, NULL, &action) && action.sa_handler == SIG_IGN;
+}
+
 int dnp_interrupt_take(struct dnp_interrupt *interrupt, struct dnp_err *err)
 {
+	static const int ending[] = {SIGHUP, SIGINT, SIGTERM};
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(ending); i++)
+		if (!dnp_interrupt_ignores(ending[i]))
+			sigaddset(&set, ending[i]);
 	interrupt->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (interrupt->fd < 0)
 		return dnp_err(err, -errno, "cannot receive signals: %s; see 'ulimit -n'",
 			strerror(errno));
 	sigprocmask(SIG_BLOCK, &set, &interrupt->old_mask);
 	return 0;
+}
+
+unsigned dnp_interrupt_count(const struct dnp_interrupt *interrupt)
+{
+	struct signalfd_siginfo info;
+	unsigned n = 0;
+
+	while (read(interrupt->fd, &info, sizeof(info)) == sizeof(info))
+		n++;
+	return n;
 }
 
 void dnp_interrupt_give_back(struct dnp_interrupt *interrupt)

@@ -61,7 +61,7 @@ int dnp_launch_open(
 {
 	int ret;
 
-	*launch = (struct dnp_launch){.options = *options, .fd = -1};
+	*launch = (struct dnp_launch){.options = *options, .fd = -1, .child.signals = -1};
 	ret = dnp_program_find(&launch->program, options->command[0], err);
 	if (!ret && !options->children)
 		ret = dnp_program_check(&launch->program, err);
@@ -257,9 +257,11 @@ int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err)
 {
 	int ret = launch->placed ? 0 : place(launch, err);
 
-	if (!ret)
-		dnp_output_clean(&launch->output);
-	return ret;
+	if (ret)
+		return ret;
+	dnp_output_clean(&launch->output);
+	dnp_child_done(&launch->child);
+	return 0;
 }
 
 char *dnp_launch_leave(struct dnp_launch *launch)
@@ -307,9 +309,7 @@ int dnp_launch_run(struct dnp_launch *launch, struct dnp_err *err)
 	if (ret)
 		return ret;
 	follow(launch);
-	ret = finish(launch, err);
-	dnp_child_done(&launch->child);
-	return ret;
+	return finish(launch, err);
 }
 
 static int explain_missing(const struct dnp_launch *launch, struct dnp_err *err)
@@ -381,5 +381,6 @@ void dnp_launch_done(struct dnp_launch *launch)
 	dnp_output_done(&launch->output);
 	dnp_program_done(&launch->program);
 	free(launch->recording);
-	*launch = (struct dnp_launch){.fd = -1};
+	dnp_child_done(&launch->child);
+	*launch = (struct dnp_launch){.fd = -1, .child.signals = -1};
 }
