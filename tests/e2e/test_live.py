@@ -8,7 +8,6 @@ import re
 import select
 import signal
 import struct
-import subprocess
 import termios
 import time
 from pathlib import Path
@@ -184,11 +183,11 @@ def test_other_ends(app, how):
 
 
 def test_end_of_the_process():
-    with subprocess.Popen(["sleep", "600"]) as sleeper, Screen(sleeper.pid) as screen:
+    with start(["sleep", "600"]) as sleeper, Screen(sleeper.process.pid) as screen:
         screen.until(len, "a picture")
-        sleeper.kill()
+        sleeper.process.kill()
         assert screen.end() == 0
-        assert screen.shown.rpartition(LEAVE)[2].strip() == f"dnprof: process {sleeper.pid} has ended"
+        assert screen.shown.rpartition(LEAVE)[2].strip() == f"dnprof: process {sleeper.process.pid} has ended"
         assert screen.mode()
 
 

@@ -208,12 +208,11 @@ def test_the_end_of_a_process_ends_it(tmp_path):
 
 def test_ctrl_c_ends_it_well(tmp_path):
     out = tmp_path / "t.dnp"
-    with subprocess.Popen(["sleep", "600"]) as sleeper:
-        with start([DNPROF, "timeline", "-q", "-o", out, sleeper.pid]) as recorder:
-            wait_for(lambda: records(recorder), "the recorder")
-            recorder.process.send_signal(signal.SIGINT)
-            recorder.end().expect()
-        sleeper.kill()
+    with start(["sleep", "600"]) as sleeper, \
+            start([DNPROF, "timeline", "-q", "-o", out, sleeper.process.pid]) as recorder:
+        wait_for(lambda: records(recorder), "the recorder")
+        recorder.process.send_signal(signal.SIGINT)
+        recorder.end().expect()
     assert shown(out)["complete"]
 
 
@@ -240,10 +239,9 @@ def test_no_rights(tmp_path):
     for folder in tmp_path.parents[:3]:
         if folder != Path("/tmp"):
             folder.chmod(folder.stat().st_mode | 0o055)
-    with subprocess.Popen(["sleep", "600"]) as sleeper:
-        result = run([DNPROF, "timeline", "-d", 0.5, "-o", tmp_path / "t.dnp", sleeper.pid],
+    with start(["sleep", "600"]) as sleeper:
+        result = run([DNPROF, "timeline", "-d", 0.5, "-o", tmp_path / "t.dnp", sleeper.process.pid],
                      preexec_fn=lambda: os.setuid(65534))
-        sleeper.kill()
     assert re.search(r"^dnprof: sampled, .*perf events of process \d+ are not allowed", result.expect().err, re.M)
     assert shown(tmp_path / "t.dnp")["events"]["switch"]["sampled"]
 
