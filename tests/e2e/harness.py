@@ -12,6 +12,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -294,6 +295,27 @@ def patience(arguments):
     return ("--timeout", PATIENCE_S) if asks else ()
 
 
+#: What runs a program as somebody else.
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def closed_to_others(path):
+    """What other users may not read, or not go through, on the way to PATH; None: they may use it."""
+    return next((p for p in (path, *path.parents) if p.exists() and not p.stat().st_mode & (0o001 if p.is_dir() else 0o004)), None)
+
+
+def why_nobody_else():
+    """Why tests can have no other user run what was built; None: they can."""
+    if os.geteuid() or not shutil.which("setpriv"):
+        return "needs root and setpriv"
+    used = DNPROF, AGENT, APPS, Path(shutil.which("dotnet") or "/").resolve()
+    closed = next(filter(None, map(closed_to_others, used)), None)
+    return closed and f"other users cannot run what is built here: {closed} is closed to them"
+
+
+needs_other_user = pytest.mark.skipif(bool(why_nobody_else()), reason=str(why_nobody_else()))
+
+
 def let_others_in(folder):
     """Other users may write into the folder."""
     folder.chmod(0o777)
@@ -304,7 +326,7 @@ def let_others_in(folder):
 
 def as_nobody_else(*capabilities):
     """What runs a program as a user whose only process it is: limits and counts of a user are then its own."""
-    user = ["setpriv", f"--reuid={60000 + os.getpid() % 4000}", "--regid=65534", "--clear-groups"]
+    user = [NOBODY[0], f"--reuid={60000 + os.getpid() % 4000}", *NOBODY[2:]]
     added = ",".join(f"+{name}" for name in capabilities)
     return user + [f"--inh-caps={added}", f"--ambient-caps={added}"] if added else user
 

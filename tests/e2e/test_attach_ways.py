@@ -16,10 +16,10 @@ import pytest
 
 import harness
 
-from harness import (DNPROF, LOOSE, NEWEST, OTHER_CLSID, PATIENCE_S, SOAK, cases, dnprof, other_profiler, program, refused,
-                     run, shares, start, wait_for)
+from harness import (DNPROF, LOOSE, NEWEST, NOBODY, OTHER_CLSID, PATIENCE_S, SOAK, cases, dnprof, needs_other_user,
+                     other_profiler, program, refused, run, shares, start, wait_for)
 from net import surroundings
-from test_attach_errors import AGENT_CLSID, NOBODY, attach_other, begins, maps, mark, running
+from test_attach_errors import AGENT_CLSID, attach_other, maps, mark, running
 
 CLIENT = harness.ROOT / "tests/client"
 BUILT_CLIENT = harness.ROOT / "build/client/client"
@@ -140,19 +140,13 @@ def test_agent_in_a_container(tmp_path, hidden_dnprof, script):
         assert not [n for n in os.listdir(f"/proc/{pid}/root/tmp") if n.startswith("dnprof-")]
 
 
-needs_setpriv = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
-
-
-@needs_setpriv
+@needs_other_user
 def test_agent_in_a_process_of_another_user(tmp_path):
     """Root may; its recordings are root's."""
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o777)
-        with running(folder, [*NOBODY, *program(NEWEST, "deadlock", "--seconds", 600, "--rests")], env={"HOME": name},
-                     wait=False) as pid:
-            if not begins(pid, folder):
-                pytest.skip("other users cannot execute these programs")
+        with running(folder, [*NOBODY, *program(NEWEST, "deadlock", "--seconds", 600, "--rests")], env={"HOME": name}) as pid:
             dnprof("record", "-q", "-d", 1, "-o", tmp_path / "out.dnp", pid).expect()
             assert (tmp_path / "out.dnp").stat().st_uid == 0
             wait_for(lambda: "libdnprof" not in maps(pid), "the library's end")

@@ -17,10 +17,11 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness import DNPROF, NEWEST, dnprof, program, record, start, stop_all, thread_names, wait_for
+from harness import DNPROF, NEWEST, NOBODY, dnprof, needs_other_user, program, record, start, stop_all, thread_names, wait_for
 from test_other_profiler import CLSID, library  # noqa: F401  (a fixture)
-from test_status import NOBODY, WAITS, needs_root, waiting
+from test_status import WAITS, waiting
 
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 #: Some containers have a /tmp of their own.
 needs_unshare = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare")
                                    or Path("/tmp") in harness.ROOT.parents,
@@ -46,8 +47,6 @@ class Findings:
 def doctor(*words, status=0, prefix=(), env=None, preexec_fn=None):
     argv = [*prefix, DNPROF, "doctor", "--json", *harness.patience(("doctor", *words)), *words]
     result = harness.run(argv, env=env, preexec_fn=preexec_fn)
-    if "Permission denied" in result.err:
-        pytest.skip("other users cannot execute this dnprof")
     return Findings(result.expect(status))
 
 
@@ -89,7 +88,7 @@ def test_perf_events_that_work(tmp_path):
     assert found["kernel"]["answer"] in ("yes", "partly")
 
 
-@needs_root
+@needs_other_user
 def test_perf_events_without_rights():
     if not 2 <= int(setting("perf_event_paranoid")):
         pytest.skip("this kernel lets everybody count")
@@ -160,7 +159,7 @@ def test_folder_of_sockets():
     doctor(env={"TMPDIR": "/nowhere"}, status=3).check("tmpdir", "no", "/nowhere", "TMPDIR")
 
 
-@needs_root
+@needs_other_user
 def test_folder_of_sockets_not_writable(tmp_path):
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o555)
@@ -255,7 +254,7 @@ def test_few_descriptors():
         doctor(pid).check("cpu", "partly", r"threads, but with --source perf descriptors for \d of", rf"prlimit --pid {pid} --nofile=\d+")
 
 
-@needs_root
+@needs_other_user
 def test_other_users_process():
     with waiting(NEWEST) as pid:
         found = doctor(pid, prefix=NOBODY, status=3)

@@ -4,20 +4,18 @@ import collections
 import json
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import records
-from harness import DNPROF, LOOSE, dnprof, refused, run, start
+from harness import DNPROF, LOOSE, NOBODY, dnprof, needs_other_user, refused, run, start
 from test_doctor import refuse_perf_events
 from test_exports import arrays_of
 from test_timeline import record_all
 
 OTHERS = 8  # DNP_THREAD_OTHERS
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
 def allowed(tmp_path_factory, option, words):
@@ -83,15 +81,12 @@ def test_others_have_a_row_for_each_processor(others, pingpong, tmp_path):
     assert {t["name"] for t in data["threads"] if not t["tid"]} == {f"others, CPU {c}" for c in rows}
 
 
+@needs_other_user
 def test_others_without_the_right(pingpong, tmp_path):
     """A line says so, and the process is recorded all the same."""
-    if os.geteuid() or not shutil.which("setpriv"):
-        pytest.skip("needs root and setpriv, to be nobody")
     if int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) < 1:
         pytest.skip("here everybody may see other processes' switches")
     result = run([*NOBODY, "sh", "-c", 'cd "$(mktemp -d)" && exec "$0" timeline --others -o t.dnp -- true', DNPROF])
-    if "Permission denied" in str(result):
-        pytest.skip("nobody may not run dnprof where it lies")
     assert "those of others are not told: perf events of all processes are not allowed" in result.expect().err
     with start([pingpong, 100000000]) as app:
         assert app.process.poll() is None
@@ -140,10 +135,7 @@ def test_who_woke_whom(wakeups, pingpong, tmp_path):
     assert "Who woke whom" in text and re.search(r"^ +[\d,]+ .* ping +by pong$", text, re.M), text
 
 
+@needs_other_user
 def test_wakeups_without_the_right(tmp_path):
-    if os.geteuid() or not shutil.which("setpriv"):
-        pytest.skip("needs root and setpriv, to be nobody")
     result = run([*NOBODY, "sh", "-c", 'cd "$(mktemp -d)" && exec "$0" timeline --wakeups -o t.dnp -- true', DNPROF])
-    if "Permission denied" in str(result) and "wake-ups" not in str(result):
-        pytest.skip("nobody may not run dnprof where it lies")
     refused(result, 1, "wake-ups are not recorded: the kernel's trace points:")

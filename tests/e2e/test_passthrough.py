@@ -6,7 +6,8 @@ import signal
 
 import pytest
 
-from harness import DNPROF, LOOSE, NEWEST, dnprof, let_others_in, program, record, report, run, start, wait_for
+from harness import (DNPROF, LOOSE, NEWEST, NOBODY, dnprof, let_others_in, needs_other_user, program, record, report, run,
+                     start, wait_for)
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 42, 255])
@@ -133,7 +134,7 @@ def test_output_by_extension(tmp_path, suffix, words):
     assert [p.name for p in tmp_path.iterdir()] == [out.name], "the recording behind it is gone"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@needs_other_user
 def test_as_ordinary_user(tmp_path):
     """No privilege is needed, and no file of anybody else."""
     let_others_in(tmp_path)
@@ -141,8 +142,7 @@ def test_as_ordinary_user(tmp_path):
     home.mkdir()
     os.chown(home, 65534, 65534)
     out = home / "out.dnp"
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
-    run([*nobody, DNPROF, "run", "-q", "-F", 997, "-o", out, "--",
+    run([*NOBODY, "--inh-caps=-all", DNPROF, "run", "-q", "-F", 997, "-o", out, "--",
          *program(NEWEST, "cpu", "--seconds", 1)], env={"HOME": str(home)}).expect()
     assert out.stat().st_uid == 65534
     assert report(out).samples > 500 // LOOSE

@@ -15,14 +15,12 @@ import pytest
 
 import harness
 
-from harness import (DNPROF, LOOSE, NEWEST, PATIENCE_S, agent_in, allows_events, as_nobody_else, cases, cpu_seconds, dnprof,
-                     is_pending, let_others_in, on_terminal, program, refused, report, run, samples_of, start, stop_all, told, wait_for,
-                     wait_for_samples, warm_up)
+from harness import (DNPROF, LOOSE, NEWEST, NOBODY, PATIENCE_S, agent_in, allows_events, as_nobody_else, cases, cpu_seconds,
+                     dnprof, is_pending, let_others_in, needs_other_user, on_terminal, program, refused, report, run, samples_of,
+                     start, stop_all, told, wait_for, wait_for_samples, warm_up)
 
 from test_stack import Impostor, request
 
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
 
 BUSY = ("cpu", "--seconds", 600, "--rests")
 
@@ -103,7 +101,7 @@ def status_of(pid, name):
     return int(re.search(rf"^{name}:\t(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M).group(1))
 
 
-@needs_root
+@needs_other_user
 def test_more_threads_than_timers(tmp_path):
     """A timer is one of the signals that the user may have pending: where these run out, some are left to the program, and
     threads are sampled by events."""
@@ -131,7 +129,7 @@ while True:
 """
 
 
-@needs_root
+@needs_other_user
 def test_signals_used_up_by_another(tmp_path):
     """Where another program of the user's takes all the signals that may be pending, events of each thread have no place for
     theirs: the program lives, and it is said what was lost and why."""
@@ -604,12 +602,9 @@ def test_two_at_once(begun, tmp_path):
         assert run.process.poll() is None
 
 
-@needs_root
+@needs_other_user
 def test_of_another_user(tmp_path):
-    tmp_path.chmod(0o755)
-    for folder in tmp_path.parents:
-        if folder.stat().st_uid == os.geteuid() and folder != Path("/tmp") and Path("/tmp") in folder.parents:
-            folder.chmod(folder.stat().st_mode | 0o055)
+    let_others_in(tmp_path)
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     os.chown(theirs, 65534, 65534)

@@ -6,7 +6,6 @@ import os
 import random
 import re
 import resource
-import shutil
 import signal
 import struct
 import subprocess
@@ -15,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, agent_in, as_nobody_else, cpu_seconds, dnprof, let_others_in, program, record, report,
-                     run, start, thread_names, wait_for, wait_for_samples, warm_up)
+from harness import (DNPROF, LOOSE, NEWEST, SOAK, Report, agent_in, as_nobody_else, cpu_seconds, dnprof, let_others_in,
+                     needs_other_user, program, record, report, run, start, thread_names, wait_for, wait_for_samples, warm_up)
 
 HEADER = struct.Struct("<IHHQIIQ")  # magic, kind, version, recording, sequence, length, checksum
 MAGIC = 0x31504E44
@@ -239,7 +238,7 @@ def may_lock_without_end():
     return int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) < 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
+@needs_other_user
 @pytest.mark.skipif(may_lock_without_end(), reason="perf events may lock as much memory here as they like")
 def test_kernel_frames_that_cannot_be_had(tmp_path):
     """Where each thread has an event of its own its ring is locked memory, of which an ordinary user has enough for some

@@ -4,20 +4,13 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
-
-import pytest
 
 import harness
-from harness import APPS, DNPROF, NEWEST, dnprof, program, start, stop_all, thread_names, wait_for
+from harness import APPS, DNPROF, NEWEST, NOBODY, dnprof, needs_other_user, program, start, stop_all, thread_names, wait_for
 from test_other_profiler import CLSID, library  # noqa: F401  (a fixture)
-
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
 
 WAITS = ("deadlock", "--seconds", 600, "--rests")
 
@@ -126,13 +119,10 @@ def test_stopped(tmp_path):
             os.kill(pid, signal.SIGCONT)
 
 
-@needs_root
+@needs_other_user
 def test_other_users_process():
     with waiting(NEWEST) as pid:
-        result = harness.run([*NOBODY, DNPROF, "status", "--json"])
-        if "Permission denied" in result.err:
-            pytest.skip("other users cannot execute this dnprof")
-        seen = {p["pid"]: p for p in json.loads(result.expect().stdout)["processes"]}[pid]
+        seen = status(prefix=NOBODY)[pid]
         assert not seen["readable"] and "it belongs to another user" in seen["why"]
         assert not {"runtime", "agent"} & seen.keys()
         line = next(line for line in harness.run([*NOBODY, DNPROF, "status"]).out.splitlines()
@@ -140,7 +130,7 @@ def test_other_users_process():
         assert line.split()[2:4] == ["?", "?"] and "it belongs to another user; ask as root" in line
 
 
-@needs_root
+@needs_other_user
 def test_process_of_another_user_for_root():
     with waiting(NEWEST, prefix=NOBODY) as pid:
         seen = status(pid)[pid]

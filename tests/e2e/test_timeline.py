@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (DNPROF, LOOSE, NEWEST, cases, dnprof, dnprof_again, program, refused, run, start, tasks, thread_names, told,
-                     wait_for)
+from harness import (DNPROF, LOOSE, NEWEST, NOBODY, cases, dnprof, dnprof_again, let_others_in, needs_other_user, program,
+                     refused, run, start, tasks, thread_names, told, wait_for)
 from test_doctor import refuse_perf_events
 
 
@@ -232,16 +232,12 @@ def test_no_program(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+@needs_other_user
 def test_no_rights(tmp_path):
     """Another user's process: the kernel's word is not to be had, which a line says; clocks are."""
-    tmp_path.chmod(0o777)
-    for folder in tmp_path.parents[:3]:
-        if folder != Path("/tmp"):
-            folder.chmod(folder.stat().st_mode | 0o055)
+    let_others_in(tmp_path)
     with start(["sleep", "600"]) as sleeper:
-        result = run([DNPROF, "timeline", "-d", 0.5, "-o", tmp_path / "t.dnp", sleeper.process.pid],
-                     preexec_fn=lambda: os.setuid(65534))
+        result = run([*NOBODY, DNPROF, "timeline", "-d", 0.5, "-o", tmp_path / "t.dnp", sleeper.process.pid])
     assert re.search(r"^dnprof: sampled, .*perf events of process \d+ are not allowed", result.expect().err, re.M)
     assert shown(tmp_path / "t.dnp")["events"]["switch"]["sampled"]
 
