@@ -106,6 +106,20 @@ class Beside:
             os.killpg(self.running.pid, signal.SIGKILL)
 
 
+def end_all_of(place):
+    """Ends what was started there: with its home or a folder below it in the environment, whatever a test has put in the place
+    of the rest. Until there is none: one may start another meanwhile."""
+    of_it = re.compile(re.escape(place).encode() + rb"(/|\0|$)")
+    found = True
+    while found:
+        found = False
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # one that has ended has no environment any more
+                if of_it.search((entry / "environ").read_bytes()):
+                    os.kill(int(entry.name), signal.SIGKILL)
+                    found = True
+
+
 @contextlib.contextmanager
 def a_place():
     """A temporary folder and a home of its own for all that is started; what still runs there in the end is ended."""
@@ -119,11 +133,7 @@ def a_place():
             os.environ.clear()
             os.environ.update(before)
             tempfile.tempdir = None
-            of_it = f"TMPDIR={env['TMPDIR']}".encode()
-            for entry in Path("/proc").glob("[0-9]*"):
-                with contextlib.suppress(OSError):
-                    if of_it in (entry / "environ").read_bytes().split(b"\0"):
-                        os.kill(int(entry.name), signal.SIGKILL)
+            end_all_of(env["TMPDIR"])
 
 
 def name_of(test):

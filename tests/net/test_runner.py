@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from net.hangs import read
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "tests/net/samples/sample_tests.py"
 
@@ -91,9 +93,10 @@ def test_one_that_kills_its_worker_is_red(tmp_path):
 
 
 def test_nothing_outlives_its_suite(tmp_path):
-    assert ran(tmp_path, sample("leaves_a_process"))[0] == 0
-    assert not Path(f"/proc/{(tmp_path / 'marks').read_text()}/cmdline").exists() \
-        or b"sleep" not in Path(f"/proc/{(tmp_path / 'marks').read_text()}/cmdline").read_bytes()
+    assert ran(tmp_path, sample("leaves_processes"))[0] == 0
+    left = (tmp_path / "marks").read_text().split()
+    assert len(left) == 3
+    assert not [pid for pid in left if "sleep" in read(Path(f"/proc/{pid}/cmdline"))]
 
 
 @pytest.mark.parametrize("suite, words", [

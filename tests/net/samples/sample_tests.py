@@ -51,9 +51,11 @@ def test_kills_its_worker():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_leaves_a_process():
-    child = subprocess.Popen(["sleep", "601"], start_new_session=True)
-    Path(os.environ["DNPROF_TEST_MARKS"]).write_text(str(child.pid))
+def test_leaves_processes(tmp_path):
+    """With a temporary folder of the runner's, of the test's own, and of somebody else's."""
+    left = [subprocess.Popen(["sleep", "601"], start_new_session=True, env={**os.environ, **own})
+            for own in ({}, {"TMPDIR": str(tmp_path)}, {"TMPDIR": "/tmp"})]
+    Path(os.environ["DNPROF_TEST_MARKS"]).write_text(" ".join(str(child.pid) for child in left))
 
 
 def test_surroundings():
