@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """`dnprof run` stands aside: arguments, descriptors, signals, the exit status go through untouched."""
+import contextlib
 import os
 import re
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from harness import (DNPROF, LOOSE, NEWEST, NOBODY, dnprof, let_others_in, needs_other_user, program, record, report, run,
-                     start, wait_for)
+                     start, wait_for, wait_for_samples)
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 42, 255])
@@ -148,15 +151,35 @@ def test_as_ordinary_user(tmp_path):
     assert report(out).samples > 500 // LOOSE
 
 
+def started_with(folder):
+    """Processes that have that folder for their temporary files."""
+    of_it = f"TMPDIR={folder}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if of_it in (entry / "environ").read_bytes().split(b"\0"):
+                yield int(entry.name)
+
+
 def test_nothing_stays_behind(tmp_path):
     """No process, no file beside the recording, no socket or memory object with a name."""
-    with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, "cpu", "--seconds", 0.5)]) as run_:
-        pids = {str(run_.process.pid), str(run_.child("cpu --seconds"))}
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, "cpu", "--seconds", 600, "--meter")],
+               env={"TMPDIR": str(folder)}, stdin=subprocess.PIPE) as run_:
+        pid = run_.child("cpu --seconds")
+        wait_for_samples(pid)
+        assert {run_.process.pid, pid} <= set(started_with(folder))
+        run_.process.stdin.close()  # with --meter it ends then
+        run_.process.stdin = None
         run_.end().expect()
+        assert not list(started_with(folder))
+    assert not list(folder.iterdir())
     # Others may run a dnprof meanwhile: names have the id of their process.
-    names = [p for d in ("/tmp", "/dev/shm") for p in os.listdir(d)]
+    sockets = [line.split(maxsplit=7)[7:] for line in Path("/proc/net/unix").read_text().splitlines()]
+    names = [*os.listdir("/tmp"), *os.listdir("/dev/shm"), *(name for named in sockets for name in named)]
+    pids = {str(run_.process.pid), str(pid)}
     assert not [n for n in names if "dnprof" in n.lower() and pids & set(re.findall(r"\d+", n))]
-    assert [p.name for p in tmp_path.iterdir()] == ["out.dnp"]
+    assert {p.name for p in tmp_path.iterdir()} == {"out.dnp", folder.name}
 
 
 def test_child_that_stays(tmp_path):
