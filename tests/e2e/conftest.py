@@ -13,6 +13,10 @@ from net.plugin import *
 import harness
 
 
+def pytest_itemcollected(item):
+    item.obj = harness.again_where_lost(item.obj)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def built():
     """The programs are built when first needed; dnprof has to be there."""

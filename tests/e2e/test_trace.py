@@ -10,8 +10,8 @@ import time
 import pytest
 
 import harness
-from harness import (DNPROF, LOOSE, NEWEST, SOAK, TESTED, cases, dnprof, dnprof_again, plain, program, report, run, shares, start,
-                     wait_for)
+from harness import (DNPROF, LOOSE, NEWEST, SOAK, TESTED, cases, check_whole, dnprof, dnprof_again, plain, program, report,
+                     run, shares, start, wait_for)
 from net import surroundings
 
 DEPTHS = ("tree", "time", "events")
@@ -56,7 +56,7 @@ class Traced:
     def check_balance(self):
         """Every call that began has ended, or had not when the recording did."""
         e = self.event
-        assert e["lost"] == 0
+        check_whole(e)
         assert e["enters"] == e["leaves"] + e["tailcalls"] + e["unwinds"] + e["open"]
         assert e["enters"] == e["calls"] == sum(self.calls().values())
 

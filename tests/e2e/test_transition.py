@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from harness import (DNPROF, NEWEST, cases, dnprof, dnprof_again, is_sequence, plain, program, refused, report, start,
-                     tasks_named, wait_for, wait_for_samples)
+from harness import (DNPROF, NEWEST, cases, check_whole, dnprof, dnprof_again, is_sequence, plain, program, refused, report,
+                     start, tasks_named, wait_for, wait_for_samples)
 
 #: Calls of threads that the program does not count: those of .NET itself.
 OWN = "Truth.Transitions"
@@ -39,6 +39,10 @@ def calls(seen):
 def check(truth, out):
     """All are counted, and take as long as they do."""
     to, back = shown(out), shown(out, "transition-in")
+    for event, seen in (("transition", to), ("transition-in", back)):
+        it = seen.data["events"][event]
+        check_whole(it)
+        assert it["unit"] == "ns" and not it.get("failures"), it
     out_of, into = calls(to), calls(back)
     assert {name: out_of[name]["count"] for name in truth["out"]} == truth["out"]
     assert {name: into[name]["count"] for name in truth["in"]} == truth["in"]
@@ -49,9 +53,6 @@ def check(truth, out):
         assert out_of[name]["ns"] <= most_ns
     counted = into["Called"]["ns"] + into["Invoke"]["ns"] + out_of["Interop+Sys.GetTimestamp"]["ns"]
     assert counted >= truth["inside_ns"]  # of twice that: what the profiler takes in between is nobody's
-    for event, seen in (("transition", to), ("transition-in", back)):
-        it = seen.data["events"][event]
-        assert it["unit"] == "ns" and it["lost"] == 0 and not it.get("failures"), it
     left = {name: t["unfinished"] for name, t in out_of.items() if t["unfinished"] and name in truth["out"]}
     assert not left
     return to, back
