@@ -5,7 +5,7 @@ import re
 import pytest
 
 import attached
-from harness import (LOOSE, NEWEST, OTHER_CLSID, SOAK, cases, check_whole, dnprof, dnprof_again, other_profiler, program,
+from harness import (LOOSE, NEWEST, OTHER_CLSID, SOAK, cases, chance, check_whole, dnprof, dnprof_again, other_profiler, program,
                      refused, report)
 
 #: Bytes between two samples.
@@ -78,6 +78,11 @@ def test_with_samples_of_time(tmp_path, tfm):
                  *program(tfm, "alloc", "--seconds", 2)).expect()
     cpu, alloc = report(out, options=("-e", "cpu")), report(out, options=("-e", "alloc"))
     assert cpu.few_lost("cpu") and alloc.few_lost("alloc")
+    # Two do the same, in turn by threads of two names. A sample of allocations is one in so many bytes.
+    time, size = cpu.threads(), alloc.threads()
+    for counts, samples in ((time, time["alloc-0"] + time["alloc-1"]), (size, (size["alloc-0"] + size["alloc-1"]) / MEAN["100k"])):
+        share = counts["alloc-0"] / (counts["alloc-0"] + counts["alloc-1"])
+        assert abs(share - 0.5) <= chance(0.5, samples) + LOOSE * 0.02, counts
     assert not any(m["name"].startswith(("System.Byte[]", "Truth.Alloc+Node")) and "Truth.Alloc+Node." not in m["name"]
                    for m in cpu.data["methods"])
     assert {"Truth.Alloc+Node", "System.Byte[]", "System.Int32[]"} <= set(types(alloc))
