@@ -7,6 +7,7 @@ import pytest
 import attached
 from harness import (LOOSE, NEWEST, OTHER_CLSID, SOAK, cases, chance, check_whole, dnprof, dnprof_again, other_profiler, program,
                      refused, report)
+from test_record import record_while_it_computes
 
 #: Bytes between two samples.
 MEAN = {"100k": 100 << 10, "512k": 512 << 10}
@@ -142,7 +143,7 @@ def test_attached(tmp_path, tfm):
     """In a program that runs already, with other recordings before and after."""
     with attached.Running(program(tfm, *BUSY), 0.5) as it:
         for events in ("alloc=100k", "cpu", "cpu,alloc=1m"):
-            dnprof_again("record", "-q", "-e", events, "-d", 1, "-o", tmp_path / "out.dnp", it.pid).expect()
+            record_while_it_computes(it.pid, tmp_path / "out.dnp", 0.5, "-q", "-e", events)
         shown = report(tmp_path / "out.dnp", options=("-e", "alloc"))
     assert {"Truth.Alloc+Node", "System.Byte[]"} <= set(types(shown))
     assert shown.few_lost("alloc")
