@@ -98,6 +98,14 @@ def attach(pid, data=b"", library=AGENT, clsid=CLSID, timeout_ms=PATIENCE_S * 10
         raise Refused(result)
 
 
+def wait_for_the_runtime(pid):
+    """Until it has seen to all requests that came before: it takes them one by one."""
+    with connect(pid, "dotnet-diagnostic", socket.SOCK_STREAM) as s:
+        s.sendall(struct.pack("<14sHBBH", b"DOTNET_IPC_V1\0", 20, 4, 0, 0))  # who it is
+        if not s.recv(1024):
+            raise Gone
+
+
 class Agent:
     """A connection to the agent in a process; one request, or more while it holds a recording."""
 

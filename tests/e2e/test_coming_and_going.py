@@ -245,7 +245,7 @@ def test_interrupted_while_it_comes(tmp_path, library, words, number):
             assert "interrupted; " in result.err and str(it.pid) in result.err
             assert not list(tmp_path.iterdir())
         if words[0] != "attach":
-            time.sleep(1)  # it may come now
+            attached.wait_for_the_runtime(it.pid)  # it may come now
             gone(it.pid)
 
 

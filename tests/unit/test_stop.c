@@ -372,9 +372,11 @@ static _Atomic int newest;
 
 static void *run_shortly(void *arg)
 {
+	int tid = dnp_thread_id();
+
 	(void)arg;
-	atomic_store(&newest, dnp_thread_id());
-	for (int i = 0; i < 100; i++)
+	atomic_store(&newest, tid);
+	for (int i = 0; i < 100 << tid % 8; i++) /* up to some milliseconds */
 		syscall(SYS_getppid);
 	return NULL;
 }
@@ -392,21 +394,25 @@ static void *churn(void *arg)
 
 TEST(threads_may_end_at_any_moment)
 {
+	uint64_t deadline = dnp_now_ns() + TEST_HANG_NS;
+	int looks = 0, stopped = 0, ended = 0, least = handlers_come_late() ? 0 : 20;
 	pthread_t threads[2];
-	int looks = 0, stopped = 0;
 
 	act_as_the_runtime();
 	atomic_store(&churning, true);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(pthread_create(&threads[i], NULL, churn, NULL), 0);
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 3000 || stopped < least || ended < 20; i++) {
 		int tid = atomic_load(&newest);
-		int result = tid ? dnp_stop_while(tid, 20 * MS, look_shortly, &looks) : 0;
+		int result = tid ? dnp_stop_while(tid, 20 * MS, look_shortly, &looks) : -EAGAIN;
 
 		CHECK(result == 0 || result == -ESRCH || result == -ETIMEDOUT || result == -EAGAIN);
-		stopped += tid && !result;
+		stopped += !result;
+		ended += result == -ESRCH;
+		CHECK(dnp_now_ns() < deadline);
 	}
 	CHECK(looks >= stopped);
+	printf("# %d of them stopped, %d had ended\n", stopped, ended);
 	atomic_store(&churning, false);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
