@@ -64,6 +64,13 @@ static int recording_of(struct dnp_input *input, uint64_t number, uint32_t *inde
 	return dnp_map_set(&input->by_number, number, *index);
 }
 
+static void tell_file(struct dnp_recording *recording, const char *name)
+{
+	if (!recording->first_file)
+		recording->first_file = name;
+	recording->last_file = name;
+}
+
 /* Makes it a chunk of records, whose memory is a source of its own. */
 static int unpack_chunk(struct dnp_input *input, struct dnp_chunk *chunk)
 {
@@ -96,6 +103,7 @@ static int add_chunk(
 	if (recording_of(scan->input, header->recording, &recording))
 		return -ENOMEM;
 	scan->last = recording;
+	tell_file(&scan->input->recordings.p[recording], scan->source->name);
 	if (scan->first == DNP_NONE)
 		scan->first = recording;
 	chunk = (struct dnp_chunk){
@@ -315,6 +323,27 @@ static void sort_chunks(struct dnp_input *input)
 	input->chunks.n = kept;
 }
 
+/*
+ * Chunks that differ and have one place: these are two copies of a recording, of other moments or
+ * one of them packed, and what both tell of cannot be told apart.
+ */
+static int refuse_copies(const struct dnp_input *input, struct dnp_err *err)
+{
+	const struct dnp_chunk *chunks = input->chunks.p;
+
+	for (size_t i = 1; i < input->chunks.n; i++) {
+		const struct dnp_recording *recording = &input->recordings.p[chunks[i].recording];
+
+		if (chunks[i - 1].recording == chunks[i].recording &&
+			chunks[i - 1].sequence == chunks[i].sequence)
+			return dnp_err(err, -EINVAL,
+				"cannot read %s: %s has another copy of the same recording, which "
+				"would count twice; name one of them",
+				recording->last_file, recording->first_file);
+	}
+	return 0;
+}
+
 static int take_process(void *arg, const struct dnp_rec_process *rec, uint64_t time_ns)
 {
 	struct dnp_recording *recording = arg;
@@ -381,6 +410,8 @@ int dnp_input_finish(struct dnp_input *input, struct dnp_err *err)
 	size_t at = 0;
 
 	sort_chunks(input);
+	if (refuse_copies(input, err))
+		return -EINVAL;
 	for (size_t i = 0; i < input->recordings.n; i++) {
 		struct dnp_recording *recording = &input->recordings.p[i];
 		bool tell = !recording->n; /* not when called again */

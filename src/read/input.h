@@ -42,7 +42,8 @@ int dnp_input_add_bytes(struct dnp_input *input, const char *name, const void *b
 
 /*
  * Puts the chunks in order, drops those that are there twice, finds what is missing and decodes
- * each recording's `process`. More may be added afterwards, and this called again.
+ * each recording's `process`. Refuses two copies of a recording that are not the same. More may be
+ * added afterwards, and this called again.
  */
 int dnp_input_finish(struct dnp_input *input, struct dnp_err *err);
 /* Both, for all these files. */

@@ -32,6 +32,7 @@ struct dnp_recording {
 	size_t n;
 	struct dnp_rec_process process; /* zero where that record was lost */
 	bool has_process;
+	const char *first_file, *last_file; /* borrowed: names of sources that have chunks of it */
 	uint32_t next_sequence;             /* for chunks to be appended */
 	uint64_t bytes;                     /* of payload, in all */
 	struct dnp_vec_of(char *) problems; /* owned sentences: what could not be read */

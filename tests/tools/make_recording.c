@@ -260,7 +260,8 @@ int main(int argc, char **argv)
 	uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 10000000;
 	size_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : 200000;
 	uint64_t threads = argc > 4 ? strtoull(argv[4], NULL, 10) : 8;
-	struct recording rec = recording_new(argc > 2 ? count + n : 1);
+	/* Those of one number would be copies of one recording. */
+	struct recording rec = recording_new(argc > 2 ? count + n + (unsigned char)argv[2][0] : 1);
 	auto_free uint32_t *leaves = calloc(n + 1, sizeof(*leaves));
 	int status;
 

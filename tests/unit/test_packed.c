@@ -113,6 +113,35 @@ TEST(packed_recording_reads_the_same_and_is_smaller)
 	unlink(path);
 }
 
+static int read_both(struct dnp_input *input, char *a, char *b, struct dnp_err *err)
+{
+	dnp_input_init(input);
+	return dnp_input_read(input, 2, (char *[]){a, b}, err);
+}
+
+/* What both tell of would count twice. */
+TEST(packed_recording_is_not_read_beside_what_it_was)
+{
+	char *path = temporary_path(), *again;
+	struct dnp_err err = {0};
+	struct dnp_input input;
+
+	CHECK(asprintf(&again, "%s.packed", path) > 0);
+	write_recording(path);
+	write_recording(again);
+	CHECK_EQ(dnp_pack_file(again, NULL), 0);
+	CHECK_EQ(read_both(&input, path, again, &err), -EINVAL);
+	CHECK(strstr(err.text, ".packed: /tmp/dnprof-packed-"));
+	dnp_input_done(&input);
+	write_recording(again);
+	CHECK_EQ(read_both(&input, path, again, &err), 0);
+	CHECK_EQ(input.recordings.n, 1);
+	dnp_input_done(&input);
+	unlink(path);
+	unlink(again);
+	free(again);
+}
+
 TEST(packed_recording_stays_its_owners)
 {
 	char *path = temporary_path();

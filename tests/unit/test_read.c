@@ -167,6 +167,32 @@ TEST(read_several_and_the_same_twice)
 	recording_done(&b);
 }
 
+/* Its first chunk has less, as in a copy from before it was packed. */
+TEST(read_refuses_two_copies_that_differ)
+{
+	struct recording whole = recording_new(7), early = recording_new(7);
+	struct dnp_err err = {0};
+	struct dnp_input input;
+
+	for (int i = 0; i < 2; i++) {
+		struct recording *rec = i ? &whole : &early;
+
+		RECORD(rec, process, .pid = 1);
+		RECORD(rec, sample, .weight = 2);
+		if (i)
+			RECORD(rec, sample, .weight = 3);
+		recording_flush(rec);
+	}
+	dnp_input_init(&input);
+	CHECK_EQ(dnp_input_add_bytes(&input, "early", early.bytes.p, early.bytes.n, &err), 0);
+	CHECK_EQ(dnp_input_add_bytes(&input, "whole", whole.bytes.p, whole.bytes.n, &err), 0);
+	CHECK_EQ(dnp_input_finish(&input, &err), -EINVAL);
+	CHECK(strstr(err.text, "cannot read whole: early has another copy"));
+	dnp_input_done(&input);
+	recording_done(&whole);
+	recording_done(&early);
+}
+
 static void check_refused(const void *bytes, size_t n, int code, const char *words)
 {
 	struct dnp_err err = {0};
