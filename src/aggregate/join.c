@@ -343,6 +343,32 @@ static int add_note(struct dnp_join *join, struct dnp_event *event, uint32_t not
 	return intern(join, dnp_str(both), &event->note);
 }
 
+static struct dnp_event *find_event(struct dnp_profile *profile, uint32_t name)
+{
+	for (size_t i = 0; i < profile->events.n; i++)
+		if (profile->events.p[i].name == name)
+			return &profile->events.p[i];
+	return NULL;
+}
+
+/* Samples of another rate stand for another time each: they are an event of their own. */
+static int name_by_rate(
+	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *made)
+{
+	const struct dnp_event *first = find_event(join->profile, made->name);
+	auto_free char *name = NULL;
+
+	if (!first || !raw->weighed || !first->interval_ns || !made->interval_ns ||
+		first->interval_ns == made->interval_ns)
+		return 0;
+	if (asprintf(&name, "%s at %.5g Hz", dnp_profile_string(join->profile, made->name),
+		    1e9 / (double)made->interval_ns) < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	return intern(join, dnp_str(name), &made->name);
+}
+
 static int event_of(
 	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event **event)
 {
@@ -356,13 +382,11 @@ static int event_of(
 
 	if (intern(join, raw->rec.name, &made.name) || intern(join, raw->rec.unit, &made.unit) ||
 		intern(join, raw->rec.source, &made.source) ||
-		intern(join, raw->rec.note, &made.note))
+		intern(join, raw->rec.note, &made.note) || name_by_rate(join, raw, &made))
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->events.n; i++)
-		if (profile->events.p[i].name == made.name) {
-			*event = &profile->events.p[i];
-			return add_note(join, *event, made.note);
-		}
+	*event = find_event(profile, made.name);
+	if (*event)
+		return add_note(join, *event, made.note);
 	dnp_rows_init(&made.rows, profile->detail, DNP_ROWS_LIMIT);
 	if (dnp_vec_push(&profile->events, made))
 		return -ENOMEM;

@@ -121,7 +121,8 @@ struct dnp_wake {
 #define DNP_LOSS_REASONS DNP_LOSS_COUNT /* 0 stands for those that this version does not know */
 
 struct dnp_event {
-	uint32_t name, unit, source, note; /* strings */
+	/* Strings. The name is "cpu at 997 Hz" where a recording before has it of another rate. */
+	uint32_t name, unit, source, note;
 	uint64_t interval_ns;
 	bool in_ns; /* weights are of time */
 	bool in_bytes;

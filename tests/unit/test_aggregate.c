@@ -688,6 +688,32 @@ TEST(recordings_merge)
 	done(&f);
 }
 
+/* What a sample stands for is not the same in both. */
+TEST(samples_of_another_rate_are_not_added_up)
+{
+	static const uint64_t interval_ns[] = {5025125, 1003009, 5025125, 1003009};
+	struct fixture f = {.rec = recording_new(1)};
+
+	for (uint64_t i = 0; i < DNP_ARRAY_SIZE(interval_ns); i++) {
+		f.rec.number = i + 1;
+		f.rec.sequence = 0;
+		RECORD(&f.rec, process, .pid = i);
+		RECORD(&f.rec, event, .name = dnp_str("cpu"), .unit = dnp_str("samples"),
+			.interval_ns = interval_ns[i]);
+		RECORD(&f.rec, sample, .weight = i + 1);
+		recording_flush(&f.rec);
+	}
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(f.profile.events.n, 2);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].name), "cpu");
+	CHECK_EQ(f.profile.events.p[0].interval_ns, interval_ns[0]);
+	CHECK_EQ(f.profile.events.p[0].samples, 4);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[1].name), "cpu at 997 Hz");
+	CHECK_EQ(f.profile.events.p[1].interval_ns, interval_ns[1]);
+	CHECK_EQ(f.profile.events.p[1].samples, 6);
+	done(&f);
+}
+
 TEST(rows_stay_bounded_and_keep_their_weight)
 {
 	const size_t limit = 1000;
