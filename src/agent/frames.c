@@ -27,7 +27,8 @@
 
 /*
  * What was last known of an address: most frames of most samples end here. Emptied by its key when
- * code goes away.
+ * code goes away. Samples that are older than that are looked up by their time: an address may have
+ * been another method's then.
  */
 #define CACHE_SLOTS 8192u
 
@@ -53,6 +54,7 @@ struct dnp_frames {
 	struct dnp_writer *writer; /* borrowed */
 	enum dnp_frames_span span;
 	struct cached cache[CACHE_SLOTS];
+	uint64_t generation, since_ns; /* what the cache is of; when that had begun */
 	struct dnp_u64map native;  /* module id, function → frame; the second half for the GC's */
 	struct dnp_u64map kernel;  /* address → frame */
 	struct dnp_u64map modules; /* hash of a managed module's name → module index */
@@ -445,12 +447,18 @@ uint32_t dnp_frames_of(struct dnp_frames *frames, dnp_frame_word word, uint64_t 
 	struct cached *slot =
 		&frames->cache[word * UINT64_C(0x9e3779b97f4a7c15) >> 51 & (CACHE_SLOTS - 1)];
 
+	prepare(frames);
+	if (generation != frames->generation || !frames->since_ns) {
+		frames->generation = generation;
+		frames->since_ns = dnp_now_ns();
+	}
+	if (time_ns < frames->since_ns)
+		return look_up(frames, word, time_ns, collecting, nature);
 	if (slot->word == word && slot->generation == generation &&
 		slot->collecting == !!collecting && slot->frame) {
 		*nature = slot->nature;
 		return slot->frame;
 	}
-	prepare(frames);
 	*slot = (struct cached){
 		.word = word,
 		.generation = generation,

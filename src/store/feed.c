@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/agent_options.h"
+#include "os/generation.h"
 
 _Static_assert(
 	DNP_FRAMES_MAX + DNP_UNWALKED_WORDS <= UINT16_MAX, "a sample's counters have 16 bits");
@@ -113,16 +114,20 @@ static SIGSAFE int write_sample(
 	return write_words(feed, sample);
 }
 
-/* A collector's frames are not those of others, even where they have the same address. */
-static SIGSAFE int same_frames(uint8_t flags, uint8_t before)
+/*
+ * Where code has gone since, others may have its address. A collector's frames are not those of
+ * others, either.
+ */
+static SIGSAFE int same_frames(const struct dnp_feed *feed, uint8_t flags, uint64_t generation)
 {
-	return !((flags ^ before) & DNP_SAMPLE_COLLECTING);
+	return generation == feed->generation_before &&
+		!((flags ^ feed->flags_before) & DNP_SAMPLE_COLLECTING);
 }
 
 static SIGSAFE int store(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n)
 {
-	uint32_t shared =
-		same_frames(sample->flags, feed->flags_before) ? shared_frames(feed, n) : 0;
+	uint64_t generation = dnp_generation();
+	uint32_t shared = same_frames(feed, sample->flags, generation) ? shared_frames(feed, n) : 0;
 	dnp_frame_word *swap;
 
 	if (!write_sample(feed, sample, n, shared))
@@ -131,6 +136,7 @@ static SIGSAFE int store(struct dnp_feed *feed, struct dnp_sample *sample, uint3
 	feed->before = feed->frames;
 	feed->frames = swap;
 	feed->n_before = n;
+	feed->generation_before = generation;
 	feed->flags_before = sample->flags;
 	return 1;
 }

@@ -58,6 +58,7 @@ struct dnp_feed {
 	dnp_frame_word *frames; /* owned: the walk that is going on, room for the depth */
 	dnp_frame_word *before; /* owned: the frames of the last sample that was stored */
 	uint32_t n_before;
+	uint64_t generation_before; /* of code, when they were stored (os/generation.h) */
 	uint8_t flags_before;
 	uint8_t stop_before; /* enum dnp_walk_stop */
 	struct dnp_ring ring;

@@ -2,6 +2,7 @@
 /*
  * A sample on its way through a ring, and the trick that keeps rings small: only the frames that
  * differ from the thread's sample before are written. Stacks of one thread mostly share their root.
+ * Where code has gone meanwhile, all are: one address may be of two methods.
  *
  *   word 0   frames written (16 bits), frames shared with the sample before, counted from the
  *            root (16), weight (16), flags (8), event (8)

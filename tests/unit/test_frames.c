@@ -8,8 +8,11 @@
 
 #include "agent/agent.h"
 #include "agent/frames.h"
+#include "clr/codemap.h"
 #include "clr/hresult.h"
+#include "os/clock.h"
 #include "store/writer.h"
+#include "unwind/managed.h"
 #include "unwind/walk.h"
 
 #define CODE_BYTES 4096
@@ -26,14 +29,15 @@ static HRESULT DNP_COM find_nothing(
 
 static struct ICorProfilerInfoVtbl knows_no_method = {.GetFunctionFromIP3 = find_nothing};
 
-static unsigned nature_of(struct dnp_frames *frames, const void *address, dnp_frame_word exact)
+static unsigned nature_of(
+	struct dnp_frames *frames, const void *address, dnp_frame_word exact, uint64_t time_ns)
 {
 	dnp_frame_word word = (uint64_t)DNP_WALK_UNKNOWN << DNP_FRAME_SHIFT |
 		(dnp_frame_word)(uintptr_t)address | exact;
 	unsigned nature = 0;
 
 	asked = NULL;
-	CHECK(dnp_frames_of(frames, word, 1, 0, &nature) > 0);
+	CHECK(dnp_frames_of(frames, word, time_ns, 0, &nature) > 0);
 	return nature;
 }
 
@@ -52,17 +56,48 @@ TEST(generated_code_of_no_method_is_a_stub_where_a_thread_runs_in_it)
 	frames = dnp_frames_new(&writer, DNP_FRAMES_DUMP);
 	CHECK(frames != NULL);
 
-	CHECK_EQ(nature_of(frames, code + 64, DNP_FRAME_EXACT), 0);
+	CHECK_EQ(nature_of(frames, code + 64, DNP_FRAME_EXACT, 1), 0);
 	CHECK(asked == (const uint8_t *)code + 64);
 	/* What a call returns to is code that calls, which stubs do not. */
-	CHECK_EQ(nature_of(frames, code + 64, 0), DNP_NATURE_UNKNOWN);
+	CHECK_EQ(nature_of(frames, code + 64, 0, 1), DNP_NATURE_UNKNOWN);
 	CHECK(asked != NULL);
 	/* It is not asked for what cannot have been generated. */
-	CHECK_EQ(nature_of(frames, file_code, DNP_FRAME_EXACT), DNP_NATURE_UNKNOWN);
+	CHECK_EQ(nature_of(frames, file_code, DNP_FRAME_EXACT, 1), DNP_NATURE_UNKNOWN);
+	CHECK(asked == NULL);
+	/* Twice only for samples from before what is known now. */
+	nature_of(frames, code + 64, DNP_FRAME_EXACT, dnp_now_ns());
+	CHECK(asked != NULL);
+	nature_of(frames, code + 64, DNP_FRAME_EXACT, dnp_now_ns());
 	CHECK(asked == NULL);
 
 	dnp_frames_free(frames);
 	dnp_writer_close(&writer);
 	dnp_agent.info.com = NULL;
 	munmap(code, CODE_BYTES);
+}
+
+/* Samples of before and after wait for the recorder together. */
+TEST(address_of_code_that_has_gone_is_named_by_the_time_of_its_sample)
+{
+	static const struct dnp_code code = {.begin = 0x10000, .bytes = 64, .born_ns = 10};
+	dnp_frame_word word = (uint64_t)DNP_WALK_JIT << DNP_FRAME_SHIFT | (code.begin + 8);
+	struct dnp_writer writer;
+	struct dnp_frames *frames;
+	uint32_t then, now;
+	unsigned nature = 0;
+
+	CHECK_EQ(dnp_writer_open(&writer, memfd_create("recording", MFD_CLOEXEC), 1), 0);
+	frames = dnp_frames_new(&writer, DNP_FRAMES_RECORDING);
+	CHECK(frames != NULL);
+	CHECK_EQ(dnp_codemap_add(dnp_walk_codemap(), &code, 1), 0);
+	CHECK_EQ(dnp_codemap_retire(dnp_walk_codemap(), code.begin, code.begin + 64, 20), 1);
+
+	then = dnp_frames_of(frames, word, 15, 0, &nature);
+	now = dnp_frames_of(frames, word, 25, 0, &nature);
+	CHECK(now != then); /* [unloaded], and [unknown] */
+	CHECK_EQ(dnp_frames_of(frames, word, 15, 0, &nature), then);
+
+	dnp_frames_free(frames);
+	dnp_writer_close(&writer);
+	dnp_walk_codemap_done();
 }

@@ -13,6 +13,7 @@
 #include "format/agent_options.h"
 #include "format/chunk.h"
 #include "format/varint.h"
+#include "os/generation.h"
 #include "os/thread.h"
 #include "store/drain.h"
 #include "store/labels.h"
@@ -195,6 +196,21 @@ TEST(sample_writes_only_what_differs_from_the_one_before)
 	sample.flags = DNP_SAMPLE_COLLECTING; /* the same addresses are other frames then */
 	CHECK(store(&thread->own, "abx", &sample));
 	CHECK_EQ(sample.shared, 0);
+}
+
+/* What has one address may be of two methods. */
+TEST(sample_shares_nothing_with_one_from_before_code_went)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_sample sample = {0};
+
+	CHECK(store(&thread->own, "abc", &sample));
+	dnp_generation_bump();
+	CHECK(store(&thread->own, "abc", &sample));
+	CHECK_EQ(sample.shared, 0);
+	CHECK_EQ(sample.written, 3);
+	CHECK(store(&thread->own, "abc", &sample));
+	CHECK_EQ(sample.shared, 3);
 }
 
 TEST(sample_that_was_refused_is_not_shared_with)
