@@ -137,7 +137,7 @@ static int on_event(void *arg, const struct dnp_rec_event *rec, uint64_t time_ns
 
 	(void)time_ns;
 	if (place == DNP_NONE)
-		return add_event(load, *rec);
+		return load->events.n < DNP_EVENTS_APART ? add_event(load, *rec) : 0;
 	if (load->events.p[place].promised) {
 		load->events.p[place].rec = *rec;
 		load->events.p[place].weighed = is_samples(rec->unit);
@@ -154,6 +154,10 @@ static struct dnp_raw_event *event_at(struct dnp_load *load, uint64_t index)
 {
 	uint32_t place = dnp_ids_get(&load->event_ids, index);
 
+	if (place == DNP_NONE && load->events.n >= DNP_EVENTS_APART) {
+		index = UINT64_MAX;
+		place = dnp_ids_get(&load->event_ids, index);
+	}
 	if (place == DNP_NONE) {
 		struct dnp_rec_event lost = {
 			.index = index, .name = dnp_str("[lost]"), .unit = dnp_str("samples")};

@@ -23,6 +23,7 @@
 
 #define DNP_SWITCH_EVENT "switch"
 
+#define DNP_EVENTS_APART    64u /* so many, and all others are one: each takes much memory */
 #define DNP_FAILURE_REASONS 64u /* that are kept apart; a sound recording has far fewer */
 
 struct dnp_raw_thread {

@@ -616,6 +616,32 @@ TEST(what_is_not_defined_is_lost_and_counted)
 	done(&f);
 }
 
+/* Each that is kept apart takes memory: a file could make up a million of them. */
+TEST(events_are_bounded_and_samples_of_more_are_lost_ones)
+{
+	struct fixture f = {.rec = recording_new(1)};
+
+	RECORD(&f.rec, process, .pid = 1);
+	for (uint64_t i = 0; i < 1000; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%llu", (unsigned long long)i);
+		RECORD(&f.rec, event, .index = i, .name = dnp_str(name),
+			.unit = dnp_str("samples"));
+		RECORD(&f.rec, sample, .event = i, .weight = 1);
+		RECORD(&f.rec, loss, .event = i + 5000, .count = 1);
+	}
+	recording_flush(&f.rec);
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(f.profile.events.n, 33); /* 32 of them, and [lost] */
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].name), "0");
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[1].name), "[lost]");
+	CHECK_EQ(f.profile.events.p[0].samples, 1);
+	CHECK_EQ(f.profile.events.p[1].samples, 1000 - 32);
+	CHECK_EQ(f.profile.events.p[1].lost, 1000);
+	done(&f);
+}
+
 static void check_named(const struct dnp_rec_frame *frame, const struct dnp_rec_module *module,
 	const char *name, enum dnp_code code)
 {
