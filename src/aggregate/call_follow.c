@@ -133,7 +133,7 @@ static int follow_event(struct follow *follow, const struct dnp_call_event *even
 	return 0;
 }
 
-static int follow_thread(struct follow *follow, const struct dnp_call_log *log,
+static int follow_thread(struct follow *follow, struct dnp_call_log *log,
 	const struct dnp_call_thread *thread, uint64_t *damaged)
 {
 	struct dnp_call_cursor *cursor;

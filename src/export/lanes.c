@@ -243,7 +243,7 @@ static int on_event(struct follower *follower, const struct dnp_call_event *even
 		event->kind != DNP_CALL_CUT && event->begin_ns);
 }
 
-static int follow_thread(struct follower *follower, const struct dnp_call_log *log, uint32_t thread)
+static int follow_thread(struct follower *follower, struct dnp_call_log *log, uint32_t thread)
 {
 	struct dnp_call_cursor *cursor;
 	struct dnp_call_event event;

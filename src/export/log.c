@@ -270,7 +270,7 @@ static uint32_t thread_of(const struct log *log, uint32_t index)
 }
 
 /* All events of a thread, or of all. */
-static int put_events(struct log *log, const struct dnp_call_log *calls, uint32_t which)
+static int put_events(struct log *log, struct dnp_call_log *calls, uint32_t which)
 {
 	struct dnp_call_cursor *cursor;
 	struct dnp_call_event event;
@@ -322,8 +322,7 @@ static void put_heading(struct log *log, const char *what, uint64_t id, const ch
 	dnp_sink_puts(log->sink, ":\n");
 }
 
-static int put_thread(
-	struct log *log, const struct dnp_call_log *calls, uint32_t index, bool heading)
+static int put_thread(struct log *log, struct dnp_call_log *calls, uint32_t index, bool heading)
 {
 	const struct dnp_thread *thread = &log->profile->threads.p[thread_of(log, index)];
 
@@ -334,7 +333,7 @@ static int put_thread(
 }
 
 /* In the order in which they began; a thread alone needs no heading. */
-static int put_threads(struct log *log, const struct dnp_call_log *calls)
+static int put_threads(struct log *log, struct dnp_call_log *calls)
 {
 	size_t n, kept = 0;
 	const struct dnp_call_thread *all = dnp_call_log_threads(calls, &n);

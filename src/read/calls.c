@@ -35,6 +35,7 @@ struct dnp_call_log {
 	struct dnp_vec_of(struct block) blocks; /* by thread */
 	struct dnp_vec_of(struct dnp_call_thread) threads;
 	struct dnp_vec_of(size_t) first; /* block of each thread; one more: the end of all */
+	uint64_t made_up;                /* calls that may still be told because a record says so */
 };
 
 /* ---- The log */
@@ -130,6 +131,7 @@ int dnp_call_log_new(const struct dnp_recording *recording, uint64_t event,
 	if (!made)
 		return -ENOMEM;
 	made->recording = recording;
+	made->made_up = MADE_UP_MAX;
 	status = dnp_recording_each_chunk(recording, add_chunk, &indexing);
 	if (!status && made->blocks.n)
 		qsort(made->blocks.p, made->blocks.n, sizeof(*made->blocks.p), by_thread);
@@ -174,7 +176,7 @@ struct stream {
 	uint64_t last_ns;
 	const struct dnp_recording *recording;
 	size_t *closed; /* the cursor's: bytes of blocks closed since all memory was given back */
-	uint64_t *made_up; /* the cursor's: calls that may still be told because a record says so */
+	uint64_t *made_up; /* the log's */
 
 	/* What is to be told before the next event of the block. */
 	bool tell_lost;
@@ -390,8 +392,7 @@ struct dnp_call_cursor {
 	size_t n_streams;
 	struct stream **heap; /* owned: `n` of them, the one whose event is next first */
 	size_t n;
-	uint64_t made_up; /* see struct stream */
-	size_t closed;    /* the same */
+	size_t closed; /* see struct stream */
 	uint64_t damaged;
 };
 
@@ -422,8 +423,7 @@ static void sift(struct dnp_call_cursor *cursor, size_t at)
 	heap[at] = moved;
 }
 
-static struct stream stream_of(
-	const struct dnp_call_log *log, size_t i, struct dnp_call_cursor *cursor)
+static struct stream stream_of(struct dnp_call_log *log, size_t i, struct dnp_call_cursor *cursor)
 {
 	return (struct stream){
 		.thread = log->threads.p[i].thread,
@@ -431,36 +431,52 @@ static struct stream stream_of(
 		.end = log->blocks.p + log->first.p[i + 1],
 		.recording = log->recording,
 		.closed = &cursor->closed,
-		.made_up = &cursor->made_up,
+		.made_up = &log->made_up,
 		.cut_to = UINT64_MAX,
 		.next.time_ns = log->threads.p[i].first_ns,
 	};
 }
 
-int dnp_call_cursor_new(
-	const struct dnp_call_log *log, uint32_t thread, struct dnp_call_cursor **cursor)
+static int by_index(const void *left, const void *right)
+{
+	const struct dnp_call_thread *a = left, *b = right;
+
+	return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+/* The place of the first thread that is wanted; *n: how many are. */
+static size_t find_wanted(const struct dnp_call_log *log, uint32_t thread, size_t *n)
+{
+	const struct dnp_call_thread key = {.thread = thread}, *all = log->threads.p, *found = NULL;
+
+	*n = log->threads.n;
+	if (thread == DNP_CALL_ALL_THREADS)
+		return 0;
+	if (*n)
+		found = bsearch(&key, all, *n, sizeof(key), by_index);
+	*n = found ? 1 : 0;
+	return found ? (size_t)(found - all) : 0;
+}
+
+int dnp_call_cursor_new(struct dnp_call_log *log, uint32_t thread, struct dnp_call_cursor **cursor)
 {
 	struct dnp_call_cursor *made = calloc(1, sizeof(*made));
-	size_t threads = log->threads.n;
+	size_t n, first = find_wanted(log, thread, &n);
 
 	if (!made)
 		return -ENOMEM;
-	made->made_up = MADE_UP_MAX;
-	made->streams = calloc(threads + 1, sizeof(*made->streams));
-	made->heap = calloc(threads + 1, sizeof(struct stream *));
+	made->streams = calloc(n + 1, sizeof(*made->streams));
+	made->heap = calloc(n + 1, sizeof(struct stream *));
 	if (!made->streams || !made->heap) {
 		dnp_call_cursor_free(made);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < threads; i++) {
-		if (thread != DNP_CALL_ALL_THREADS && thread != log->threads.p[i].thread)
-			continue;
-		made->streams[made->n] = stream_of(log, i, made);
-		made->heap[made->n] = &made->streams[made->n];
-		made->n++;
+	made->n_streams = made->n = n;
+	for (size_t i = 0; i < n; i++) {
+		made->streams[i] = stream_of(log, first + i, made);
+		made->heap[i] = &made->streams[i];
 	}
-	made->n_streams = made->n;
-	for (size_t i = made->n / 2; i-- > 0;)
+	for (size_t i = n / 2; i-- > 0;)
 		sift(made, i);
 	*cursor = made;
 	return 0;

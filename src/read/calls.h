@@ -75,9 +75,12 @@ const struct dnp_call_thread *dnp_call_log_threads(const struct dnp_call_log *lo
 
 struct dnp_call_cursor;
 
-/* A cursor at the first event of a thread, or of all, merged by time. 0 or -ENOMEM. */
-int dnp_call_cursor_new(
-	const struct dnp_call_log *log, uint32_t thread, struct dnp_call_cursor **cursor);
+/*
+ * A cursor at the first event of a thread, or of all, merged by time. How many calls are told
+ * because records say that they are open has a bound, for all cursors of a log together. 0 or
+ * -ENOMEM.
+ */
+int dnp_call_cursor_new(struct dnp_call_log *log, uint32_t thread, struct dnp_call_cursor **cursor);
 void dnp_call_cursor_free(struct dnp_call_cursor *cursor);
 
 /* The next event. 1: there is one. 0: the end. -ENOMEM. */

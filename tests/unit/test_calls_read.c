@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "format/call_codec.h"
 #include "os/file.h"
@@ -209,6 +210,72 @@ TEST(depths_that_cannot_be_are_not_believed)
 	for (const char *at = much; (at = strstr(at, "+0")); at++)
 		n++;
 	CHECK_EQ(n, 1 << 20);
+}
+
+static void read_log(struct recording *rec, struct dnp_input *input, struct dnp_call_log **log)
+{
+	recording_flush(rec);
+	dnp_input_init(input);
+	CHECK_EQ(dnp_input_add_bytes(input, "test", rec->bytes.p, rec->bytes.n, NULL), 0);
+	CHECK_EQ(dnp_input_finish(input, NULL), 0);
+	CHECK_EQ(dnp_call_log_new(&input->recordings.p[0], EVENT, log, &damaged), 0);
+}
+
+/* What all threads' cursors give, one after another. */
+static uint64_t count_by_thread(struct dnp_call_log *log)
+{
+	size_t n;
+	const struct dnp_call_thread *threads = dnp_call_log_threads(log, &n);
+	struct dnp_call_event event;
+	uint64_t events = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct dnp_call_cursor *cursor;
+
+		CHECK_EQ(dnp_call_cursor_new(log, threads[i].thread, &cursor), 0);
+		while (dnp_call_cursor_next(cursor, &event) > 0) {
+			CHECK_EQ(event.thread, threads[i].thread);
+			events++;
+		}
+		dnp_call_cursor_free(cursor);
+	}
+	return events;
+}
+
+TEST(depths_of_all_threads_together_have_a_bound)
+{
+	struct recording rec = recording_new(7);
+	struct dnp_call_log *log;
+	struct dnp_input input;
+
+	for (uint64_t i = 0; i < 8; i++)
+		BLOCK(&rec, "+1", .time_ns = 1000, .thread = i, .lost = 1, .depth = 1 << 19);
+	read_log(&rec, &input, &log);
+	/* Each has a gap and the call that began. */
+	CHECK_EQ(count_by_thread(log), (1 << 20) + 8 * 2);
+	dnp_call_log_free(log);
+	dnp_input_done(&input);
+	recording_done(&rec);
+}
+
+#define MANY_THREADS 100000
+
+TEST(many_threads_are_gone_through_in_linear_time)
+{
+	struct recording rec = recording_new(7);
+	struct dnp_call_log *log;
+	struct dnp_input input;
+	clock_t begin;
+
+	for (uint64_t i = 0; i < MANY_THREADS; i++)
+		BLOCK(&rec, "+1", .time_ns = 1000, .thread = i);
+	read_log(&rec, &input, &log);
+	begin = clock();
+	CHECK_EQ(count_by_thread(log), MANY_THREADS);
+	CHECK(clock() - begin < 10 * CLOCKS_PER_SEC);
+	dnp_call_log_free(log);
+	dnp_input_done(&input);
+	recording_done(&rec);
 }
 
 #define LARGE_BLOCKS 800   /* of 60 KiB: 47 MiB */
