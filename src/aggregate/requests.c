@@ -22,14 +22,16 @@ static struct dnp_thread_turns *turns_of(struct dnp_requests *requests, uint64_t
 	return &requests->threads.p[requests->threads.n - 1];
 }
 
-static int add_turn(struct dnp_thread_turns *turns, uint64_t time_ns, uint64_t activity)
+static int add_turn(struct dnp_requests *requests, struct dnp_thread_turns *turns,
+	const struct dnp_rec_turn *rec)
 {
 	uint64_t before_ns = turns->all.n ? turns->all.p[turns->all.n - 1].time_ns : 0;
 
 	return dnp_vec_push(&turns->all,
 		((struct dnp_request_turn){
-			.time_ns = time_ns > before_ns ? time_ns : before_ns,
-			.activity = activity,
+			.time_ns = rec->time_ns > before_ns ? rec->time_ns : before_ns,
+			.activity = rec->activity,
+			.losses = requests->losses.n,
 		}));
 }
 
@@ -58,18 +60,20 @@ static int on_turn(void *arg, const struct dnp_rec_turn *rec, uint64_t time_ns)
 	(void)time_ns;
 	if (rec->time_ns > requests->newest_ns)
 		requests->newest_ns = rec->time_ns;
-	return turns ? add_turn(turns, rec->time_ns, rec->activity) : -ENOMEM;
+	return turns ? add_turn(requests, turns, rec) : -ENOMEM;
 }
 
 /* The number that the thread has got for it, if it is new. */
 static int name_activity(struct dnp_requests *requests, uint64_t thread, uint32_t place)
 {
 	const struct dnp_thread_turns *turns = turns_of(requests, thread);
+	const struct dnp_request_turn *last;
 	uint64_t activity;
 
 	if (!turns)
 		return -ENOMEM;
-	activity = turns->all.n ? turns->all.p[turns->all.n - 1].activity : 0;
+	last = turns->all.n ? &turns->all.p[turns->all.n - 1] : NULL;
+	activity = last && last->losses == requests->losses.n ? last->activity : 0;
 	if (!activity || dnp_map_get(&requests->activity_of, activity) != DNP_NONE)
 		return 0;
 	return dnp_map_set(&requests->activity_of, activity, place);
@@ -112,10 +116,7 @@ static int on_loss(void *arg, const struct dnp_rec_loss *rec, uint64_t time_ns)
 	(void)time_ns;
 	if (!is_theirs(requests, rec->event))
 		return 0;
-	for (size_t i = 0; i < requests->threads.n; i++)
-		if (add_turn(&requests->threads.p[i], requests->newest_ns, 0))
-			return -ENOMEM;
-	return 0;
+	return dnp_vec_push(&requests->losses, requests->newest_ns);
 }
 
 static const struct dnp_visitor visitor = {
@@ -180,26 +181,20 @@ void dnp_requests_done(struct dnp_requests *requests)
 		dnp_vec_done(&requests->threads.p[i].all);
 	dnp_vec_done(&requests->threads);
 	dnp_vec_done(&requests->all);
+	dnp_vec_done(&requests->losses);
 	dnp_map_done(&requests->request_of);
 	dnp_map_done(&requests->activity_of);
 	dnp_map_done(&requests->thread_of);
 	dnp_map_done(&requests->collections);
 }
 
-bool dnp_requests_want(const struct dnp_requests *requests, uint64_t thread, uint64_t time_ns)
+/* The last turn of a thread up to that moment, or NULL. */
+static const struct dnp_request_turn *turn_at(
+	const struct dnp_thread_turns *turns, uint64_t time_ns)
 {
-	const struct dnp_thread_turns *turns;
-	size_t low = 0, high;
-	uint32_t place;
+	size_t low = 0, high = turns->all.n;
 
-	if (!requests->chosen)
-		return true;
-	place = dnp_map_get(&requests->thread_of, thread);
-	if (place == DNP_NONE)
-		return false;
-	turns = &requests->threads.p[place];
 	/* All before low are not later than that moment, all from high on are. */
-	high = turns->all.n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -208,7 +203,28 @@ bool dnp_requests_want(const struct dnp_requests *requests, uint64_t thread, uin
 		else
 			high = middle;
 	}
-	return low && turns->all.p[low - 1].wanted;
+	return low ? &turns->all.p[low - 1] : NULL;
+}
+
+/* Whether turns were lost after that one and up to that moment. */
+static bool is_lost_since(
+	const struct dnp_requests *requests, const struct dnp_request_turn *turn, uint64_t time_ns)
+{
+	return turn->losses < requests->losses.n && requests->losses.p[turn->losses] <= time_ns;
+}
+
+bool dnp_requests_want(const struct dnp_requests *requests, uint64_t thread, uint64_t time_ns)
+{
+	const struct dnp_request_turn *turn;
+	uint32_t place;
+
+	if (!requests->chosen)
+		return true;
+	place = dnp_map_get(&requests->thread_of, thread);
+	if (place == DNP_NONE)
+		return false;
+	turn = turn_at(&requests->threads.p[place], time_ns);
+	return turn && turn->wanted && !is_lost_since(requests, turn, time_ns);
 }
 
 bool dnp_requests_want_span(const struct dnp_requests *requests, uint64_t id)

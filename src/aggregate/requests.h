@@ -25,6 +25,7 @@ struct dnp_recording;
 struct dnp_request_turn {
 	uint64_t time_ns;  /* CLOCK_MONOTONIC */
 	uint64_t activity; /* 0: none */
+	size_t losses;     /* of turns, that were told before it */
 	bool wanted;       /* of a request that is */
 };
 
@@ -48,6 +49,7 @@ struct dnp_requests {
 	struct dnp_map activity_of; /* number → place in all */
 	struct dnp_map thread_of;   /* the recording's index of a thread → place in threads */
 	uint64_t newest_ns;         /* of turns */
+	struct dnp_vec_of(uint64_t) losses; /* newest_ns when turns were lost: they came later */
 	struct dnp_map collections; /* keys of those that wanted requests caused; the loader's */
 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples of requests: which thread worked for which one, and when. */
+#include <sys/resource.h>
+
 #include "profiled.h"
 
 #include "aggregate/requests.h"
@@ -186,6 +188,32 @@ TEST(requests_whose_turns_are_lost)
 	RECORD(&rec, end, .time_ns = 100);
 	recording_flush(&rec);
 	CHECK_EQ(weight(&rec, "GET /a", 1), 1 | 4 | 8);
+	recording_done(&rec);
+}
+
+/* Whatever a file says: memory by what it has, not by its threads times its losses. */
+TEST(turns_that_are_lost_cost_as_much_as_their_records)
+{
+	struct recording rec;
+	struct rusage usage;
+	int64_t last = 0;
+
+	begin_requests(&rec);
+	for (uint64_t i = 0; i < 20000; i++)
+		turn(&rec, 10, 1 + i, 0xa);
+	span(&rec, 7, 11, 1, "GET /a", "");
+	for (uint64_t i = 0; i < 5000; i++)
+		RECORD(&rec, loss, .event = REQUEST, .count = 1);
+	turn(&rec, 60, 2, 0xa);
+	recording_flush(&rec);
+	RECORD(&rec, base, .time_ns = 0);
+	sample(&rec, &last, 50, 1, 1);
+	sample(&rec, &last, 70, 2, 2);
+	RECORD(&rec, end, .time_ns = 100);
+	recording_flush(&rec);
+	CHECK_EQ(weight(&rec, "GET /a", 1), 2);
+	getrusage(RUSAGE_SELF, &usage);
+	CHECK(usage.ru_maxrss < 1 << 20); /* KiB; it was two GiB and more */
 	recording_done(&rec);
 }
 
