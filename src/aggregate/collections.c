@@ -126,18 +126,41 @@ static void add_ranks(
 	}
 }
 
+static void add_heap(struct dnp_collection_sums *sums, const struct dnp_collection *last)
+{
+	if (!last)
+		return;
+	sums->heaps++;
+	for (unsigned i = 0; i < DNP_HEAP_PARTS; i++)
+		sums->heaps_after[i] += last->heap[i].after;
+}
+
+/* Those of a process stand together. */
+static void add_heaps(struct dnp_collection_sums *sums, const struct dnp_collections *collections)
+{
+	const struct dnp_collection *last = NULL;
+
+	for (size_t i = 0; i < collections->n; i++) {
+		const struct dnp_collection *one = &collections->p[i];
+
+		if (last && last->process != one->process) {
+			add_heap(sums, last);
+			last = NULL;
+		}
+		if (one->sized && (!last || last->end_ns < one->end_ns))
+			last = one;
+	}
+	add_heap(sums, last);
+}
+
 int dnp_collection_sums_init(
 	struct dnp_collection_sums *sums, const struct dnp_collections *collections)
 {
 	*sums = (struct dnp_collection_sums){0};
-	for (size_t i = 0; i < collections->n; i++) {
-		const struct dnp_collection *one = &collections->p[i];
-
-		if (dnp_vec_push(&sums->longest, one))
+	for (size_t i = 0; i < collections->n; i++)
+		if (dnp_vec_push(&sums->longest, &collections->p[i]))
 			return -ENOMEM;
-		if (one->sized && (!sums->last || sums->last->end_ns < one->end_ns))
-			sums->last = one;
-	}
+	add_heaps(sums, collections);
 	if (sums->longest.n)
 		qsort(sums->longest.p, sums->longest.n, sizeof(*sums->longest.p), by_pause);
 	for (size_t i = 0; i < sums->longest.n; i++) {

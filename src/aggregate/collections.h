@@ -42,7 +42,9 @@ struct dnp_collection_sums {
 	struct dnp_collection_sum generations[DNP_GENERATIONS], all;
 	/* Borrowed: those with the longest pauses first. */
 	struct dnp_vec_of(const struct dnp_collection *) longest;
-	const struct dnp_collection *last; /* that tells of the heap; NULL: none does */
+	/* Of each process that has a collection that tells of the heap, after the last such one. */
+	uint64_t heaps_after[DNP_HEAP_PARTS]; /* bytes, all together */
+	size_t heaps;
 };
 
 struct dnp_profile;

@@ -59,21 +59,25 @@ static void put_paused(const struct dnp_profile *profile, const struct dnp_colle
 	dnp_line_end(line);
 }
 
-static void put_heap(const struct dnp_collection *last, struct dnp_line *line)
+static void put_heaps(const struct dnp_collection_sums *sums, struct dnp_line *line)
 {
 	static const char *const names[DNP_HEAP_PARTS] = {
 		"gen 0", "gen 1", "gen 2", "large", "pinned"};
-	const char *separator = ": ";
+	uint64_t all = 0;
 
-	if (!last)
+	if (!sums->heaps)
 		return;
-	dnp_line_printf(line, "  heap after the last one %s",
-		dnp_format_bytes(dnp_collection_after(last)).text);
-	for (unsigned i = 0; i < DNP_HEAP_PARTS; i++) {
-		dnp_line_printf(line, "%s%s %s", separator, names[i],
-			dnp_format_bytes(last->heap[i].after).text);
-		separator = ", ";
-	}
+	for (unsigned i = 0; i < DNP_HEAP_PARTS; i++)
+		all += sums->heaps_after[i];
+	if (sums->heaps == 1)
+		dnp_line_puts(line, "  heap after the last one");
+	else
+		dnp_line_printf(
+			line, "  heaps of %zu processes after the last one of each", sums->heaps);
+	dnp_line_printf(line, " %s", dnp_format_bytes(all).text);
+	for (unsigned i = 0; i < DNP_HEAP_PARTS; i++)
+		dnp_line_printf(line, "%s %s %s", i ? "," : ":", names[i],
+			dnp_format_bytes(sums->heaps_after[i]).text);
 	dnp_line_end(line);
 }
 
@@ -113,7 +117,7 @@ int dnp_text_collections(const struct dnp_profile *profile,
 	if (!status && sums.longest.n) {
 		put_sums(&sums, line);
 		put_paused(profile, &sums, line);
-		put_heap(sums.last, line);
+		put_heaps(&sums, line);
 		put_longest(&sums, options->top, line);
 	}
 	dnp_collection_sums_done(&sums);

@@ -933,12 +933,12 @@ TEST(requests_are_added_up_by_their_routes)
 	done(&f);
 }
 
-static void make_collections(struct fixture *f)
+static void make_collections(struct fixture *f, uint64_t number)
 {
 	static const char sizes[] = {9, 4, 1, 8, 3, 1, 7, 2, 1, 6, 1, 1, 5, 0, 1};
 	struct recording *rec = &f->rec;
 
-	f->rec = recording_new(1);
+	f->rec = recording_new(number);
 	RECORD(rec, process, .pid = 42, .start_ns = 1000);
 	RECORD(rec, event, .index = 0, .name = dnp_str("gc"), .unit = dnp_str("ns"));
 	for (uint64_t i = 1; i <= 100; i++)
@@ -959,7 +959,7 @@ TEST(collections_are_added_up_by_generation)
 	struct fixture f;
 	struct dnp_collection_sums sums;
 
-	make_collections(&f);
+	make_collections(&f, 1);
 	load(&f, NULL, DNP_SUMS);
 	CHECK_EQ(f.profile.collections.n, 100);
 	CHECK_EQ(dnp_collection_sums_init(&sums, &f.profile.collections), 0);
@@ -975,16 +975,38 @@ TEST(collections_are_added_up_by_generation)
 	CHECK_EQ(sums.generations[0].median_ns, 49);
 	CHECK_EQ(sums.generations[1].count, 0);
 	CHECK_EQ(sums.generations[2].background, 1);
-	CHECK(sums.last && sums.last->number == 99 && sums.longest.p[0]->number == 100);
-	CHECK_EQ(dnp_collection_before(sums.last), 35);
-	CHECK_EQ(dnp_collection_after(sums.last), 10);
+	CHECK_EQ(sums.longest.p[0]->number, 100);
+	CHECK_EQ(dnp_collection_before(sums.longest.p[1]), 35);
+	CHECK_EQ(dnp_collection_after(sums.longest.p[1]), 10);
+	CHECK_EQ(sums.heaps, 1);
+	CHECK_EQ(sums.heaps_after[0], 4);
 	CHECK_EQ(sums.all.survived, 5 + 2); /* what is cut off counts as far as it goes */
 	CHECK(!sums.longest.p[0]->ended && sums.longest.p[0]->end_ns == 8000);
 	dnp_collection_sums_done(&sums);
 	done(&f);
-	make_collections(&f);
+	make_collections(&f, 1);
 	load(&f, &(struct dnp_filter){.from_ns = 900, .to_ns = 920}, DNP_SUMS);
 	CHECK_EQ(f.profile.collections.n, 2);
+	done(&f);
+}
+
+TEST(heaps_of_all_processes_are_added_up)
+{
+	struct fixture f, other;
+	struct dnp_collection_sums sums;
+
+	make_collections(&f, 1);
+	make_collections(&other, 2);
+	CHECK_EQ(dnp_vec_reserve(&f.rec.bytes, f.rec.bytes.n + other.rec.bytes.n), 0);
+	memcpy(f.rec.bytes.p + f.rec.bytes.n, other.rec.bytes.p, other.rec.bytes.n);
+	f.rec.bytes.n += other.rec.bytes.n;
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(dnp_collection_sums_init(&sums, &f.profile.collections), 0);
+	CHECK_EQ(sums.heaps, 2);
+	CHECK_EQ(sums.heaps_after[0], 8);
+	CHECK_EQ(sums.heaps_after[2], 4);
+	dnp_collection_sums_done(&sums);
+	recording_done(&other.rec);
 	done(&f);
 }
 
