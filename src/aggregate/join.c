@@ -421,8 +421,7 @@ static int join_rows(struct dnp_join *join, const struct dnp_rows *rows, struct 
 		if (!row->weight)
 			continue;
 		event->looks += row->looks;
-		if (row->looks)
-			event->squares += (double)row->weight * (double)row->weight / row->looks;
+		event->squares += row->squares;
 		if (join_row(join, dnp_rows_time_us(rows, row), *row, event))
 			return -ENOMEM;
 	}

@@ -263,6 +263,7 @@ static int on_sample(void *arg, const struct dnp_rec_sample *rec, uint64_t time_
 	struct dnp_raw_event *event = event_at(load, rec->event);
 	bool waiting = rec->flags & DNP_SAMPLE_WAITING;
 	struct dnp_row row = {.weight = rec->weight,
+		.squares = (double)rec->weight * (double)rec->weight,
 		.thread = thread_at(load, rec->thread),
 		.node = node_at(load, rec->node),
 		.waiting = waiting,

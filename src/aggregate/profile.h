@@ -131,7 +131,7 @@ struct dnp_event {
 	uint64_t taken;   /* as samples, with those that the filter leaves out */
 	/*
 	 * How many moments they are of, where one may weigh many, and the squares of what these
-	 * weigh (those of one stack in one bin of time weigh the same). See dnp_event_error.
+	 * weigh. See dnp_event_error.
 	 */
 	uint64_t looks;
 	double squares;

@@ -52,10 +52,12 @@ static void put(struct dnp_rows *rows, const struct dnp_row_ahead *ahead)
 	struct dnp_row *slot = slot_of(rows, &ahead->row, ahead->home);
 	uint64_t weight = add_up(ahead->row.weight, slot->weight);
 	uint32_t looks = (uint32_t)ahead->row.looks + (slot->weight ? slot->looks : 0);
+	double squares = ahead->row.squares + (slot->weight ? slot->squares : 0);
 
 	rows->n += !slot->weight;
 	*slot = ahead->row;
 	slot->weight = weight;
+	slot->squares = squares;
 	slot->looks = (looks < DNP_LOOKS_MAX ? looks : DNP_LOOKS_MAX) & DNP_LOOKS_MAX;
 }
 

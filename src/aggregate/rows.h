@@ -31,6 +31,7 @@ enum dnp_detail {
 
 struct dnp_row {
 	uint64_t weight; /* never 0; marks a free slot of the table */
+	double squares;  /* of what these samples weigh each */
 	uint32_t bin, thread, node;
 	uint32_t waiting : 1; /* the thread did not run */
 	uint32_t looks : 31;  /* how many samples it is the sum of, as far as that was told */

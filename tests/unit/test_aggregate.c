@@ -535,6 +535,27 @@ TEST(share_is_as_sure_as_the_looks_that_it_rests_on)
 	done(&f);
 }
 
+/* Looks at one stack that weigh more and less, kept apart by no time. */
+TEST(looks_that_are_added_up_are_as_sure_as_they_were)
+{
+	static const enum dnp_detail details[] = {DNP_SUMS, DNP_BY_THREAD, DNP_BY_TIME};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(details); i++) {
+		struct fixture f = {.rec = recording_new(1)};
+
+		RECORD(&f.rec, process, .pid = 1);
+		RECORD(&f.rec, event, .name = dnp_str("wall"), .unit = dnp_str("samples"));
+		for (uint64_t k = 0; k < 100; k++)
+			RECORD(&f.rec, sample, .delta_ns = 1000000, .weight = k % 10 ? 1 : 91);
+		recording_flush(&f.rec);
+		load(&f, NULL, details[i]);
+		CHECK_EQ(f.tree.event->looks, 100);
+		/* (10 * 91 + 90)^2 / (10 * 91^2 + 90) */
+		CHECK_EQ((unsigned)(100 * dnp_event_equal_looks(f.tree.event)), 1206);
+		done(&f);
+	}
+}
+
 TEST(threads_that_are_many_alike_are_one_row)
 {
 	struct dnp_thread_list list;
