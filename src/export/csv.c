@@ -61,7 +61,8 @@ static void put_loss(
 		dnp_switches_since(source, loss->until_ns), loss->cpu);
 }
 
-/* Ends with the word span, or mark; in place of the thread's name it has its own. */
+/* Ends with the word span, or mark; in place of the thread's name it has its own. The end of one
+ * that had not ended is empty. */
 static void put_span(void *arg, const struct dnp_switch_source *source, uint32_t number,
 	const struct dnp_span *span)
 {
@@ -73,8 +74,10 @@ static void put_span(void *arg, const struct dnp_switch_source *source, uint32_t
 	dnp_sink_printf(sink, "%" PRIu64 ",%" PRIu32 ",%" PRIu64 ",", source->process->pid, number,
 		source->switches->threads.p[number].tid);
 	put_quoted(sink, dnp_str(dnp_span_title(source->profile, span).text));
-	dnp_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",,%s\r\n", span->begin_ns,
-		span->point ? span->begin_ns : span->end_ns, span->point ? "mark" : "span");
+	dnp_sink_printf(sink, ",%" PRIu64 ",", span->begin_ns);
+	if (span->point || span->ended)
+		dnp_sink_printf(sink, "%" PRIu64, span->point ? span->begin_ns : span->end_ns);
+	dnp_sink_printf(sink, ",,%s\r\n", span->point ? "mark" : "span");
 }
 
 static int write_csv(const struct dnp_profile *profile, const struct dnp_export_options *options,

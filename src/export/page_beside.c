@@ -34,6 +34,12 @@ static int put_time(struct dnp_bytes *bytes, uint64_t ns, uint64_t *last_ns)
 	return dnp_bytes_put(bytes, dnp_zigzag(since));
 }
 
+/* As mark_lengths has it. */
+static uint64_t length_of(const struct dnp_span *span)
+{
+	return span->point ? 0 : dnp_span_ns(span) << 1 | !span->ended;
+}
+
 static int add_mark(struct visit *visit, const struct dnp_span *span)
 {
 	struct dnp_page_beside *beside = visit->beside;
@@ -44,7 +50,7 @@ static int add_mark(struct visit *visit, const struct dnp_span *span)
 		return 0;
 	if (dnp_strings_add(&beside->strings, dnp_str(title.text), &mark.text) ||
 		dnp_vec_push(&beside->marks, mark) ||
-		dnp_bytes_put(&beside->mark_lengths, span->point ? 0 : dnp_span_ns(span)))
+		dnp_bytes_put(&beside->mark_lengths, length_of(span)))
 		return -ENOMEM;
 	return put_time(&beside->mark_times, span->begin_ns, &visit->last_mark_ns);
 }

@@ -36,7 +36,8 @@ struct dnp_page_beside {
 	/* Of each: when, in nanoseconds since the profile's start, less that of the one before;
 	 * zigzag LEB128. */
 	struct dnp_bytes mark_times, wake_times;
-	struct dnp_bytes mark_lengths; /* of spans, ns; 0: of a point in time. LEB128 */
+	/* Of spans, twice the ns, and 1 where it had not ended; 0: of a point in time. LEB128. */
+	struct dnp_bytes mark_lengths;
 };
 
 /* 0 or -ENOMEM; to be freed in any case. */

@@ -186,10 +186,12 @@ static void put_loss(
 		arg, loss_track_of(arg, source, loss->cpu), loss->from_ns, loss->until_ns, name);
 }
 
-/* One of the tracks of spans: those on the same do not overlap. */
+/* One of the tracks of spans: those on the same do not overlap, and none follows one without end.
+ */
 static uint64_t span_track_of(
 	struct perfetto *out, const struct dnp_switch_source *source, const struct dnp_span *span)
 {
+	uint64_t end_ns = span->ended ? span->end_ns : UINT64_MAX;
 	uint64_t track = (uint64_t)(source->number + 1) << 33 | UINT64_C(3) << 31;
 	char name[32];
 	size_t lane = 0;
@@ -197,8 +199,8 @@ static uint64_t span_track_of(
 	while (lane < out->lanes.n && out->lanes.p[lane] > span->begin_ns)
 		lane++;
 	if (lane < out->lanes.n) {
-		out->lanes.p[lane] = span->end_ns;
-	} else if (dnp_vec_push(&out->lanes, span->end_ns)) {
+		out->lanes.p[lane] = end_ns;
+	} else if (dnp_vec_push(&out->lanes, end_ns)) {
 		out->to.error = -ENOMEM;
 	}
 	track |= lane;
@@ -211,6 +213,7 @@ static uint64_t span_track_of(
 	return track;
 }
 
+/* One that had not ended has no end there, either. */
 static void put_span(void *arg, const struct dnp_switch_source *source, uint32_t thread,
 	const struct dnp_span *span)
 {
@@ -219,13 +222,16 @@ static void put_span(void *arg, const struct dnp_switch_source *source, uint32_t
 	uint64_t base_ns =
 		source->switches->recording->process.start_ns - source->process->start_ns;
 	struct dnp_span_title title = dnp_span_title(source->profile, span);
+	uint64_t track;
 
-	if (!span->point)
-		put_stretch(out, span_track_of(out, source, span), base_ns + span->begin_ns,
-			base_ns + span->end_ns, title.text);
-	else if (thread != DNP_NONE)
-		dnp_packet_track_event(&out->to, base_ns + span->begin_ns,
-			track_of(out, source, thread), TYPE_INSTANT, dnp_str(title.text));
+	if (span->point && thread == DNP_NONE)
+		return;
+	track = span->point ? track_of(out, source, thread) : span_track_of(out, source, span);
+	dnp_packet_track_event(&out->to, base_ns + span->begin_ns, track,
+		span->point ? TYPE_INSTANT : TYPE_BEGIN, dnp_str(title.text));
+	if (span->ended)
+		dnp_packet_track_event(
+			&out->to, base_ns + span->end_ns, track, TYPE_END, dnp_str(""));
 }
 
 /* One that is not over lasts as long as the recording. */

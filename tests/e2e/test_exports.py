@@ -139,6 +139,11 @@ def test_perfetto_has_what_stands_beside_slices(made):
     assert [(m["at"] - start, m["type"], m["name"]) for m in found["marks"] if m["track"] == main] == [
         (20000, 1, "waits: lock"), (50000, 2, ""), (70000, 1, "waits: sleep"), (100000, 2, ""), (65000, 3, "half")]
     assert [(int(m["tid"]), m["name"], int(m["from_ns"])) for m in rows_of(made)["mark"]] == [(70, "half", 65000)]
+    # A span that had not ended begins, and does not end; none comes after it on its track.
+    spans = {t["name"]: t["uuid"] for t in found["tracks"] if t["name"].startswith("Spans")}
+    assert {name: [(m["at"] - start, m["type"], m["name"]) for m in found["marks"] if m["track"] == track]
+            for name, track in spans.items()} == {
+        "Spans 1": [(66000, 1, "order")], "Spans 2": [(67000, 1, "GET / → 200"), (69000, 2, "")]}
     assert [(w["at"] - start, w["tid"], w["by"]) for w in found["woken"]] == [(49000, 70, 71), (61000, 70, 81)]
     assert {(t["tid"], t["pid"], t["name"]) for t in found["threads"]} == {
         (70, 70, "main"), (71, 70, 'first, "1"'), (71, 70, "again"), (81, 80, "another")}
@@ -158,16 +163,30 @@ def arrays_of(page):
     return meta, arrays
 
 
+def varints(data):
+    """LEB128."""
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value)
+            value = shift = 0
+    return values
+
+
 def test_a_page_has_what_stands_beside_slices(made):
     meta, arrays = arrays_of(export(made, ".html"))
-    assert [(e["marks"], e["wakes"]) for e in meta["events"]] == [(1, 2)]
+    assert [(e["marks"], e["wakes"]) for e in meta["events"]] == [(3, 2)]
     column = {name: [int.from_bytes(data[i:i + 4], "little") for i in range(0, len(data), 4)]
               for name, data in arrays.items() if name.split(".")[1:2] in (["marks"], ["wakers"], ["wakes"])}
     texts = arrays["switch.strings"].decode().split("\0")
     tids = [t["tid"] for t in meta["threads"]]
     names = [t["name"] for t in meta["threads"]]
-    assert [tids[t] for t in column["switch.marks.thread"]] == [70]
-    assert [texts[t] for t in column["switch.marks.text"]] == ["half"]
+    assert [tids[t] for t in column["switch.marks.thread"]] == [70, 70, 70]
+    assert [texts[t] for t in column["switch.marks.text"]] == ["half", "order", "GET / → 200"]
+    # A point; 34 us that had not ended; 2 us.
+    assert varints(arrays["switch.marks.lengths"]) == [0, 2 * 34000 + 1, 2 * 2000]
     assert [tids[t] for t in column["switch.wakes.thread"]] == [70, 70]
     wakers = list(zip(*(column[f"switch.wakers.{c}"] for c in ("thread", "pid", "tid", "name"))))
     by = [wakers[b] for b in column["switch.wakes.by"]]

@@ -409,6 +409,12 @@ void recording_switches(struct recording *rec)
 	recording_slices(rec, 3, again, 3);
 	RECORD(rec, slices, .thread = 1, .time_ns = START_NS + 100 * US, .gap_ns = 30 * US);
 	RECORD(rec, mark, .time_ns = START_NS + 65 * US, .thread = 1, .text = dnp_str("half"));
+	RECORD(rec, span, .time_ns = START_NS + 66 * US, .thread = 1, .event = 5, .id = 1,
+		.name = dnp_str("order"));
+	RECORD(rec, span, .time_ns = START_NS + 67 * US, .thread = 1, .event = 5, .id = 2,
+		.name = dnp_str("GET /"));
+	RECORD(rec, span_end, .time_ns = START_NS + 69 * US, .thread = 1, .event = 5, .id = 2,
+		.result = dnp_str("200"));
 	RECORD(rec, wait, .thread = 1, .since_ns = START_NS + 20 * US,
 		.until_ns = START_NS + 50 * US, .kind = DNP_WAIT_LOCK);
 	RECORD(rec, wait, .thread = 1, .since_ns = START_NS + 70 * US, .kind = DNP_WAIT_SLEEP);

@@ -122,7 +122,8 @@ void recording_call_log(struct recording *rec);
  *
  * The last two have the same tid, 71. Three switches of processor 1 are lost between 88 and 92.
  *Main waits for a lock from 20 to 50, sleeps from 70 on, and marks "half" at 65; it is woken at 49
- *by the third thread, and at 61 by thread 81 "another" of process 80.
+ *by the third thread, and at 61 by thread 81 "another" of process 80. Its span "order" begins at 66
+ *and does not end, "GET /" is from 67 to 69, with the result 200.
  */
 void recording_switches(struct recording *rec);
 

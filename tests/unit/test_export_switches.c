@@ -40,7 +40,9 @@ TEST(csv)
 		"70,0,70,\"main\",62000,70000,1,waits\r\n"
 		"70,2,71,\"again\",80000,88000,1,unknown\r\n"
 		"70,2,71,\"again\",95000,100000,1,runs\r\n"
-		"70,0,70,\"half\",65000,65000,,mark\r\n");
+		"70,0,70,\"half\",65000,65000,,mark\r\n"
+		"70,0,70,\"order\",66000,,,span\r\n"
+		"70,0,70,\"GET / → 200\",67000,69000,,span\r\n");
 	dnp_vec_done(&written.bytes);
 }
 
@@ -77,7 +79,9 @@ TEST(chrome)
 		"{\"ph\":\"X\",\"pid\":70,\"tid\":4194375,\"ts\":95.000,\"dur\":5.000,\"name\":"
 		"\"CPU 1\",\"args\":{\"ended\":\"runs\"}},\n",
 		"{\"ph\":\"i\",\"pid\":70,\"tid\":70,\"ts\":65.000,\"cat\":\"mark\",\"s\":\"t\","
-		"\"name\":\"half\"}]}\n",
+		"\"name\":\"half\"},\n",
+		"{\"ph\":\"b\",\"pid\":70,\"tid\":70,\"ts\":66.000,\"cat\":\"span\",\"id\":2,"
+		"\"name\":\"order\"},\n{\"ph\":\"b\"",
 	};
 	const char *text = write_with(&dnp_export_chrome, NULL);
 

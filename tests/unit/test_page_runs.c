@@ -259,7 +259,7 @@ static void check_times(const struct dnp_bytes *bytes, const uint64_t *times, si
 TEST(marks_of_a_page)
 {
 	static const uint64_t times[] = {2 * 11 * MS, 2 * MS, 2 * MS};
-	static const uint64_t lengths[] = {0, 0, 3 * MS};
+	static const uint64_t lengths[] = {0, 0, 2 * 3 * MS};
 	static const char *const texts[] = {"now", "<b>", "order"};
 	static const uint32_t threads[] = {0, 1, 1};
 	struct fixture_runs f;

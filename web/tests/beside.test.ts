@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countMarks, countWakes, firstMark, marksIn, saidIn, wakeIn } from '../src/data/beside.ts';
 import { DataError } from '../src/data/meta.ts';
+import { taken } from '../src/model/format.ts';
 import { findMarks } from '../src/model/search.ts';
 import { random } from '../tools/sample.mjs';
 import { runsOf, threads as sampleThreads } from '../tools/sample-runs.mjs';
@@ -25,7 +26,14 @@ test('spans have a length, and are said wherever they reach', () => {
   assert.deepEqual(beside.marks.get(1)!.map((m) => m.length), [50, 0]);
   assert.deepEqual(saidIn(beside, 1, { from: 130, to: 140 }).map((m) => m.text), ['order']);
   assert.deepEqual(saidIn(beside, 1, { from: 110, to: 120 }).map((m) => m.text), ['order', 'now']);
+  assert.deepEqual(beside.marks.get(1)!.map((m) => m.open), [false, false]);
   assert.deepEqual(saidIn(beside, 1, { from: 151, to: 200 }), []);
+});
+
+test('a span that had not ended is told from one that ended last', () => {
+  const own = besideOf(1, { marks: [[0, 100, 'order', 50], [0, 120, 'open', 30, true], [0, 150, 'just begun', 0, true]] }).marks.get(0)!;
+  assert.deepEqual(own.map((m) => [m.length, m.open]), [[50, false], [30, true], [0, true]]);
+  assert.deepEqual(own.map(taken), ['50 ns', '30 ns, had not ended', '0 s, had not ended']);
 });
 
 test('marks are each thread\'s, in order of time', () => {

@@ -13,7 +13,7 @@ export interface SampleRow {
 export function runsOf(
   rows: readonly SampleRow[], meta: Record<string, unknown>,
   options?: {
-    marks?: [number, number, string, number?][]; wakers?: { thread: number; pid?: number; tid?: number; name?: string }[]; wakes?: [number, number, number][];
+    marks?: [number, number, string, number?, boolean?][]; wakers?: { thread: number; pid?: number; tid?: number; name?: string }[]; wakes?: [number, number, number][];
     told?: { marks?: number; wakes?: number }; waits?: [number, number, number, number, string[], string][]; losses?: { cpu: number; from: number; to: number; count: number }[]; sampled?: boolean; samples?: [number, number, string[]][]; note?: string;
   },
 ): SampleRecording;

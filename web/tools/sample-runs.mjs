@@ -40,7 +40,7 @@ const sampleOf = (builder, meta, samples) => {
  * `rows`: for each thread { from, to, before, slices: [[start, length, cpu, how]], clocks: [[time, cpu, ready]] }.
  */
 /**
- * `waits`: [thread, since, until, kind, stack, call]. `marks`: [thread, time, text, length of a span]. `wakers`: { thread, pid, tid, name }, thread -1
+ * `waits`: [thread, since, until, kind, stack, call]. `marks`: [thread, time, text, length of a span, whether it is open]. `wakers`: { thread, pid, tid, name }, thread -1
  * for others'; `wakes`: [thread, time, place in wakers]. `told`: how many of these there were, where the page has the first of them.
  */
 export function runsOf(rows, meta, { losses = [], waits = [], marks = [], wakers = [], wakes = [], told = {}, sampled = false, samples = [], note = 'the kernel tells of every switch of the process\'s threads' } = {}) {
@@ -83,7 +83,7 @@ export function runsOf(rows, meta, { losses = [], waits = [], marks = [], wakers
       ['strings', 'utf8', Buffer.from(texts.map((t) => `${t}\0`).join(''))],
       ['marks.thread', 'u32', Uint32Array.from(marks, (m) => m[0])], ['marks.text', 'u32', Uint32Array.from(marks, (m) => places.get(m[2]))],
       ['marks.times', 'varint', since(marks.map((m) => m[1]))],
-      ['marks.lengths', 'varint', varints(marks.map((m) => m[3] ?? 0))],
+      ['marks.lengths', 'varint', varints(marks.map((m) => 2 * (m[3] ?? 0) + (m[4] ? 1 : 0)))],
       ['wakers.thread', 'u32', Uint32Array.from(wakers, (w) => w.thread + 1)], ['wakers.pid', 'u32', Uint32Array.from(wakers, (w) => w.pid ?? 0)],
       ['wakers.tid', 'u32', Uint32Array.from(wakers, (w) => w.tid ?? 0)], ['wakers.name', 'u32', Uint32Array.from(wakers, (w) => places.get(w.name ?? ''))],
       ['wakes.thread', 'u32', Uint32Array.from(wakes, (w) => w[0])], ['wakes.by', 'u32', Uint32Array.from(wakes, (w) => w[2])],

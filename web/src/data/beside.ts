@@ -14,6 +14,8 @@ export interface Mark {
   readonly time: number;
   /** 0: a point. */
   readonly length: number;
+  /** A span that had not ended: its length is that until the recording did. */
+  readonly open: boolean;
   readonly text: string;
 }
 
@@ -84,10 +86,10 @@ function readMarks(sections: Sections, event: string, threads: number, strings: 
   checkBelow(text, strings.length, 'a text is');
   const time = readTimes(sections, `${event}.marks.times`, thread.length);
   const lengths = new Varints(sections.varint(`${event}.marks.lengths`));
-  const length = Float64Array.from(thread, () => lengths.next());
+  const length = Float64Array.from(thread, () => lengths.next()); // twice that, and one where it is open
   if (!lengths.done) throw new DataError(`${DAMAGED}: there are more lengths than it says.`);
   const marks = new Map<number, readonly Mark[]>();
-  for (const [t, places] of byThread(thread, time, threads)) marks.set(t, Array.from(places, (i) => ({ thread: t, time: time[i]!, length: length[i]!, text: strings[text[i]!]! })));
+  for (const [t, places] of byThread(thread, time, threads)) marks.set(t, Array.from(places, (i) => ({ thread: t, time: time[i]!, length: Math.floor(length[i]! / 2), open: length[i]! % 2 === 1, text: strings[text[i]!]! })));
   return marks;
 }
 
@@ -116,6 +118,8 @@ export function readBeside(sections: Sections, event: string, threads: number): 
   const wakers = readWakers(sections, event, threads, strings);
   return { marks: readMarks(sections, event, threads, strings), wakers, wakes: readWakes(sections, event, threads, wakers) };
 }
+
+export const isSpan = ({ length, open }: Mark) => length > 0 || open;
 
 /** First of ascending numbers that is not below `wanted`. */
 function notBelow(count: number, at: (i: number) => number, wanted: number): number {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Numbers, times and shares as text, the same everywhere.
 
+import type { Mark } from '../data/beside.ts';
 import type { EventInfo } from '../data/meta.ts';
 
 const integers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
@@ -26,6 +27,9 @@ export function duration(ns: number): string {
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   return h > 0 ? `${h} h ${m} min` : `${m} min ${s} s`;
 }
+
+/** How long a span took, or had when the recording ended. */
+export const taken = ({ length, open }: Mark) => `${duration(length)}${open ? ', had not ended' : ''}`;
 
 /** Three significant digits, without a trailing exponent. */
 function three(value: number): string {

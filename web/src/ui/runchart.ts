@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The time line: a row for each thread or processor, over time. Only rows in sight are drawn.
 
-import { saidIn, wakeIn, type Mark, type Wake, type Waker } from '../data/beside.ts';
+import { isSpan, saidIn, wakeIn, type Mark, type Wake, type Waker } from '../data/beside.ts';
 import { HOW } from '../data/numbers.ts';
 import type { Runs } from '../data/runs.ts';
 import type { Nanoseconds } from '../data/time.ts';
 import type { Track } from '../data/track.ts';
 import { waitAt, type Wait } from '../data/waits.ts';
-import { count, duration, instant, percent } from '../model/format.ts';
+import { count, duration, instant, percent, taken } from '../model/format.ts';
 import { nameParts } from '../model/names.ts';
 import type { Row, Rows } from '../model/rows.ts';
 import type { Marks } from '../model/search.ts';
@@ -416,7 +416,7 @@ export class RunChart {
     const shown = [...own, ...marks.filter((m) => m !== own[0])].slice(0, MOST_MARKS);
     const more = marks.length - shown.length;
     return [
-      ...shown.map((m) => ({ label: m.length > 0 ? 'Span' : 'Mark', value: `${m.text} · ${m.length > 0 ? `${duration(m.length)} · ` : ''}${threads.length > 1 ? `${this.options.name(m.thread)} · ` : ''}${instant(m.time)}` })),
+      ...shown.map((m) => ({ label: isSpan(m) ? 'Span' : 'Mark', value: `${m.text} · ${isSpan(m) ? `${taken(m)} · ` : ''}${threads.length > 1 ? `${this.options.name(m.thread)} · ` : ''}${instant(m.time)}` })),
       ...(more > 0 ? [{ label: 'Marks', value: `and ${count(more)} more` }] : []),
     ];
   }
