@@ -2,14 +2,16 @@
 /*
  * Slices in the Trace Event Format ("JSON object format") that chrome://tracing, Perfetto's page
  * and speedscope read: a complete event (X) for each time that a thread had a processor, named for
- * the processor, and one in a row of its own for each time in which switches are missing.
+ * the processor, and one for each time in which switches are missing, in a row of each processor:
+ * those of one row must not overlap.
  *
  * The format knows a thread by its id alone; one that has an id that was used before gets a number
- * above all ids of the system.
+ * above all ids of the system, and so does a row that is no thread.
  */
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "aggregate/spans.h"
 #include "base/json.h"
 #include "export/switches.h"
 
@@ -19,6 +21,7 @@ struct chrome {
 	struct dnp_json json;
 	struct dnp_vec_of(uint64_t) tids; /* of each thread of the process, as written */
 	struct dnp_map used;              /* by process and tid: how many had it */
+	struct dnp_map loss_rows;         /* of the process: by processor, its id in TIDS */
 	int error;                        /* -ENOMEM */
 };
 
@@ -51,12 +54,13 @@ static void put_label(
 	dnp_json_close(json, '}');
 }
 
-/* The id that a thread is written with. */
+/* The id that a thread is written with; tid 0: it is none of the system's. */
 static uint64_t give_id(struct chrome *chrome, uint32_t process, uint64_t tid)
 {
 	uint64_t key = (uint64_t)process << 32 | (tid & UINT32_MAX);
 	uint32_t before = dnp_map_get(&chrome->used, key);
 
+	tid = tid ? tid : TIDS;
 	before = before == DNP_NONE ? 0 : before;
 	if (dnp_map_set(&chrome->used, key, before + 1))
 		chrome->error = -ENOMEM;
@@ -70,6 +74,7 @@ static void begin(void *arg, const struct dnp_switch_source *source)
 	const char *title = dnp_profile_string(source->profile, source->process->title);
 
 	chrome->tids.n = 0;
+	dnp_map_done(&chrome->loss_rows);
 	put_label(&chrome->json, "process_name", pid, pid, dnp_str(title));
 	for (size_t i = 0; i < source->switches->threads.n; i++) {
 		const struct dnp_switch_thread *thread = &source->switches->threads.p[i];
@@ -80,8 +85,6 @@ static void begin(void *arg, const struct dnp_switch_source *source)
 		if (thread->wanted && thread->name.n)
 			put_label(&chrome->json, "thread_name", pid, tid, thread->name);
 	}
-	if (source->switches->losses.n)
-		put_label(&chrome->json, "thread_name", pid, 0, dnp_str("switches lost"));
 }
 
 static void put_slice(void *arg, const struct dnp_switch_source *source, uint32_t thread,
@@ -106,6 +109,23 @@ static void put_slice(void *arg, const struct dnp_switch_source *source, uint32_
 	dnp_json_close(json, '}');
 }
 
+/* The row of a processor's losses; named when it is first needed. */
+static uint64_t loss_row(
+	struct chrome *chrome, const struct dnp_switch_source *source, uint64_t cpu)
+{
+	uint32_t row = dnp_map_get(&chrome->loss_rows, cpu);
+	char name[64];
+
+	if (row != DNP_NONE)
+		return row * TIDS;
+	row = (uint32_t)(give_id(chrome, source->number, 0) / TIDS);
+	if (dnp_map_set(&chrome->loss_rows, cpu, row))
+		chrome->error = -ENOMEM;
+	snprintf(name, sizeof(name), "switches lost, CPU %" PRIu64, cpu);
+	put_label(&chrome->json, "thread_name", source->process->pid, row * TIDS, dnp_str(name));
+	return row * TIDS;
+}
+
 static void put_loss(
 	void *arg, const struct dnp_switch_source *source, const struct dnp_rec_switch_loss *loss)
 {
@@ -113,8 +133,9 @@ static void put_loss(
 	struct dnp_json *json = &chrome->json;
 	uint64_t from_ns = dnp_switches_since(source, loss->from_ns);
 	uint64_t until_ns = dnp_switches_since(source, loss->until_ns);
+	uint64_t row = loss_row(chrome, source, loss->cpu);
 
-	open_event(json, "X", source->process->pid, 0);
+	open_event(json, "X", source->process->pid, row);
 	put_us(json, "ts", from_ns);
 	put_us(json, "dur", until_ns > from_ns ? until_ns - from_ns : 0);
 	dnp_json_text(json, "name", "lost");
@@ -148,6 +169,7 @@ static void put_span(void *arg, const struct dnp_switch_source *source, uint32_t
 	struct dnp_json *json = &chrome->json;
 	const char *kinds = span->point ? "i" : span->ended ? "be" : "b";
 	uint64_t id = (uint64_t)(span - source->profile->spans.p) + 1;
+	struct dnp_span_title title = dnp_span_title(source->profile, span);
 
 	if (chrome->error || thread == DNP_NONE)
 		return;
@@ -161,7 +183,7 @@ static void put_span(void *arg, const struct dnp_switch_source *source, uint32_t
 			dnp_json_text(json, "s", "t");
 		else
 			dnp_json_u64(json, "id", id);
-		dnp_json_text(json, "name", dnp_profile_string(source->profile, span->name));
+		dnp_json_text(json, "name", title.text);
 		if (!i)
 			put_details(source->profile, span, json);
 		dnp_json_close(json, '}');
@@ -192,6 +214,7 @@ static int write_chrome(const struct dnp_profile *profile, const struct dnp_expo
 	dnp_sink_puts(sink, "\n");
 	dnp_vec_done(&chrome.tids);
 	dnp_map_done(&chrome.used);
+	dnp_map_done(&chrome.loss_rows);
 	return status;
 }
 

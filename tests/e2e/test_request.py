@@ -126,7 +126,7 @@ def test_exports(tmp_path):
     begun = {e["id"]: e for e in events if e["ph"] == "b"}
     assert len(begun) == count == sum(e["ph"] == "e" for e in events)
     failed = [e for e in begun.values() if e["args"]["result"] == "500"]
-    assert [e["name"] for e in failed] == ["GET /broken"] * 4
+    assert [e["name"] for e in failed] == ["GET /broken → 500"] * 4
     lines = (tmp_path / "t.csv").read_text().splitlines()
     assert sum(line.endswith(",span") for line in lines) == count
     assert sum('"GET /broken → 500"' in line for line in lines) == 4

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Switches in formats of others, whole; what their own readers make of it is for tests/e2e. */
 #include "export/export.h"
+#include "format/slice_codec.h"
 #include "profiled.h"
+
+#define START_NS UINT64_C(1000000000)
+#define US       UINT64_C(1000)
 
 static struct dnp_sink_memory written;
 
-/* Terminated. */
-static const char *write_with(const struct dnp_exporter *exporter, const struct dnp_filter *filter)
+/* Terminated. Is done with the recording. */
+static const char *write_recording(
+	struct recording *rec, const struct dnp_exporter *exporter, const struct dnp_filter *filter)
 {
-	struct recording rec = recording_new(1);
 	struct dnp_export_options options = {0};
 	struct dnp_profile profile;
 	struct dnp_input input;
 
-	recording_switches(&rec);
 	dnp_sink_memory_init(&written);
-	profile_recording(&profile, &input, &rec, filter, exporter->detail);
+	profile_recording(&profile, &input, rec, filter, exporter->detail);
 	CHECK(dnp_profile_switches(&profile, &options.event));
 	options.input = &input;
 	CHECK_EQ(exporter->write(&profile, &options, &written.sink, NULL), 0);
@@ -23,8 +26,16 @@ static const char *write_with(const struct dnp_exporter *exporter, const struct 
 	dnp_sink_write(&written.sink, "", 1);
 	dnp_profile_done(&profile);
 	dnp_input_done(&input);
-	recording_done(&rec);
+	recording_done(rec);
 	return written.bytes.p;
+}
+
+static const char *write_with(const struct dnp_exporter *exporter, const struct dnp_filter *filter)
+{
+	struct recording rec = recording_new(1);
+
+	recording_switches(&rec);
+	return write_recording(&rec, exporter, filter);
 }
 
 TEST(csv)
@@ -60,6 +71,14 @@ TEST(csv_of_some_threads)
 	dnp_vec_done(&written.bytes);
 }
 
+static void check_parts(const char *text, const char *const *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strstr(text, parts[i]))
+			FAIL("no %s in %s", parts[i], text);
+	dnp_vec_done(&written.bytes);
+}
+
 /* The second thread with the id 71 has another one there. */
 TEST(chrome)
 {
@@ -72,7 +91,10 @@ TEST(chrome)
 		"\"first, \\\"1\\\"\"}},\n",
 		"{\"ph\":\"M\",\"pid\":70,\"tid\":4194375,\"name\":\"thread_name\",\"args\":{"
 		"\"name\":\"again\"}},\n",
-		"{\"ph\":\"X\",\"pid\":70,\"tid\":0,\"ts\":88.000,\"dur\":4.000,\"name\":\"lost\","
+		"{\"ph\":\"M\",\"pid\":70,\"tid\":4194304,\"name\":\"thread_name\",\"args\":{"
+		"\"name\":\"switches lost, CPU 1\"}},\n"
+		"{\"ph\":\"X\",\"pid\":70,\"tid\":4194304,\"ts\":88.000,\"dur\":4.000,\"name\":"
+		"\"lost\","
 		"\"args\":{\"cpu\":1,\"lost\":3}},\n",
 		"{\"ph\":\"X\",\"pid\":70,\"tid\":71,\"ts\":15.000,\"dur\":3.000,\"name\":\"CPU "
 		"1\",\"args\":{\"ended\":\"preempted\"}},\n",
@@ -82,13 +104,47 @@ TEST(chrome)
 		"\"name\":\"half\"},\n",
 		"{\"ph\":\"b\",\"pid\":70,\"tid\":70,\"ts\":66.000,\"cat\":\"span\",\"id\":2,"
 		"\"name\":\"order\"},\n{\"ph\":\"b\"",
+		"\"name\":\"GET / → 200\",\"args\":{\"result\":\"200\"}},\n",
+		"\"ts\":69.000,\"cat\":\"span\",\"id\":3,\"name\":\"GET / → 200\"}]}\n",
 	};
-	const char *text = write_with(&dnp_export_chrome, NULL);
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (!strstr(text, parts[i]))
-			FAIL("no %s in %s", parts[i], text);
-	dnp_vec_done(&written.bytes);
+	check_parts(write_with(&dnp_export_chrome, NULL), parts, sizeof(parts) / sizeof(*parts));
+}
+
+#define PUT_LABEL(tid, name)                                                                       \
+	"{\"ph\":\"M\",\"pid\":70,\"tid\":" #tid                                                   \
+	",\"name\":\"thread_name\",\"args\":{\"name\":\"" name "\"}},\n"
+#define PUT_LOSS(tid, from, length, cpu, count)                                                    \
+	"{\"ph\":\"X\",\"pid\":70,\"tid\":" #tid ",\"ts\":" #from ".000,\"dur\":" #length          \
+	".000,\"name\":\"lost\",\"args\":{\"cpu\":" #cpu ",\"lost\":" #count "}}"
+
+/* A row for each processor, which no thread has: they overlap, and others have no id, either. */
+TEST(chrome_losses)
+{
+	static const char *const parts[] = {
+		PUT_LABEL(4194304, "others, CPU 0"),
+		PUT_LABEL(8388608, "switches lost, CPU 0") PUT_LOSS(8388608, 10, 20, 0, 3),
+		PUT_LABEL(12582912, "switches lost, CPU 1") PUT_LOSS(12582912, 20, 20, 1, 4),
+		",\n" PUT_LOSS(8388608, 50, 5, 0, 5),
+	};
+	static const uint64_t slice[] = {5, 9, 0, DNP_SLICE_WAITS};
+	struct recording rec = recording_new(1);
+
+	RECORD(&rec, process, .pid = 70, .start_ns = START_NS, .cpus = 2);
+	RECORD(&rec, event, .index = 4, .name = dnp_str("switch"), .unit = dnp_str("ns"));
+	RECORD(&rec, thread, .index = 1, .start_ns = START_NS, .flags = DNP_THREAD_OTHERS,
+		.name = dnp_str("others, CPU 0"));
+	recording_slices(&rec, 1, slice, 1);
+	RECORD(&rec, switch_loss, .cpu = 0, .from_ns = START_NS + 10 * US,
+		.until_ns = START_NS + 30 * US, .count = 3);
+	RECORD(&rec, switch_loss, .cpu = 1, .from_ns = START_NS + 20 * US,
+		.until_ns = START_NS + 40 * US, .count = 4);
+	RECORD(&rec, switch_loss, .cpu = 0, .from_ns = START_NS + 50 * US,
+		.until_ns = START_NS + 55 * US, .count = 5);
+	RECORD(&rec, end, .time_ns = START_NS + 100 * US, .reason = DNP_END_STOP);
+	recording_flush(&rec);
+	check_parts(write_recording(&rec, &dnp_export_chrome, NULL), parts,
+		sizeof(parts) / sizeof(*parts));
 }
 
 static void check_chosen(const char *path, const struct dnp_exporter *exporter)
