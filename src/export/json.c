@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report for programs. Fields may be added, never renamed. */
+/* The report for programs. Fields may be added; where one is renamed the version is a new one. */
 #include "aggregate/neighbours.h"
 #include "aggregate/spans.h"
 #include "base/pattern.h"
@@ -289,34 +289,42 @@ static int put_methods(const struct dnp_tree *tree, const struct dnp_export_opti
 	return 0;
 }
 
-/* A node's object stays open while its children are written. */
-static void put_tree(const struct dnp_tree *tree, double min_percent, struct dnp_json *json)
+static void put_node(
+	const struct dnp_tree *tree, uint32_t node, const uint32_t *parent, struct dnp_json *json)
+{
+	dnp_json_open(json, NULL, '{');
+	if (parent)
+		dnp_json_u64(json, "parent", *parent);
+	put_frame(tree->profile, json, tree->profile->nodes.p[node].frame);
+	put_amounts(tree, tree->self[node], tree->total[node], tree->calls ? tree->calls[node] : 0,
+		json);
+	if (tree->calls)
+		put_span(dnp_calls_span(tree->event->calls, node), json);
+	dnp_json_close(json, '}');
+}
+
+/*
+ * A list, parents first; `parent` is a place in it. Readers of JSON refuse what is nested as deep
+ * as stacks are.
+ */
+static int put_tree(const struct dnp_tree *tree, double min_percent, struct dnp_json *json)
 {
 	struct dnp_tree_walk walk = dnp_tree_walk(tree, dnp_share_least(tree, min_percent));
-	uint32_t depth = 0; /* of the objects that are open */
+	struct dnp_vec_of(uint32_t) path = {0}; /* places of the nodes on the way to this one */
+	uint32_t place = 0;
+	int status = 0;
 
 	dnp_json_open(json, "tree", '[');
-	while (dnp_tree_walk_next(&walk)) {
+	while (!status && dnp_tree_walk_next(&walk)) {
 		if (!walk.depth)
 			continue;
-		for (; depth >= walk.depth; depth--) {
-			dnp_json_close(json, ']');
-			dnp_json_close(json, '}');
-		}
-		depth = walk.depth;
-		dnp_json_open(json, NULL, '{');
-		put_frame(tree->profile, json, tree->profile->nodes.p[walk.node].frame);
-		put_amounts(tree, tree->self[walk.node], tree->total[walk.node],
-			tree->calls ? tree->calls[walk.node] : 0, json);
-		if (tree->calls)
-			put_span(dnp_calls_span(tree->event->calls, walk.node), json);
-		dnp_json_open(json, "children", '[');
-	}
-	for (; depth; depth--) {
-		dnp_json_close(json, ']');
-		dnp_json_close(json, '}');
+		path.n = walk.depth - 1;
+		put_node(tree, walk.node, path.n ? &path.p[path.n - 1] : NULL, json);
+		status = dnp_vec_push(&path, place++);
 	}
 	dnp_json_close(json, ']');
+	dnp_vec_done(&path);
+	return status;
 }
 
 static void put_tallies(const struct dnp_profile *profile, const char *name, const char *of,
@@ -602,7 +610,7 @@ static int write_json(const struct dnp_profile *profile, const struct dnp_export
 
 	if (!status) {
 		dnp_json_open(&json, NULL, '{');
-		dnp_json_u64(&json, "version", 1);
+		dnp_json_u64(&json, "version", 2);
 		put_command(profile, &json, &profile->processes.p[0]);
 		dnp_json_u64(&json, "start_unix_ns", profile->start_unix_ns);
 		dnp_json_u64(&json, "duration_ns", profile->duration_ns);
@@ -623,7 +631,8 @@ static int write_json(const struct dnp_profile *profile, const struct dnp_export
 			status = put_methods(&tree, options, &json);
 		if (!status && tree.event->says)
 			status = put_spans(profile, options, &json);
-		put_tree(&tree, options->min_percent, &json);
+		if (!status)
+			status = put_tree(&tree, options->min_percent, &json);
 		dnp_json_close(&json, '}');
 		dnp_sink_puts(sink, "\n");
 	}

@@ -68,10 +68,6 @@ NO_MANAGED = "[native]"
 LONG = bool(os.environ.get("DNPROF_TEST_LONG"))
 
 
-# A call tree is as deep in JSON as the stacks are.
-sys.setrecursionlimit(20_000)
-
-
 def cases(everything, gate):
     """Parameters of a test that script/test needs some of only: those in GATE; the others are for script/soak."""
     return [case if case in gate else
@@ -489,12 +485,24 @@ class Report:
                 if path[-1]["self"]]
 
     def paths(self):
-        """Every node of the tree, as the list of nodes from its root; deep trees are no problem."""
-        pending = [[root] for root in reversed(self.data["tree"])]
-        while pending:
-            path = pending.pop()
+        """Every node of the tree, as the list of nodes from its root."""
+        depths, path = [], []
+        for node in self.data["tree"]:
+            depths.append(depths[node["parent"]] + 1 if "parent" in node else 0)
+            path = path[:depths[-1]] + [node]
             yield path
-            pending += [path + [child] for child in reversed(path[-1].get("children", ()))]
+
+    def roots(self):
+        return [node for node in self.data["tree"] if "parent" not in node]
+
+    def check_sums(self, self_key="self", total_key="total"):
+        """A node's total is its own and that of those below it."""
+        below = [0] * len(self.data["tree"])
+        for node in self.data["tree"]:
+            if "parent" in node:
+                below[node["parent"]] += node[total_key]
+        for node, rest in zip(self.data["tree"], below):
+            assert node[total_key] == node[self_key] + rest, node
 
     def with_frame(self, name):
         """(stack, samples) of the stacks that hold this method."""

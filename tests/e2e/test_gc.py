@@ -18,15 +18,10 @@ def shown_of(out):
     return report(out, options=("-e", "gc", "-n", 0))
 
 
-def labels_below(nodes, method, inside=False):
+def labels_below(shown, method):
     """What collections are called that came while the method ran."""
-    found = set()
-    for node in nodes:
-        within = inside or node["name"].startswith(method + "(")
-        if within and node["name"].startswith("gen "):
-            found.add(node["name"])
-        found |= labels_below(node.get("children", ()), method, within)
-    return found
+    return {path[-1] for path, _ in shown.stacks()
+            if path[-1].startswith("gen ") and any(name.startswith(method + "(") for name in path)}
 
 
 def check(truth, shown):
@@ -56,12 +51,11 @@ def check(truth, shown):
 
 def check_places(truth, shown):
     """Who asked, and who allocated."""
-    tree = shown.data["tree"]
     for method, reasons in {"Collect0": ("(asked for)",), "Collect1": ("(asked for)",),
                             "Collect2": ("(asked for, compacting)", "(asked for)"),
                             "CollectInBackground": ("(asked for, not forced)",),
                             "Fill": ("(allocation)",), "FillLarge": ("(large allocation)",)}.items():
-        below = labels_below(tree, f"Truth.Garbage.{method}")
+        below = labels_below(shown, f"Truth.Garbage.{method}")
         assert below and all(name.endswith(reasons) for name in below), (method, below)
 
 

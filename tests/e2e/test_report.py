@@ -12,7 +12,7 @@ import termios
 
 import pytest
 
-from harness import DNPROF, NEWEST, ROOT, dnprof, program, record
+from harness import DNPROF, NEWEST, ROOT, Report, dnprof, program, record
 
 MAKE_RECORDING = DNPROF.parent.parent / "tests/tools/make-recording"
 
@@ -86,15 +86,14 @@ def test_parts(small):
 
 def test_json(small):
     report = json.loads(dnprof("report", "--json", small).expect(0).stdout)
-    assert report["version"] == 1 and report["pid"] == 42 and report["command"] == ["dotnet", "app.dll"]
+    assert report["version"] == 2 and report["pid"] == 42 and report["command"] == ["dotnet", "app.dll"]
     assert report["events"]["cpu"] == report["events"]["cpu"] | {
         "samples": 12, "lost": 4, "interval_ns": 10_000_000, "truncated": 1, "unresolved": 3, "failed": 2}
     assert sum(m["self"] for m in report["methods"]) == 12
     assert sum(t["samples"] for t in report["threads"]) == 12
     assert {m["kind"] for m in report["methods"]} == {"managed", "native", "kernel"}
-    def total_self(nodes):
-        return sum(n["self"] + total_self(n["children"]) for n in nodes)
-    assert total_self(report["tree"]) == 12
+    assert sum(n["self"] for n in report["tree"]) == 12
+    Report(report).check_sums()
 
 
 @pytest.mark.parametrize("options, samples", [

@@ -225,11 +225,8 @@ def test_times(tmp_path, depth):
 
 def times(traced):
     """The shares of methods as the program knows them, and as they are shown."""
-    nodes = [path[-1] for path in traced.report.paths()]
-    assert nodes
-    for node in nodes:
-        children = node.get("children", ())
-        assert node["total_ns"] == node["self_ns"] + sum(c["total_ns"] for c in children)
+    assert traced.report.data["tree"]
+    traced.report.check_sums("self_ns", "total_ns")
     methods = traced.truth["methods"]
     spent = {m: sum(x["total_ns"] for x in traced.report.data["methods"] if plain(x["name"]) == m) for m in methods}
     return shares(methods), shares(spent)

@@ -204,16 +204,9 @@ def test_as_seen_when_it_stands(tmp_path, tfm):
         return all(len([t for t in stacks.named(f"{kind}-[0-9]+") if waits(t, "Truth.Sleepers." + methods[kind])]) == 20
                    for kind in kinds)
     stacks = while_they_sleep(tmp_path, tfm, lambda pid: stacks_when(pid, asleep, "all threads asleep"), "-e", "switch")
-    data = report(tmp_path / "out.dnp", options=("-e", "wait", "-n", 0)).data
     paths = collections.defaultdict(set)
-
-    def walk(nodes, path):
-        for node in nodes:
-            here = (*path, node["name"])
-            if node["self"]:
-                paths[next((n for n in here if n.startswith("Truth.Sleepers.")), None)].add(here)
-            walk(node["children"], here)
-    walk(data["tree"], ())
+    for path, _ in report(tmp_path / "out.dnp", options=("-e", "wait", "-n", 0)).stacks():
+        paths[next((n for n in path if n.startswith("Truth.Sleepers.")), None)].add(path)
     for kind in kinds:
         wanted = {tuple(names(t)) for t in stacks.named(f"{kind}-[0-9]+")}
         seen = {path for found in paths.values() for path in found if f"Truth.Sleepers.{methods[kind]}" in
@@ -242,8 +235,7 @@ def test_report_of_waits(tmp_path):
     dnprof("report", "-e", "wait", "-o", tmp_path / "w.collapsed", path).expect()
     lines = (tmp_path / "w.collapsed").read_text().splitlines()
     total = sum(int(line.rpartition(" ")[2]) for line in lines if not line.startswith("#"))
-    assert total == sum(node["total"] for node in json.loads(
-        dnprof("report", "--json", "-e", "wait", path).expect().stdout)["tree"])
+    assert total == sum(root["total"] for root in report(path, options=("-e", "wait")).roots())
 
 
 def test_collapsed_at_once(tmp_path):
