@@ -1,72 +1,68 @@
 /* SPDX-License-Identifier: MIT */
 #include "aggregate/neighbours.h"
 
-#include "base/clean.h"
-
-/* Edges to each frame, both ways, while the tree is walked. */
+/* The edges to their callers of the nodes that are walked. */
 struct gather {
 	const struct dnp_tree *tree;
-	uint32_t frame;
-	struct dnp_edge *callers, *callees;    /* of each frame */
-	uint32_t *open_callers, *open_callees; /* how often each edge is on the path walked */
+	struct dnp_edges *edges;
+	struct dnp_vec_of(uint32_t) open; /* how often each edge is on the path walked */
+	struct dnp_vec_of(uint32_t) path; /* places of the edges on it */
+	struct dnp_map places;            /* of edges, by both frames */
 };
 
-static uint32_t frame_of(const struct gather *gather, uint32_t node)
+/* DNP_NONE: no memory. */
+static uint32_t find(struct gather *gather, uint32_t callee, uint32_t caller)
 {
-	return gather->tree->profile->nodes.p[node].frame;
+	uint64_t key = (uint64_t)caller << 32 | callee;
+	uint32_t place = dnp_map_get(&gather->places, key);
+	struct dnp_edge edge = {.of = callee, .frame = caller};
+
+	if (place != DNP_NONE)
+		return place;
+	place = (uint32_t)gather->edges->n;
+	if (dnp_vec_push(gather->edges, edge) || dnp_vec_push(&gather->open, 0) ||
+		dnp_map_set(&gather->places, key, place))
+		return DNP_NONE;
+	return place;
 }
 
-static void add(const struct gather *gather, struct dnp_edge *edge, uint32_t *open, uint32_t node)
-{
-	edge->self += gather->tree->self[node];
-	edge->calls += gather->tree->calls ? gather->tree->calls[node] : 0;
-	if (!(*open)++)
-		edge->total += gather->tree->total[node];
-}
-
-static void enter(const struct gather *gather, uint32_t node)
-{
-	uint32_t frame = frame_of(gather, node);
-	uint32_t above = frame_of(gather, gather->tree->profile->nodes.p[node].parent);
-
-	if (frame == gather->frame)
-		add(gather, &gather->callers[above], &gather->open_callers[above], node);
-	if (above == gather->frame)
-		add(gather, &gather->callees[frame], &gather->open_callees[frame], node);
-}
-
-static void leave(const struct gather *gather, uint32_t node)
-{
-	uint32_t frame = frame_of(gather, node);
-	uint32_t above = frame_of(gather, gather->tree->profile->nodes.p[node].parent);
-
-	if (frame == gather->frame)
-		gather->open_callers[above]--;
-	if (above == gather->frame)
-		gather->open_callees[frame]--;
-}
-
-static void walk(const struct gather *gather)
+static int enter(struct gather *gather, uint32_t node)
 {
 	const struct dnp_tree *tree = gather->tree;
-	struct dnp_tree_walk walk = dnp_tree_walk(tree, 0);
-	uint32_t at = 0;
+	const struct dnp_node *nodes = tree->profile->nodes.p;
+	uint32_t place = find(gather, nodes[node].frame, nodes[nodes[node].parent].frame);
+	struct dnp_edge *edge;
 
-	while (dnp_tree_walk_next(&walk)) {
-		for (uint32_t i = 0; i < walk.left; i++) {
-			leave(gather, at);
-			at = tree->profile->nodes.p[at].parent;
-		}
-		at = walk.node;
-		if (at)
-			enter(gather, at);
-	}
+	if (place == DNP_NONE)
+		return -ENOMEM;
+	edge = &gather->edges->p[place];
+	edge->self += tree->self[node];
+	edge->calls += tree->calls ? tree->calls[node] : 0;
+	if (!gather->open.p[place]++)
+		edge->total += tree->total[node];
+	return dnp_vec_push(&gather->path, place);
 }
 
-static int by_total(const void *left, const void *right)
+static int walk(struct gather *gather)
+{
+	struct dnp_tree_walk walk = dnp_tree_walk(gather->tree, 0);
+	int status = 0;
+
+	while (!status && dnp_tree_walk_next(&walk)) {
+		for (uint32_t i = 0; i < walk.left; i++)
+			gather->open.p[gather->path.p[--gather->path.n]]--;
+		if (walk.node)
+			status = enter(gather, walk.node);
+	}
+	return status;
+}
+
+static int by_method(const void *left, const void *right)
 {
 	const struct dnp_edge *a = left, *b = right;
 
+	if (a->of != b->of)
+		return a->of < b->of ? -1 : 1;
 	if (a->total != b->total)
 		return a->total < b->total ? 1 : -1;
 	if (a->calls != b->calls)
@@ -74,45 +70,76 @@ static int by_total(const void *left, const void *right)
 	return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
-/* Moves the edges that there are to the front, the greatest first: how many. */
-static size_t keep(struct dnp_edge *edges, size_t n)
+static void sort(struct dnp_edges *edges)
 {
-	size_t kept = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (edges[i].total || edges[i].calls) {
-			edges[kept] = edges[i];
-			edges[kept++].frame = i;
-		}
-	qsort(edges, kept, sizeof(*edges), by_total);
-	return kept;
+	if (edges->n)
+		qsort(edges->p, edges->n, sizeof(*edges->p), by_method);
 }
 
-int dnp_neighbours_init(
-	struct dnp_neighbours *neighbours, const struct dnp_tree *tree, uint32_t frame)
+/* Drops what this event knows nothing of, and has each edge the other way round as well. */
+static int turn(struct dnp_neighbours *neighbours)
 {
-	size_t n = tree->profile->frames.n;
-	auto_free uint32_t *open_callers = calloc(n, sizeof(*open_callers));
-	auto_free uint32_t *open_callees = calloc(n, sizeof(*open_callees));
-	struct gather gather = {.tree = tree,
-		.frame = frame,
-		.open_callers = open_callers,
-		.open_callees = open_callees};
+	struct dnp_edges *callers = &neighbours->callers, *callees = &neighbours->callees;
+	size_t kept = 0;
 
-	*neighbours = (struct dnp_neighbours){.frame = frame};
-	if (!open_callers || !open_callees || dnp_vec_reserve(&neighbours->callers, n) ||
-		dnp_vec_reserve(&neighbours->callees, n))
+	if (dnp_vec_reserve(callees, callers->n))
 		return -ENOMEM;
-	gather.callers = memset(neighbours->callers.p, 0, n * sizeof(struct dnp_edge));
-	gather.callees = memset(neighbours->callees.p, 0, n * sizeof(struct dnp_edge));
-	walk(&gather);
-	neighbours->callers.n = keep(neighbours->callers.p, n);
-	neighbours->callees.n = keep(neighbours->callees.p, n);
+	for (size_t i = 0; i < callers->n; i++) {
+		struct dnp_edge edge = callers->p[i];
+
+		if (!edge.total && !edge.calls)
+			continue;
+		callers->p[kept] = callees->p[kept] = edge;
+		callees->p[kept].of = edge.frame;
+		callees->p[kept++].frame = edge.of;
+	}
+	callers->n = callees->n = kept;
 	return 0;
+}
+
+int dnp_neighbours_init(struct dnp_neighbours *neighbours, const struct dnp_tree *tree)
+{
+	struct gather gather = {.tree = tree, .edges = &neighbours->callers};
+	int status;
+
+	*neighbours = (struct dnp_neighbours){0};
+	status = walk(&gather);
+	if (!status)
+		status = turn(neighbours);
+	sort(&neighbours->callers);
+	sort(&neighbours->callees);
+	dnp_vec_done(&gather.open);
+	dnp_vec_done(&gather.path);
+	dnp_map_done(&gather.places);
+	return status;
 }
 
 void dnp_neighbours_done(struct dnp_neighbours *neighbours)
 {
 	dnp_vec_done(&neighbours->callers);
 	dnp_vec_done(&neighbours->callees);
+}
+
+/* The first one of that method or a later one. */
+static size_t first_of(const struct dnp_edges *edges, uint32_t method)
+{
+	size_t low = 0, high = edges->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (edges->p[middle].of < method)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+size_t dnp_edges_of(const struct dnp_edges *edges, uint32_t method, const struct dnp_edge **first)
+{
+	size_t place = first_of(edges, method);
+
+	*first = edges->n ? edges->p + place : NULL;
+	return first_of(edges, method + 1) - place;
 }

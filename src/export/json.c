@@ -217,9 +217,12 @@ static void put_span(struct dnp_call_span span, struct dnp_json *json)
 	dnp_json_u64(json, "max_ns", span.max_ns);
 }
 
-static void put_edges(const struct dnp_tree *tree, const char *key, const struct dnp_edge *edges,
-	size_t n, struct dnp_json *json)
+static void put_edges(const struct dnp_tree *tree, const char *key, const struct dnp_edges *all,
+	uint32_t frame, struct dnp_json *json)
 {
+	const struct dnp_edge *edges;
+	size_t n = dnp_edges_of(all, frame, &edges);
+
 	dnp_json_open(json, key, '[');
 	for (size_t i = 0; i < n; i++) {
 		dnp_json_open(json, NULL, '{');
@@ -228,19 +231,6 @@ static void put_edges(const struct dnp_tree *tree, const char *key, const struct
 		dnp_json_close(json, '}');
 	}
 	dnp_json_close(json, ']');
-}
-
-static int put_neighbours(const struct dnp_tree *tree, uint32_t frame, struct dnp_json *json)
-{
-	struct dnp_neighbours neighbours;
-	int status = dnp_neighbours_init(&neighbours, tree, frame);
-
-	if (!status) {
-		put_edges(tree, "callers", neighbours.callers.p, neighbours.callers.n, json);
-		put_edges(tree, "callees", neighbours.callees.p, neighbours.callees.n, json);
-	}
-	dnp_neighbours_done(&neighbours);
-	return status;
 }
 
 static bool is_about(
@@ -269,7 +259,9 @@ static void put_errors(
 static int put_methods(const struct dnp_tree *tree, const struct dnp_export_options *options,
 	struct dnp_json *json)
 {
+	struct dnp_neighbours neighbours = {0};
 	size_t top = options->top;
+	int status = options->about_count ? dnp_neighbours_init(&neighbours, tree) : 0;
 
 	dnp_json_open(json, "methods", '[');
 	for (size_t i = 0; i < tree->methods.n && (!top || i < top); i++) {
@@ -280,13 +272,15 @@ static int put_methods(const struct dnp_tree *tree, const struct dnp_export_opti
 		put_amounts(tree, method->self, method->total, method->calls, json);
 		put_errors(tree, method, json);
 		put_span(method->span, json);
-		if (is_about(tree, options, method->frame) &&
-			put_neighbours(tree, method->frame, json))
-			return -ENOMEM;
+		if (is_about(tree, options, method->frame)) {
+			put_edges(tree, "callers", &neighbours.callers, method->frame, json);
+			put_edges(tree, "callees", &neighbours.callees, method->frame, json);
+		}
 		dnp_json_close(json, '}');
 	}
 	dnp_json_close(json, ']');
-	return 0;
+	dnp_neighbours_done(&neighbours);
+	return status;
 }
 
 static void put_node(

@@ -127,9 +127,11 @@ static void put_edge(
 	dnp_line_end(line);
 }
 
-static void put_edges(const struct dnp_tree *tree, const char *heading,
-	const struct dnp_edge *edges, size_t n, size_t top, struct dnp_line *line)
+static void put_edges(const struct dnp_tree *tree, const char *heading, const struct dnp_edges *all,
+	uint32_t frame, size_t top, struct dnp_line *line)
 {
+	const struct dnp_edge *edges;
+	size_t n = dnp_edges_of(all, frame, &edges);
 	size_t shown = top && top < n ? top : n;
 
 	if (!n)
@@ -148,27 +150,12 @@ static void put_edges(const struct dnp_tree *tree, const char *heading,
 		put_edge(tree, &edges[i], line);
 }
 
-static int put_neighbours(const struct dnp_tree *tree, const struct dnp_method *method, size_t top,
-	struct dnp_line *line)
-{
-	struct dnp_neighbours neighbours;
-	int status = dnp_neighbours_init(&neighbours, tree, method->frame);
-
-	if (!status) {
-		dnp_line_end(line);
-		dnp_line_name(line, name_of(tree, method->frame));
-		dnp_line_end(line);
-		put_edges(tree, "called by", neighbours.callers.p, neighbours.callers.n, top, line);
-		put_edges(tree, "calls", neighbours.callees.p, neighbours.callees.n, top, line);
-	}
-	dnp_neighbours_done(&neighbours);
-	return status;
-}
-
 int dnp_text_neighbours(const struct dnp_tree *tree, const struct dnp_export_options *options,
 	struct dnp_line *line)
 {
+	struct dnp_neighbours neighbours;
 	size_t shown = 0, all = 0;
+	int status = dnp_neighbours_init(&neighbours, tree);
 
 	for (size_t i = 0; i < tree->methods.n; i++) {
 		const struct dnp_method *method = &tree->methods.p[i];
@@ -178,9 +165,14 @@ int dnp_text_neighbours(const struct dnp_tree *tree, const struct dnp_export_opt
 			(all++, options->top && shown >= options->top))
 			continue;
 		shown++;
-		if (put_neighbours(tree, method, options->top, line))
-			return -ENOMEM;
+		dnp_line_end(line);
+		dnp_line_name(line, name_of(tree, method->frame));
+		dnp_line_end(line);
+		put_edges(
+			tree, "called by", &neighbours.callers, method->frame, options->top, line);
+		put_edges(tree, "calls", &neighbours.callees, method->frame, options->top, line);
 	}
+	dnp_neighbours_done(&neighbours);
 	if (!all || shown < all)
 		dnp_line_end(line);
 	if (!all)
@@ -190,5 +182,5 @@ int dnp_text_neighbours(const struct dnp_tree *tree, const struct dnp_export_opt
 			line, "and %s methods more that match", dnp_format_count(all - shown).text);
 	if (!all || shown < all)
 		dnp_line_end(line);
-	return 0;
+	return status;
 }

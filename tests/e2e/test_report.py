@@ -185,6 +185,20 @@ def test_output_files(small, tmp_path, name, begins):
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, "victim"]), "nothing is left behind"
 
 
+def cpu_of(*args):
+    child = subprocess.Popen([DNPROF, "report", "--json", *args], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    assert status == 0
+    return usage.ru_utime
+
+
+def test_callers_of_all_methods(tmp_path):
+    """Those of five thousand methods are found in one look at the tree, not in one each."""
+    many = tmp_path / "many.dnp"
+    subprocess.run([MAKE_RECORDING, many, "100000", "10000"], check=True)
+    assert cpu_of("-m", "*", many) < 10 * cpu_of(many)
+
+
 def test_several_files_are_one_report(small, tmp_path):
     other = tmp_path / "other.dnp"
     subprocess.run([MAKE_RECORDING, other, "1000", "10", "2"], check=True)

@@ -128,40 +128,45 @@ TEST(two_recordings_are_one_profile)
 	done(&f);
 }
 
-static const struct dnp_edge *edge(
-	const struct fixture *f, const struct dnp_edge *edges, size_t n, const char *name)
+/* The edge between two methods, as many as the first one has. */
+static const struct dnp_edge *edge(const struct fixture *f, const struct dnp_edges *edges,
+	const char *of, size_t n, const char *name)
 {
+	const struct dnp_edge *own;
+
+	CHECK_EQ(dnp_edges_of(edges, method(f, of)->frame, &own), n);
 	for (size_t i = 0; i < n; i++)
-		if (!strcmp(name_of(f, edges[i].frame), name))
-			return &edges[i];
+		if (!strcmp(name_of(f, own[i].frame), name))
+			return &own[i];
 	FAIL("there is no edge to %s", name);
 }
+
+#define FIB  "App.Calls.Fib(int)"
+#define WORK "App.Calls.Work(int)"
 
 TEST(callers_and_callees)
 {
 	struct fixture f;
-	struct dnp_neighbours fib, work;
-	const struct dnp_edge *e;
+	struct dnp_neighbours all;
+	const struct dnp_edge *e, *first;
 
 	load_calls(&f, NULL, DNP_SUMS);
-	CHECK_EQ(dnp_neighbours_init(&fib, &f.tree, method(&f, "App.Calls.Fib(int)")->frame), 0);
-	CHECK_EQ(dnp_neighbours_init(&work, &f.tree, method(&f, "App.Calls.Work(int)")->frame), 0);
-	CHECK_EQ(fib.callers.n, 2);
-	e = edge(&f, fib.callers.p, fib.callers.n, "App.Calls.Work(int)");
-	CHECK(e == fib.callers.p);
+	CHECK_EQ(dnp_neighbours_init(&all, &f.tree), 0);
+	e = edge(&f, &all.callers, FIB, 2, WORK);
+	CHECK_EQ(dnp_edges_of(&all.callers, method(&f, FIB)->frame, &first), 2);
+	CHECK(e == first);
 	CHECK_EQ(e->calls, 8);
 	CHECK_EQ(e->total, 23 * MS);
 	CHECK_EQ(e->self, 11 * MS);
-	e = edge(&f, fib.callers.p, fib.callers.n, "App.Calls.Fib(int)");
+	e = edge(&f, &all.callers, FIB, 2, FIB);
 	CHECK_EQ(e->calls, 12);
 	CHECK_EQ(e->total, 12 * MS);
-	CHECK_EQ(fib.callees.n, 1);
-	CHECK_EQ(edge(&f, work.callers.p, work.callers.n, "all")->calls, 5);
-	CHECK_EQ(edge(&f, work.callers.p, work.callers.n, "App.Calls.Main(string[])")->calls, 3);
-	CHECK_EQ(edge(&f, work.callees.p, work.callees.n, "App.Calls.Fib(int)")->calls, 8);
-	CHECK_EQ(work.callees.n, 1);
-	dnp_neighbours_done(&fib);
-	dnp_neighbours_done(&work);
+	CHECK_EQ(edge(&f, &all.callees, FIB, 1, FIB)->calls, 12);
+	CHECK_EQ(edge(&f, &all.callers, WORK, 2, "all")->calls, 5);
+	CHECK_EQ(edge(&f, &all.callers, WORK, 2, "App.Calls.Main(string[])")->calls, 3);
+	CHECK_EQ(edge(&f, &all.callees, WORK, 1, FIB)->calls, 8);
+	CHECK_EQ(dnp_edges_of(&all.callees, UINT32_MAX - 1, &first), 0);
+	dnp_neighbours_done(&all);
 	done(&f);
 }
 
