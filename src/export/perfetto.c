@@ -18,6 +18,7 @@
 #include "export/event.h"
 #include "export/perfetto_packet.h"
 #include "export/switches.h"
+#include "export/tracks.h"
 
 enum compact {
 	COMPACT_TIMESTAMP = 1, /* the first absolute, others since the one before */
@@ -60,9 +61,9 @@ struct perfetto {
 	struct dnp_packets to;
 	struct dnp_map tracks; /* of threads that have one, of all processes */
 	struct dnp_vec_of(struct cpu) cpus;
-	struct dnp_map by_number;          /* of a processor → place in cpus */
-	uint64_t start_ns;                 /* of the earliest process; CLOCK_MONOTONIC */
-	struct dnp_vec_of(uint64_t) lanes; /* of spans, of a process: when the last one ends */
+	struct dnp_map by_number; /* of a processor → place in cpus */
+	uint64_t start_ns;        /* of the earliest process; CLOCK_MONOTONIC */
+	struct dnp_tracks spans;  /* of a process */
 };
 
 /* ---- Processes and threads */
@@ -194,19 +195,14 @@ static uint64_t span_track_of(
 	uint64_t end_ns = span->ended ? span->end_ns : UINT64_MAX;
 	uint64_t track = (uint64_t)(source->number + 1) << 33 | UINT64_C(3) << 31;
 	char name[32];
-	size_t lane = 0;
+	size_t number = 0;
 
-	while (lane < out->lanes.n && out->lanes.p[lane] > span->begin_ns)
-		lane++;
-	if (lane < out->lanes.n) {
-		out->lanes.p[lane] = end_ns;
-	} else if (dnp_vec_push(&out->lanes, end_ns)) {
+	if (dnp_tracks_take(&out->spans, span->begin_ns, end_ns, &number))
 		out->to.error = -ENOMEM;
-	}
-	track |= lane;
+	track |= number;
 	if (dnp_map_get(&out->tracks, track) != DNP_NONE)
 		return track;
-	snprintf(name, sizeof(name), "Spans %zu", lane + 1);
+	snprintf(name, sizeof(name), "Spans %zu", number + 1);
 	dnp_packet_track(&out->to, track, name);
 	if (dnp_map_set(&out->tracks, track, 0))
 		out->to.error = -ENOMEM;
@@ -433,7 +429,7 @@ static void begin(void *arg, const struct dnp_switch_source *source)
 			put_thread(out, source, i);
 	for (size_t i = 0; i < out->cpus.n; i++)
 		out->cpus.p[i].losses = 0;
-	out->lanes.n = 0;
+	dnp_tracks_done(&out->spans);
 }
 
 /* A thread that has its processor still when the recording ends does not leave it. */
@@ -467,7 +463,7 @@ static void perfetto_done(struct perfetto *out)
 		dnp_map_done(&cpu->interned);
 	}
 	dnp_vec_done(&out->cpus);
-	dnp_vec_done(&out->lanes);
+	dnp_tracks_done(&out->spans);
 	dnp_packets_done(&out->to);
 	dnp_map_done(&out->tracks);
 	dnp_map_done(&out->by_number);

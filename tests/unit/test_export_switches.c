@@ -2,6 +2,7 @@
 /* Switches in formats of others, whole; what their own readers make of it is for tests/e2e. */
 #include "export/export.h"
 #include "format/slice_codec.h"
+#include "export/tracks.h"
 #include "profiled.h"
 
 #define START_NS UINT64_C(1000000000)
@@ -145,6 +146,44 @@ TEST(chrome_losses)
 	recording_flush(&rec);
 	check_parts(write_recording(&rec, &dnp_export_chrome, NULL), parts,
 		sizeof(parts) / sizeof(*parts));
+}
+
+static uint64_t take(struct dnp_tracks *tracks, uint64_t begin_ns, uint64_t end_ns)
+{
+	size_t track;
+
+	CHECK_EQ(dnp_tracks_take(tracks, begin_ns, end_ns, &track), 0);
+	return track;
+}
+
+TEST(tracks_of_spans)
+{
+	struct dnp_tracks tracks = {0};
+
+	CHECK_EQ(take(&tracks, 0, UINT64_MAX), 0);
+	CHECK_EQ(take(&tracks, 0, 50), 1);
+	CHECK_EQ(take(&tracks, 10, 30), 2);
+	CHECK_EQ(take(&tracks, 40, 45), 2);
+	CHECK_EQ(take(&tracks, 50, 50), 1);
+	CHECK_EQ(take(&tracks, 50, 60), 1);
+	CHECK_EQ(take(&tracks, 50, 60), 2);
+	for (uint64_t i = 3; i < 30; i++)
+		CHECK_EQ(take(&tracks, 55, 100 - i), i);
+	CHECK_EQ(take(&tracks, 70, 80), 1);
+	CHECK_EQ(take(&tracks, 71, 80), 2);
+	CHECK_EQ(take(&tracks, 71, 80), 29);
+	CHECK_EQ(take(&tracks, 71, 80), 30);
+	dnp_tracks_done(&tracks);
+}
+
+/* Where each is looked for among all that are open this takes minutes. */
+TEST(tracks_of_many_spans)
+{
+	struct dnp_tracks tracks = {0};
+
+	for (uint64_t i = 0; i < 1000000; i++)
+		CHECK_EQ(take(&tracks, i, UINT64_MAX), i);
+	dnp_tracks_done(&tracks);
 }
 
 static void check_chosen(const char *path, const struct dnp_exporter *exporter)
