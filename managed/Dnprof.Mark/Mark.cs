@@ -13,7 +13,7 @@ public static class Mark
   /// <summary>Marks this moment.</summary>
   public static void Point(string text)
   {
-    if (MarkSource.Log.IsEnabled())
+    if (MarkSource.IsOn)
       MarkSource.Log.Point(text);
   }
 
@@ -21,7 +21,7 @@ public static class Mark
   /// Begins a span, which ends when the result is disposed: <c>using (Mark.Span("order")) { … }</c>. It may end on
   /// another thread, as after an <c>await</c>.
   /// </summary>
-  public static MarkSpan Span(string name) => MarkSource.Log.IsEnabled() ? MarkSpan.Begin(name) : default;
+  public static MarkSpan Span(string name) => MarkSource.IsOn ? MarkSpan.Begin(name) : default;
 }
 
 /// <summary>A span that has begun; the default value is none, and its end does nothing.</summary>
@@ -44,7 +44,7 @@ public readonly struct MarkSpan : IDisposable
   /// <summary>Ends the span; it is ended once.</summary>
   public void Dispose()
   {
-    if (id != 0 && MarkSource.Log.IsEnabled())
+    if (id != 0 && MarkSource.IsOn)
       MarkSource.Log.SpanEnd(id);
   }
 }

@@ -12,8 +12,15 @@ sealed class MarkSource : EventSource
 
   public static readonly MarkSource Log = new();
 
-  static string Bounded(string? text) =>
-    text == null ? "" : text.Length <= MaxChars ? text : text.Substring(0, MaxChars);
+  /// <summary>Whether anybody listens. While it is made, which calls listeners, there is none: they may say something.</summary>
+  public static bool IsOn => Log?.IsEnabled() == true;
+
+  static string Bounded(string? text)
+  {
+    if (text == null || text.Length <= MaxChars)
+      return text ?? "";
+    return text.Substring(0, char.IsHighSurrogate(text[MaxChars - 1]) ? MaxChars - 1 : MaxChars);
+  }
 
   [Event(1)]
   public void Point(string text) => WriteEvent(1, Bounded(text));

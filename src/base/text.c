@@ -35,16 +35,10 @@ static void cut(struct dnp_text *text)
 
 void dnp_text_put(struct dnp_text *text, struct dnp_str str)
 {
-	size_t room = text->cap - 1 - text->n;
-	size_t n = str.n;
+	size_t n = dnp_utf8_fit(str, text->cap - 1 - text->n);
 
-	if (text->cut || !n)
+	if (text->cut || !str.n)
 		return;
-	if (n > room) {
-		n = room;
-		while (n && is_continuation(str.p[n]))
-			n--;
-	}
 	memcpy(text->p + text->n, str.p, n);
 	text->n += n;
 	text->p[text->n] = '\0';

@@ -78,6 +78,15 @@ size_t dnp_utf8_columns(struct dnp_str str)
 	return columns;
 }
 
+size_t dnp_utf8_fit(struct dnp_str str, size_t room)
+{
+	if (str.n <= room)
+		return str.n;
+	while (room && is_tail(str, room))
+		room--;
+	return room;
+}
+
 size_t dnp_utf8_put(char out[4], uint32_t code)
 {
 	size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;

@@ -25,6 +25,9 @@ unsigned dnp_utf8_width(uint32_t code);
 /* Columns of a whole text, unsafe code points counted as one. */
 size_t dnp_utf8_columns(struct dnp_str str);
 
+/* How many of its bytes there is room for, in whole characters. */
+size_t dnp_utf8_fit(struct dnp_str str, size_t room);
+
 /* Writes 1 to 4 bytes and returns their number. */
 size_t dnp_utf8_put(char out[4], uint32_t code);
 

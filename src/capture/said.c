@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "capture/happened.h"
 #include "os/clock.h"
 
@@ -41,7 +42,7 @@ void dnp_said_close(struct dnp_said *said)
 
 static uint16_t bytes_of(struct dnp_str text)
 {
-	return (uint16_t)(text.n < TEXT_BYTES_MAX ? text.n : TEXT_BYTES_MAX);
+	return (uint16_t)dnp_utf8_fit(text, TEXT_BYTES_MAX);
 }
 
 static size_t room_of(const struct entry *entry)

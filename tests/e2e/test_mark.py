@@ -88,6 +88,24 @@ def test_span_that_does_not_end(tmp_path):
     assert re.search(r"^Marks\n +count   text\n +60   größer ✓$", text, re.M)
 
 
+def test_long_texts_are_cut_between_characters(tmp_path):
+    """Of 511 letters and a pair of surrogates, and of one byte and as many pairs of bytes as do not find room."""
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-e", "mark", "-o", out, "--", *program(NEWEST, *SAYING, "--native", "--recorded", "--long")).expect()
+    assert {m["name"] for m in shown_of(out).data["marks"]} - {"größer ✓", "native point"} == {"m" * 511, "n" + "é" * 511}
+
+
+@pytest.mark.parametrize("recorded", (True, False))
+def test_said_while_the_source_is_made(tmp_path, recorded):
+    """By a listener of the program's own, which is called then: nobody hears it, and nothing is thrown."""
+    argv = program(NEWEST, *SAYING, "--listener")
+    out = tmp_path / "out.dnp"
+    result = (dnprof("run", "-q", "-e", "mark", "-o", out, "--", *argv) if recorded else run(argv)).expect()
+    assert result.truth["listener"] == {"spoke": True, "failures": []}
+    if recorded:
+        check(result.truth, shown_of(out))
+
+
 def test_exports(tmp_path):
     """Beside switches: each span and point is in the formats of time lines, and in the page."""
     out = tmp_path / "out.dnp"

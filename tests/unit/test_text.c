@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include "test.h"
 
@@ -74,4 +75,15 @@ TEST(text_from_utf16)
 	dnp_text_init(&text, buffer, 8);
 	dnp_text_put16(&text, units, 5);
 	CHECK_STR(buffer, "aé…");
+}
+
+TEST(whole_characters_that_find_room)
+{
+	struct dnp_str text = dnp_str("aé✓😀");
+	static const size_t fit[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
+
+	for (size_t room = 0; room < sizeof(fit) / sizeof(*fit); room++)
+		CHECK_EQ(dnp_utf8_fit(text, room), fit[room]);
+	CHECK_EQ(dnp_utf8_fit(dnp_str(""), 0), 0);
+	CHECK_EQ(dnp_utf8_fit(dnp_str("\x80\x80"), 1), 0);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 using System.Diagnostics;
+using System.Diagnostics.Tracing;
 using System.Runtime.InteropServices;
 using System.Text.Json.Nodes;
 using Dnprof;
@@ -10,6 +11,7 @@ namespace Truth;
 /// <remarks>
 /// <c>--when FILE</c> waits for that file before anything is said, makes FILE.done afterwards and waits until FILE has
 /// gone. <c>--native</c> has native code say it, too; <c>--recorded</c> waits until somebody listens to that.
+/// <c>--long</c> says texts that are cut, where a character stands; <c>--listener</c> says one while the source is made.
 /// </remarks>
 static class Marks
 {
@@ -98,6 +100,26 @@ static class Marks
     Book(name, outside, inside, inner, false);
   }
 
+  /// <summary>A listener of the program's own, which says something as soon as it hears of any source.</summary>
+  sealed class Talkative : EventListener
+  {
+    public static readonly List<string> Failures = [];
+    public static bool Spoke;
+
+    protected override void OnEventSourceCreated(EventSource source)
+    {
+      if (source.Name != "Dnprof-Mark")
+        return;
+      try {
+        Mark.Point("while it is made");
+        using (Mark.Span("while it is made"))
+          Spoke = true;
+      } catch (Exception e) {
+        Failures.Add(e.GetType().Name);
+      }
+    }
+  }
+
   static void Unit(bool native)
   {
     for (int i = 0; i < 10; i++) {
@@ -114,9 +136,14 @@ static class Marks
   public static JsonObject Run(Options o)
   {
     bool native = o.Has("--native");
+    var listener = o.Has("--listener") ? new Talkative() : null;
     o.WaitToBegin();
     while (o.Has("--recorded") && truth_mark_is_on() == 0)
       Thread.Sleep(10);
+    if (o.Has("--long")) {
+      Mark.Point(new string('m', 511) + "😀 and more");
+      truth_mark("n" + new string('é', 600));
+    }
     var open = o.Has("--open") ? Mark.Span("open") : default;
     var budget = o.Budget();
     while (budget.More())
@@ -127,6 +154,9 @@ static class Marks
       ["spans"] = new JsonObject(spans.Select(s => KeyValuePair.Create(s.Key, (JsonNode?)s.Value.ToJson()))),
       ["points"] = new JsonObject(points.Select(p => KeyValuePair.Create(p.Key, (JsonNode?)p.Value))),
     };
+    if (listener != null)
+      truth["listener"] = new JsonObject {
+        ["spoke"] = Talkative.Spoke, ["failures"] = new JsonArray([.. Talkative.Failures.Select(f => (JsonNode?)f)]) };
     if (o.Has("--cost"))
       truth["cost_ns"] = new JsonObject { ["managed"] = Cost(), ["native"] = truth_mark_ns(10_000_000) };
     GC.KeepAlive(open);
