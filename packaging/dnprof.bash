@@ -1,17 +1,30 @@
 # SPDX-License-Identifier: MIT
 # Completion for bash: install as /usr/share/bash-completion/completions/dnprof
 
+# Each line of the standard input is one: names of files have blanks.
+_dnprof_offer() { mapfile -t COMPREPLY; }
+
 # What stands behind an option that takes an argument: words, a file, or nothing to offer.
-_dnprof_argument() # ARGUMENT CURRENT
+_dnprof_argument() # ARGUMENT CURRENT COMMAND
 {
+	local events="cpu wall switch alloc exception jit load lock gc mark request safepoint" words="" before=""
+
 	case $1 in
-	FILE) COMPREPLY=($(compgen -f -- "$2")) ;;
-	SOURCE) COMPREPLY=($(compgen -W "auto perf timer" -- "$2")) ;;
-	EVENT | LIST) COMPREPLY=($(compgen -W "cpu wall trace" -- "$2")) ;;
-	DEPTH) COMPREPLY=($(compgen -W "tree time events" -- "$2")) ;;
-	ENGINE) COMPREPLY=($(compgen -W "signal snapshot" -- "$2")) ;;
-	WHICH) COMPREPLY=($(compgen -W "all leaf none" -- "$2")) ;;
+	FILE | OUT) _dnprof_offer < <(compgen -f -- "$2"); return ;;
+	SOURCE) words="auto perf timer" ;;
+	LIST)
+		words=$events
+		[ "$3" != run ] || words+=" trace transition"
+		before=${2%"${2##*,}"}
+		;;
+	EVENT) words="$events trace transition transition-in live wait lock-owner" ;;
+	FORMAT) words="perfetto chrome csv collapsed html text report-json" ;;
+	DEPTH) words="tree time events" ;;
+	ENGINE) words="signal snapshot" ;;
+	STATE) words="any running waiting" ;;
+	WHICH) words="all leaf none" ;;
 	esac
+	_dnprof_offer < <(compgen -P "$before" -W "$words" -- "${2#"$before"}")
 }
 
 _dnprof()
@@ -66,16 +79,16 @@ _dnprof()
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [ "$command" = run ] && [ "${COMP_WORDS[i]}" = -- ]; then
 			if [ $((COMP_CWORD - i)) = 1 ]; then
-				COMPREPLY=($(compgen -c -f -- "$current"))
+				_dnprof_offer < <(compgen -c -f -- "$current")
 			else
-				COMPREPLY=($(compgen -f -- "$current"))
+				_dnprof_offer < <(compgen -f -- "$current")
 			fi
 			return
 		fi
 	done
 	argument=${arguments[$command]#* "$previous"=}
 	if [ "$argument" != "${arguments[$command]}" ]; then
-		_dnprof_argument "${argument%% *}" "$current"
+		_dnprof_argument "${argument%% *}" "$current" "$command"
 	elif [[ $current == -* ]]; then
 		COMPREPLY=($(compgen -W "${options[$command]}" -- "$current"))
 	elif [ "$command" = help ]; then
@@ -85,7 +98,7 @@ _dnprof()
 		COMPREPLY=($(compgen -W "$(compgen -G "${TMPDIR:-/tmp}/dnprof-*-socket" |
 			sed 's/.*dnprof-\([0-9]*\)-.*/\1/')" -- "$current"))
 	else
-		COMPREPLY=($(compgen -f -- "$current"))
+		_dnprof_offer < <(compgen -f -- "$current")
 	fi
 }
 complete -o filenames -F _dnprof dnprof

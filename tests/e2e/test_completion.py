@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""What bash offers behind the words that are typed, by packaging/dnprof.bash."""
+import re
+
+import pytest
+
+from harness import ROOT, dnprof, run
+
+ASKED = f'. {ROOT}/packaging/dnprof.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dnprof; printf "%s\\n" "${{COMPREPLY[@]}}"'
+
+
+def offered(*words, cwd=None):
+    """For the last one of them."""
+    return sorted(run(["bash", "-c", ASKED, "bash", "dnprof", *words], cwd=cwd).expect().out.splitlines())
+
+
+@pytest.mark.parametrize("words", (["report"], ["report", "-o"], ["export", "-o"], ["run", "--", "true"], ["attach", "--port"]),
+                         ids=" ".join)
+def test_names_with_blanks(tmp_path, words):
+    for name in ("two words.dnp", "two  more*.dnp", "other.dnp"):
+        (tmp_path / name).touch()
+    assert offered(*words, "two", cwd=tmp_path) == ["two  more*.dnp", "two words.dnp"]
+
+
+def test_all_that_can_be_recorded():
+    known = set(re.search("this version records (.*?);", dnprof("run", "-e", "?", "true").err)[1].split(", "))
+    assert set(offered("run", "-e", "")) == known
+    assert set(offered("record", "-e", "")) == set(offered("start", "--event", "")) == known - {"trace", "transition"}
+    assert set(offered("report", "-e", "")) == known | {"live", "wait", "lock-owner", "transition-in"}
+
+
+def test_lists_go_on_behind_a_comma():
+    assert offered("run", "-e", "cpu,sw") == ["cpu,switch"]
+    assert offered("record", "-e", "cpu,gc,") == sorted(f"cpu,gc,{event}" for event in offered("record", "-e", ""))
+    assert offered("report", "-e", "cpu,sw") == [""]
+
+
+def test_formats():
+    assert offered("export", "-f", "c") == ["chrome", "collapsed", "csv"]
