@@ -96,6 +96,12 @@ static int conclude(struct run *run)
 			launch->sum.recording);
 		status = status ? status : DNP_EXIT_INCOMPLETE;
 	}
+	if (launch->session->refused) {
+		dnp_say("the recording may be incomplete: more than %u .NET programs ran at once, "
+			"and whether %u of them ended theirs was not seen; run fewer at once",
+			DNP_SESSION_SLOTS, launch->session->refused);
+		status = status ? status : DNP_EXIT_INCOMPLETE;
+	}
 	return status;
 }
 

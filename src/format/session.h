@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define DNP_SESSION_MAGIC   UINT32_C(0x53504e44) /* "DNPS" */
-#define DNP_SESSION_VERSION 2u
+#define DNP_SESSION_VERSION 3u
 #define DNP_SESSION_BYTES   131072
 #define DNP_SESSION_SLOTS   255
 #define DNP_SESSION_REASON  208
@@ -61,8 +61,10 @@ struct dnp_session {
 	int32_t launcher_pid;
 	_Atomic uint32_t stop; /* 1: end the recording well. Launcher releases, agents acquire */
 	uint64_t launcher_start_ticks;
-	_Atomic uint32_t refused; /* agents that found no free slot */
-	uint32_t reserved[57];
+	_Atomic uint32_t refused; /* agents that found no slot */
+	uint32_t reserved;
+	_Atomic uint64_t past_samples, past_lost; /* of those whose slots others have now */
+	uint32_t reserved_too[52];
 	struct dnp_session_slot slots[DNP_SESSION_SLOTS];
 };
 
@@ -70,7 +72,27 @@ _Static_assert(sizeof(struct dnp_session_slot) == 504, "a slot is 504 bytes in e
 _Static_assert(offsetof(struct dnp_session, slots) == 256, "slots follow the header");
 _Static_assert(sizeof(struct dnp_session) <= DNP_SESSION_BYTES, "the session fits its file");
 
-/* Takes a free slot for process `pid`; NULL when they are out (counted in `refused`). Agent. */
+/* Whether the slot, of a process that has ended well, is the caller's now, as if it were new. */
+static inline int dnp_session_slot_inherit(
+	struct dnp_session *session, struct dnp_session_slot *slot)
+{
+	uint32_t ended = DNP_SLOT_ENDED;
+
+	if (!atomic_compare_exchange_strong_explicit(&slot->state, &ended, DNP_SLOT_FREE,
+		    memory_order_acquire, memory_order_relaxed))
+		return 0;
+	atomic_fetch_add_explicit(&session->past_samples, slot->samples, memory_order_relaxed);
+	atomic_fetch_add_explicit(&session->past_lost, slot->lost, memory_order_relaxed);
+	slot->start_ticks = 0;
+	slot->samples = slot->lost = slot->bytes = 0;
+	slot->reason[0] = slot->folder[0] = '\0';
+	return 1;
+}
+
+/*
+ * Takes a slot for process `pid`: a free one, or that of one that has ended well; NULL when they
+ * are out (counted in `refused`). Agent.
+ */
 static inline struct dnp_session_slot *dnp_session_slot_take(
 	struct dnp_session *session, int32_t pid)
 {
@@ -80,6 +102,12 @@ static inline struct dnp_session_slot *dnp_session_slot_take(
 		if (atomic_compare_exchange_strong_explicit(&session->slots[i].pid, &none, pid,
 			    memory_order_relaxed, memory_order_relaxed))
 			return &session->slots[i];
+	}
+	for (unsigned i = 0; i < DNP_SESSION_SLOTS; i++) {
+		if (dnp_session_slot_inherit(session, &session->slots[i])) {
+			atomic_store_explicit(&session->slots[i].pid, pid, memory_order_relaxed);
+			return &session->slots[i];
+		}
 	}
 	atomic_fetch_add_explicit(&session->refused, 1, memory_order_relaxed);
 	return NULL;

@@ -55,7 +55,8 @@ static bool is_alive(const struct dnp_session_slot *slot)
 
 void dnp_session_sum(const struct dnp_session *session, struct dnp_session_sum *sum)
 {
-	*sum = (struct dnp_session_sum){0};
+	*sum = (struct dnp_session_sum){
+		.samples = session->past_samples, .lost = session->past_lost};
 	for (unsigned i = 0; i < DNP_SESSION_SLOTS; i++) {
 		const struct dnp_session_slot *slot = &session->slots[i];
 

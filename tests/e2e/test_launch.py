@@ -202,6 +202,22 @@ def test_cut_recording_of_a_program_that_failed(launch):
     launch("exit", 9, how="cut").expect(9)
 
 
+@pytest.mark.parametrize("count", [255, 258])
+def test_more_children_than_are_watched(launcher, tmp_path, count):
+    """All at once; those for whom there is no place are recorded, too, and told."""
+    crowd = f"trap '' USR1; for i in $(seq {count}); do {HOST} signals await exit 0 & done; wait"
+    with start([launcher, "run", "--children", "-q", "-o", "out.dnp", "--", "/bin/sh", "-c", crowd], cwd=tmp_path,
+               env={"FAKE_AGENT": "stop"}) as run_:
+        for _ in range(count):
+            assert run_.process.stdout.readline() == b"ready\n"
+        for pid in descendants(run_.process.pid):
+            if command_line(pid).startswith(str(HOST)):
+                os.kill(pid, signal.SIGUSR1)
+        result = run_.end().expect(3 if count > 255 else 0)
+    assert ("and whether 3 of them ended theirs was not seen" in result.err) == (count > 255), result
+    assert len(report(tmp_path / "out.dnp").data["processes"]) == count
+
+
 def test_socket_of_a_killed_program_goes(launch, tmp_path):
     """Its TMPDIR was not the launcher's."""
     folder = tmp_path / "elsewhere"

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "launch/session_file.h"
 #include "test.h"
 
 static struct dnp_session *map(void)
@@ -27,6 +28,32 @@ TEST(session_slots_are_distinct_and_run_out)
 	CHECK(!dnp_session_slot_take(session, 1));
 	CHECK(!dnp_session_slot_take(session, 2));
 	CHECK_EQ(session->refused, 2);
+}
+
+TEST(session_slots_of_those_who_have_ended_are_taken_again)
+{
+	struct dnp_session *session = map();
+	struct dnp_session_slot *slot = NULL;
+	struct dnp_session_sum sum;
+
+	for (int i = 0; i < DNP_SESSION_SLOTS; i++) {
+		slot = dnp_session_slot_take(session, 1000 + i);
+		slot->samples = 10;
+		slot->lost = 1;
+		dnp_session_slot_set(slot, i == 7 ? DNP_SLOT_FAILED : DNP_SLOT_RECORDING);
+	}
+	strcpy(slot->folder, "where");
+	dnp_session_slot_set(slot, DNP_SLOT_ENDED);
+	CHECK(dnp_session_slot_take(session, 7) == slot);
+	CHECK_EQ(slot->pid, 7);
+	CHECK_EQ(slot->samples, 0);
+	CHECK_STR(slot->folder, "");
+	CHECK_EQ(dnp_session_slot_state(slot), DNP_SLOT_FREE);
+	CHECK(!dnp_session_slot_take(session, 8));
+	CHECK_EQ(session->refused, 1);
+	dnp_session_sum(session, &sum);
+	CHECK_EQ(sum.samples, 10 * DNP_SESSION_SLOTS);
+	CHECK_EQ(sum.lost, DNP_SESSION_SLOTS);
 }
 
 TEST(session_state_follows_the_reason)
