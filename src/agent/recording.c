@@ -568,6 +568,7 @@ void dnp_recording_status(struct dnp_recording_status *status)
 		.since_unix_ns = recording.since_unix_ns,
 		.bytes = dnp_writer_written(&recording.drain.writer),
 		.client = recording.client,
+		.awaited = recording.session,
 	};
 	dnp_drain_totals(&recording.drain, &status->samples, &status->lost);
 }

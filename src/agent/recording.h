@@ -73,6 +73,7 @@ struct dnp_recording_status {
 	uint64_t since_unix_ns, since_ns;
 	uint64_t samples, lost, bytes;
 	int client;
+	bool awaited; /* by the launcher that it began with */
 };
 void dnp_recording_status(struct dnp_recording_status *status);
 

@@ -333,6 +333,7 @@ static void put_recording(struct dnp_text *text)
 	put_number(text, "bytes", status.bytes);
 	put_number(text, "client", (uint64_t)status.client);
 	put_word(text, "held", holder.recording ? "yes" : "no");
+	put_word(text, "awaited", holder.recording || status.awaited ? "yes" : "no");
 }
 
 static const char *state(void)

@@ -217,6 +217,7 @@ static void put_agent(struct dnp_json *json, const struct dnp_status *status)
 		dnp_json_u64(json, "bytes", status->bytes);
 		dnp_json_u64(json, "client", status->client);
 		dnp_json_bool(json, "held", status->held);
+		dnp_json_bool(json, "awaited", status->awaited);
 	}
 	dnp_json_close(json, '}');
 }

@@ -73,16 +73,10 @@ static int leave_to_client(const struct stop *stop)
 	return DNP_EXIT_DONE;
 }
 
-/* Whether another command line waits for its end: one that holds it, or that began with it. */
-static bool is_awaited(const struct dnp_status *before)
-{
-	return before->held || (!before->client && !strcmp(before->how, "startup"));
-}
-
 /* What becomes of the recording `from`. An exit status. */
 static int conclude(struct stop *stop, struct dnp_copy *copy, int from)
 {
-	bool awaited = is_awaited(&stop->before);
+	bool awaited = stop->before.awaited;
 	auto_free char *original = awaited ? NULL : dnp_copy_original(from);
 	auto_close int finished = -1;
 

@@ -124,6 +124,8 @@ enum dnp_control_detach {
  *   client               process that asked for it, as it is known in the target; 0: nobody that
  *                        can be named
  *   held                 yes: it ends when that client does; no
+ *   awaited              yes: the 'dnprof run' or 'dnprof record' that began it waits for its end;
+ * no
  */
 
 struct dnp_control_message {

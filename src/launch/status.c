@@ -75,6 +75,8 @@ static void take(struct dnp_status *status, struct dnp_str key, struct dnp_str v
 		status->detachable = dnp_str_eq(value, dnp_str("yes"));
 	if (dnp_str_eq(key, dnp_str("held")))
 		status->held = dnp_str_eq(value, dnp_str("yes"));
+	if (dnp_str_eq(key, dnp_str("awaited")))
+		status->awaited = dnp_str_eq(value, dnp_str("yes"));
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(fields); i++) {
 		char *field = (char *)status + fields[i].at;
 		uint64_t number = take_number(value);

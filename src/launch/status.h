@@ -19,6 +19,7 @@ struct dnp_status {
 	uint64_t since_unix_ns, samples, lost, bytes, threads;
 	uint64_t client; /* the process that asked for the recording, 0: none that is known */
 	bool held;       /* it ends when that process does */
+	bool awaited;    /* the command line that began it makes of it what it was asked for */
 	bool detachable;
 	char reason[256]; /* not detachable: why */
 };

@@ -17,6 +17,7 @@ import pytest
 
 import harness
 
+from attached import CLSID
 from harness import (LOOSE, NEWEST, PATIENCE_S, allows_events, cases, cpu_seconds, dnprof, program, report, start, thread_names,
                      wait_for, warm_up)
 
@@ -217,7 +218,7 @@ def test_recordings_in_one_life(tmp_path, tfm):
             path = target.begin()
             target.wait_for_samples()
             status = target.status
-            assert (status["state"], status["events"], status["held"]) == ("recording", "cpu", "no")
+            assert (status["state"], status["events"], status["held"], status["awaited"]) == ("recording", "cpu", "no", "no")
             assert int(status["client"]) == os.getpid()
             assert abs(int(status["since_unix_ns"]) - time.time_ns()) < PATIENCE_S * 1e9
             assert os.path.samefile(target.ask(FLUSH).done().recording(), path)
@@ -270,7 +271,7 @@ def test_program_started_by_dnprof(tmp_path, tfm):
     """Its own recording can be ended from outside, others follow, and the agent can leave."""
     with launched(tmp_path, tfm) as target:
         wait_for(lambda: target.status["state"] == "recording", "its recording")
-        assert target.status["how"] == "startup"
+        assert (target.status["how"], target.status["held"], target.status["awaited"]) == ("startup", "no", "yes")
         warm_up(target.pid, 0.5)
         target.ask(STOP).done()
         path = target.begin()
@@ -289,7 +290,7 @@ def test_closing_ends_it(attached):
     with attached.connect() as holder:
         holder.ask(START, HOLD, "event=cpu", fds=[fd]).done()
         attached.wait_for_samples()
-        assert attached.status["held"] == "yes"
+        assert attached.status["held"] == attached.status["awaited"] == "yes"
         holder.ask(FLUSH).done()
         holder.ask(STATUS).done()
     wait_for(lambda: attached.status["state"] == "attached", "the recording's end")
@@ -495,6 +496,24 @@ def test_attached_with_a_recording(tmp_path, tfm):
         target.gone()
     path, = out.iterdir()
     assert re.fullmatch(rf"{target.pid}-\d+\.dnp", path.name)
+    has_methods(path)
+
+
+def test_started_without_a_launcher(tmp_path, tfm):
+    """The environment alone brought the agent: no command line waits for the recording, `stop` finishes it."""
+    out = tmp_path / "out"
+    out.mkdir()
+    env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{%s}" % CLSID, "CORECLR_PROFILER_PATH": str(harness.AGENT),
+           "DNPROF_OPTIONS": f"dir={out};event=cpu", "TMPDIR": str(tmp_path)}
+    with start(program(tfm, *BUSY), env=env) as run:
+        wait_for(lambda: list(tmp_path.glob("dnprof-*-socket")), "the agent's socket")
+        target = Target(run.process.pid, tmp_path)
+        target.wait_for_samples()
+        status = target.status
+        assert (status["how"], status["client"], status["awaited"]) == ("startup", "0", "no")
+        stopped = dnprof("stop", target.pid).expect()
+        path, = out.iterdir()
+        assert str(path) in stopped.err and "has it now" not in stopped.err
     has_methods(path)
 
 

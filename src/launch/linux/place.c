@@ -35,7 +35,7 @@ static bool is_readable(const struct dnp_target *target, const char *path)
 	auto_close int root = dnp_target_open(target, "/", O_PATH | O_DIRECTORY);
 	char folder[32];
 	struct stat st;
-	int status;
+	int status = -1; /* not known where SIGCHLD is ignored */
 	pid_t pid;
 
 	snprintf(folder, sizeof(folder), "/proc/%d", (int)target->pid);
