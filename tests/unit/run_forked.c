@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,14 @@ void test_end_child(int status)
 {
 	syscall(SYS_exit_group, status);
 	__builtin_unreachable();
+}
+
+uint64_t test_peak_memory(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)usage.ru_maxrss << 10;
 }
 
 int test_count_descriptors(void)

@@ -5,10 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <windows.h>
+#include <psapi.h> /* behind windows.h */
 
 #include "run.h"
 
 #define DESCRIPTORS_MAX 2048 /* of the C library */
+
+uint64_t test_peak_memory(void)
+{
+	PROCESS_MEMORY_COUNTERS memory = {.cb = sizeof(memory)};
+
+	GetProcessMemoryInfo(GetCurrentProcess(), &memory, sizeof(memory));
+	return memory.PeakPagefileUsage;
+}
 
 int test_count_descriptors(void)
 {

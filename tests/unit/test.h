@@ -50,6 +50,9 @@ _Noreturn void test_skip(const char *reason);
  * the parent's. */
 _Noreturn void test_end_child(int status);
 
+/* Bytes: the most memory that this process has had at once. */
+uint64_t test_peak_memory(void);
+
 #define TEST(name)                                                                                 \
 	static void test_##name(void);                                                             \
 	__attribute__((constructor)) static void register_##name(void)                             \
