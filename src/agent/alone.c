@@ -17,10 +17,9 @@ int dnp_control_open(void)
 	return -ENOSYS;
 }
 
-void dnp_control_folder(char *path, size_t n)
+void dnp_control_tell(const char *folder)
 {
-	(void)n;
-	*path = '\0';
+	(void)folder;
 }
 
 void dnp_control_close(void)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,14 +150,21 @@ int dnp_control_open(void)
 	return failed;
 }
 
-void dnp_control_folder(char *path, size_t n)
+void dnp_control_tell(const char *folder)
 {
-	char link[32];
-	ssize_t got;
+	char open_one[32], there[PATH_MAX], link[PATH_MAX + sizeof(control.name)];
+	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", control.folder);
-	got = control.folder < 0 ? 0 : readlink(link, path, n);
-	path[got > 0 && (size_t)got < n ? got : 0] = '\0';
+	if (control.folder < 0)
+		return;
+	snprintf(open_one, sizeof(open_one), "/proc/self/fd/%d", control.folder);
+	n = readlink(open_one, there, sizeof(there));
+	if (n <= 0 || (size_t)n == sizeof(there))
+		return;
+	there[n] = '\0';
+	snprintf(link, sizeof(link), "%s/%s", folder, control.name);
+	if (symlink(there, link))
+		return; /* as said */
 }
 
 static void drop(struct client *client)

@@ -8,7 +8,6 @@
 #define DNP_AGENT_CONTROL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -18,10 +17,10 @@
 int dnp_control_open(void);
 
 /*
- * The path of the folder that the socket lies in, wherever TMPDIR led, zero-terminated; empty:
- * there is none, or it does not fit into n bytes.
+ * Makes a link of the socket's name in `folder`, which leads to where the socket lies, wherever
+ * TMPDIR led (format/session.h). Where that fails the socket of a process that is killed stays.
  */
-void dnp_control_folder(char *path, size_t n);
+void dnp_control_tell(const char *folder);
 
 /* Removes the socket; whoever has asked and has no answer gets none. */
 void dnp_control_close(void);

@@ -175,6 +175,18 @@ static void begin(void)
 		say(&err);
 }
 
+/* Where the socket is. */
+static void tell_launcher(void)
+{
+	const char *end = strrchr(given.session, '/');
+	char folder[PATH_MAX];
+
+	if (!end)
+		return;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(end - given.session), given.session);
+	dnp_control_tell(folder);
+}
+
 /* A program without its socket is recorded as well: only nobody can ask it anything. */
 static void open_recorder(void)
 {
@@ -185,8 +197,8 @@ static void open_recorder(void)
 			"dnprof: no control socket: %s; 'dnprof stack' will not find this "
 			"process\n",
 			strerror(-failed));
-	if (!failed && dnp_agent.slot)
-		dnp_control_folder(dnp_agent.slot->folder, sizeof(dnp_agent.slot->folder));
+	if (!failed)
+		tell_launcher();
 }
 
 static int record_and_go(const struct dnp_recording_order *order, struct dnp_err *err)

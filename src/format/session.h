@@ -9,7 +9,8 @@
  * For the agent:
  *   - map the file shared, check magic and version, dnp_session_slot_take(); without a file, or
  * when the slots are out, go on without one
- *   - fill `folder` as soon as there is a socket (format/control.h)
+ *   - as soon as there is a socket (format/control.h), make a link of its name beside the session
+ *     file that leads to its folder: who is killed cannot remove the socket, the launcher can
  *   - fill `start_ticks`, then set `state` LOADED (the library runs in the process), RECORDING (the
  *     first sample may come), ENDED (the recording is whole and closed) or FAILED; write `reason`
  *     before FAILED. Transitions only go forward.
@@ -28,11 +29,10 @@
 #include <stdint.h>
 
 #define DNP_SESSION_MAGIC   UINT32_C(0x53504e44) /* "DNPS" */
-#define DNP_SESSION_VERSION 3u
-#define DNP_SESSION_BYTES   131072
+#define DNP_SESSION_VERSION 4u
+#define DNP_SESSION_BYTES   65536
 #define DNP_SESSION_SLOTS   255
 #define DNP_SESSION_REASON  208
-#define DNP_SESSION_FOLDER  256
 
 enum dnp_slot_state {
 	DNP_SLOT_FREE = 0,
@@ -51,8 +51,6 @@ struct dnp_session_slot {
 	_Atomic uint64_t bytes;   /* of the recording, relaxed */
 	char reason[DNP_SESSION_REASON]; /* why it failed: "what: why; what to do", zero-terminated
 					  */
-	char folder[DNP_SESSION_FOLDER]; /* its socket's, as the process sees it, zero-terminated;
-					    empty: it has none, or one of a longer path */
 };
 
 struct dnp_session {
@@ -68,7 +66,7 @@ struct dnp_session {
 	struct dnp_session_slot slots[DNP_SESSION_SLOTS];
 };
 
-_Static_assert(sizeof(struct dnp_session_slot) == 504, "a slot is 504 bytes in every process");
+_Static_assert(sizeof(struct dnp_session_slot) == 248, "a slot is 248 bytes in every process");
 _Static_assert(offsetof(struct dnp_session, slots) == 256, "slots follow the header");
 _Static_assert(sizeof(struct dnp_session) <= DNP_SESSION_BYTES, "the session fits its file");
 
@@ -85,7 +83,7 @@ static inline int dnp_session_slot_inherit(
 	atomic_fetch_add_explicit(&session->past_lost, slot->lost, memory_order_relaxed);
 	slot->start_ticks = 0;
 	slot->samples = slot->lost = slot->bytes = 0;
-	slot->reason[0] = slot->folder[0] = '\0';
+	slot->reason[0] = '\0';
 	return 1;
 }
 

@@ -9,8 +9,8 @@
  */
 void dnp_stale_remove(int folder);
 
-/* The same for that of one process, in the folder of that path; it may come from anywhere. */
-void dnp_stale_remove_of(const char *folder, int pid, unsigned long long start_ticks);
+/* The same for those that links in this folder lead to (format/session.h); the links go, too. */
+void dnp_stale_follow(const char *path);
 
 /* The same in the folder where programs that this user starts have theirs. */
 void dnp_stale_remove_own(void);

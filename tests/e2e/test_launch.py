@@ -218,10 +218,11 @@ def test_more_children_than_are_watched(launcher, tmp_path, count):
     assert len(report(tmp_path / "out.dnp").data["processes"]) == count
 
 
-def test_socket_of_a_killed_program_goes(launch, tmp_path):
+@pytest.mark.parametrize("where", ["elsewhere", "/".join(3 * ["x" * 200])], ids=["short", "long"])
+def test_socket_of_a_killed_program_goes(launch, tmp_path, where):
     """Its TMPDIR was not the launcher's."""
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
+    folder = tmp_path / where
+    folder.mkdir(parents=True)
     launch("kill", 9, how="cut", env={"FAKE_SOCKET": str(folder)}).expect(137)
     assert not left(folder)
 

@@ -100,17 +100,22 @@ static void make_socket(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const char *folder = getenv("FAKE_SOCKET");
+	char link[2 * PATH_MAX];
 	int here, fd;
 
 	if (!folder || !slot)
 		return;
-	snprintf(slot->folder, sizeof(slot->folder), "%s", folder);
 	snprintf(address.sun_path, sizeof(address.sun_path), DNP_CONTROL_NAME, getpid(),
 		(unsigned long long)start_ticks());
 	here = open(".", O_PATH | O_CLOEXEC);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (chdir(folder) || bind(fd, (const struct sockaddr *)&address, sizeof(address)) ||
 		fchdir(here))
+		perror("fake agent");
+	snprintf(link, sizeof(link), "%.*s/%s",
+		(int)(strrchr(options.session, '/') - options.session), options.session,
+		address.sun_path);
+	if (symlink(folder, link))
 		perror("fake agent");
 }
 

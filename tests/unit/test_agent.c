@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "activation.h"
@@ -23,7 +24,9 @@
 #include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "clr/lifetime.h"
+#include "format/control.h"
 #include "os/clock.h"
+#include "os/process.h"
 #include "os/thread.h"
 #include "os/watch.h"
 #include "unwind/managed.h"
@@ -139,21 +142,23 @@ TEST(agent_says_that_there_is_no_room_for_an_event_or_its_companion)
  * nothing there. */
 TEST(agent_tells_where_its_socket_is)
 {
-	char folder[] = "/tmp/dnprof-test-XXXXXX", path[64];
+	char folder[] = "/tmp/dnprof-test-XXXXXX", path[64] = "", name[64];
 
+	snprintf(name, sizeof(name), DNP_CONTROL_NAME, (int)getpid(),
+		(unsigned long long)dnp_process_start_ticks(getpid()));
 	CHECK(mkdtemp(folder) && !chdir(folder));
+	CHECK(!mkdir("session", 0700));
 	CHECK(!symlink(folder, "link") && !setenv("TMPDIR", "./link", 1));
 	CHECK_EQ(dnp_watch_open(), 0);
 	CHECK_EQ(dnp_control_open(), 0);
-	dnp_control_folder(path, sizeof(path));
+	dnp_control_tell("session");
+	CHECK(!chdir("session") && readlink(name, path, sizeof(path) - 1) > 0);
 	CHECK_STR(path, folder);
-	dnp_control_folder(path, strlen(folder));
-	CHECK_STR(path, "");
+	CHECK(!unlink(name) && !chdir(folder));
 	dnp_control_close();
-	dnp_control_folder(path, sizeof(path));
-	CHECK_STR(path, "");
+	dnp_control_tell("session"); /* which has no socket any more */
 	dnp_watch_close();
-	CHECK(!unlink("link") && !rmdir(folder));
+	CHECK(!unlink("link") && !rmdir("session") && !rmdir(folder));
 }
 
 /* ---- A runtime with List<Item[]>.Add, where Item is a type of a module that can go away */

@@ -40,12 +40,10 @@ TEST(session_slots_of_those_who_have_ended_are_taken_again)
 		slot->lost = 1;
 		dnp_session_slot_set(slot, i == 7 ? DNP_SLOT_FAILED : DNP_SLOT_RECORDING);
 	}
-	strcpy(slot->folder, "where");
 	dnp_session_slot_set(slot, DNP_SLOT_ENDED);
 	CHECK(dnp_session_slot_take(session, 7) == slot);
 	CHECK_EQ(slot->pid, 7);
 	CHECK_EQ(slot->samples, 0);
-	CHECK_STR(slot->folder, "");
 	CHECK_EQ(dnp_session_slot_state(slot), DNP_SLOT_FREE);
 	CHECK(!dnp_session_slot_take(session, 8));
 	CHECK_EQ(session->refused, 1);

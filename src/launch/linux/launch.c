@@ -264,6 +264,12 @@ int dnp_launch_keep(struct dnp_launch *launch, struct dnp_err *err)
 	return 0;
 }
 
+/* What processes that were killed could not remove themselves, wherever their TMPDIR led. */
+static void remove_sockets(const struct dnp_launch *launch)
+{
+	dnp_stale_follow(launch->output.work);
+}
+
 char *dnp_launch_leave(struct dnp_launch *launch)
 {
 	auto_free char *session = dnp_output_work(&launch->output, session_name);
@@ -272,20 +278,8 @@ char *dnp_launch_leave(struct dnp_launch *launch)
 		return NULL;
 	if (session)
 		unlink(session);
+	remove_sockets(launch);
 	return dnp_output_leave(&launch->output);
-}
-
-/* What processes that were killed could not remove themselves, wherever their TMPDIR led. */
-static void remove_sockets(const struct dnp_launch *launch)
-{
-	for (size_t i = 0; i < DNP_SESSION_SLOTS; i++) {
-		const struct dnp_session_slot *slot = &launch->session->slots[i];
-		char folder[DNP_SESSION_FOLDER];
-
-		snprintf(folder, sizeof(folder), "%.*s", DNP_SESSION_FOLDER - 1, slot->folder);
-		if (*folder)
-			dnp_stale_remove_of(folder, slot->pid, slot->start_ticks);
-	}
 }
 
 static int finish(struct dnp_launch *launch, struct dnp_err *err)

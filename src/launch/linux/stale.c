@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -49,7 +50,13 @@ static bool is_stale(int folder, const char *name)
 		S_ISSOCK(st.st_mode) && st.st_uid == geteuid() && !is_heard(folder, name);
 }
 
-void dnp_stale_remove(int folder)
+static void remove_if_stale(int folder, const char *name)
+{
+	if (is_stale(folder, name))
+		unlinkat(folder, name, 0);
+}
+
+static void for_each(int folder, void (*look)(int folder, const char *name))
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
@@ -61,19 +68,37 @@ void dnp_stale_remove(int folder)
 		return;
 	}
 	while ((entry = readdir(entries)))
-		if (is_stale(fd, entry->d_name))
-			unlinkat(fd, entry->d_name, 0);
+		look(fd, entry->d_name);
 	closedir(entries);
 }
 
-void dnp_stale_remove_of(const char *folder, int pid, unsigned long long start_ticks)
+void dnp_stale_remove(int folder)
 {
-	auto_close int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char name[64];
+	for_each(folder, remove_if_stale);
+}
 
-	snprintf(name, sizeof(name), DNP_CONTROL_NAME, pid, start_ticks);
-	if (fd >= 0 && is_stale(fd, name))
-		unlinkat(fd, name, 0);
+/* The link has the name of the socket that lies where it leads. */
+static void follow(int folder, const char *link)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlinkat(folder, link, path, sizeof(path));
+	auto_close int there = -1;
+
+	if (n <= 0 || (size_t)n == sizeof(path))
+		return;
+	path[n] = '\0';
+	there = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (there >= 0)
+		remove_if_stale(there, link);
+	unlinkat(folder, link, 0);
+}
+
+void dnp_stale_follow(const char *path)
+{
+	auto_close int folder = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (folder >= 0)
+		for_each(folder, follow);
 }
 
 void dnp_stale_remove_own(void)
