@@ -37,7 +37,13 @@ static int dump(const struct dnp_choice *choice, pid_t pid, uint64_t patience_ns
 		status = dnp_failed(&err);
 	} else {
 		dnp_interrupt_give_back(&interrupt);
-		status = dnp_result_of_process(choice, pid, copy.recording, copy.output.path, "");
+		status = dnp_result_of_process(
+			&(struct dnp_result){
+				.choice = choice,
+				.recording = copy.recording,
+				.path = copy.output.path,
+			},
+			pid);
 	}
 	dnp_copy_done(&copy);
 	dnp_interrupt_give_back(&interrupt);

@@ -274,7 +274,8 @@ int dnp_result_make(struct dnp_result *result)
 	struct dnp_input input;
 	int status;
 
-	finish(result->recording, result->root);
+	if (!result->finished)
+		finish(result->recording, result->root);
 	dnp_input_init(&input);
 	status = read_and_export(result, &input);
 	dnp_profile_done(&result->profile);
@@ -290,20 +291,13 @@ static void root_of(pid_t pid, char root[32])
 	snprintf(root, 32, "/proc/%d/root", (int)pid);
 }
 
-int dnp_result_of_process(const struct dnp_choice *choice, pid_t pid, const char *recording,
-	const char *path, const char *failure)
+int dnp_result_of_process(struct dnp_result *result, pid_t pid)
 {
 	char root[32];
-	struct dnp_result result = {
-		.choice = choice,
-		.recording = recording,
-		.path = path,
-		.root = root,
-		.failure = failure,
-	};
 
 	root_of(pid, root);
-	return dnp_result_make(&result);
+	result->root = root;
+	return dnp_result_make(result);
 }
 
 void dnp_result_finish_of_process(pid_t pid, const char *recording)

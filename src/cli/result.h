@@ -11,6 +11,7 @@ struct dnp_result {
 	const char *path;                /* where the result goes: the same, if that is it */
 	const char *root;                /* the root of the files that the program sees; "": ours */
 	const char *failure; /* what its agent says went wrong; NULL or empty: nothing */
+	bool finished;       /* it has been, by dnp_result_finish_of_process */
 	uint64_t elapsed_ns; /* of the program, or as far as it was recorded; 0: as recorded */
 
 	struct dnp_profile profile;
@@ -28,8 +29,7 @@ int dnp_result_make(struct dnp_result *result);
  * The same for a recording of a process that still runs: names are looked up as that sees its
  * files. A recording that is the result itself stays where it is.
  */
-int dnp_result_of_process(const struct dnp_choice *choice, pid_t pid, const char *recording,
-	const char *path, const char *failure);
+int dnp_result_of_process(struct dnp_result *result, pid_t pid);
 
 /* Adds to a recording what only this machine knows, and packs it. */
 void dnp_result_finish_of_process(pid_t pid, const char *recording);

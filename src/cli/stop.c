@@ -10,6 +10,7 @@
 #include "launch/control.h"
 #include "launch/copy.h"
 #include "launch/interrupt.h"
+#include "launch/rights.h"
 
 /* Where the recording goes that lies nowhere here, and nobody said where to. */
 #define ELSEWHERE "dnprof-%p-%t.dnp"
@@ -47,7 +48,13 @@ static int make_copy(struct stop *stop, struct dnp_copy *copy, int from)
 		return dnp_failed(&err);
 	dnp_interrupt_give_back(&stop->interrupt);
 	return dnp_result_of_process(
-		choice, stop->pid, copy->recording, copy->output.path, stop->ended.why);
+		&(struct dnp_result){
+			.choice = choice,
+			.recording = copy->recording,
+			.path = copy->output.path,
+			.failure = stop->ended.why,
+		},
+		stop->pid);
 }
 
 static int copy_elsewhere(struct stop *stop, int from)
@@ -73,6 +80,17 @@ static int leave_to_client(const struct stop *stop)
 	return DNP_EXIT_DONE;
 }
 
+/* Of the user's, who may be another one; *again: the finished one, if that can be opened. */
+static void finish(const struct stop *stop, const char *original, int from, int *again)
+{
+	struct dnp_rights rights;
+
+	dnp_rights_take(&rights, from);
+	dnp_result_finish_of_process(stop->pid, original);
+	*again = open(original, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	dnp_rights_give_back(&rights);
+}
+
 /* What becomes of the recording `from`. An exit status. */
 static int conclude(struct stop *stop, struct dnp_copy *copy, int from)
 {
@@ -80,16 +98,21 @@ static int conclude(struct stop *stop, struct dnp_copy *copy, int from)
 	auto_free char *original = awaited ? NULL : dnp_copy_original(from);
 	auto_close int finished = -1;
 
-	if (copy && original) {
-		dnp_result_finish_of_process(stop->pid, original);
-		finished = open(original, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	}
+	if (original)
+		finish(stop, original, from, &finished);
 	if (copy)
 		return make_copy(stop, copy, finished < 0 ? from : finished);
 	if (original) {
 		dnp_interrupt_give_back(&stop->interrupt);
 		return dnp_result_of_process(
-			stop->choice, stop->pid, original, original, stop->ended.why);
+			&(struct dnp_result){
+				.choice = stop->choice,
+				.recording = original,
+				.path = original,
+				.failure = stop->ended.why,
+				.finished = true,
+			},
+			stop->pid);
 	}
 	return awaited ? leave_to_client(stop) : copy_elsewhere(stop, from);
 }

@@ -636,6 +636,28 @@ def test_of_another_user(tmp_path):
         check(theirs / "app.dnp")
 
 
+@needs_other_user
+def test_root_has_the_users_rights_in_their_folders(tmp_path):
+    """They could lead its path elsewhere at any moment: what only root may do there, 'stop' does not do."""
+    let_others_in(tmp_path)
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+    with start([*NOBODY, *program(NEWEST, *BUSY)], env={"TMPDIR": str(theirs)}) as run:
+        wait_for(lambda: list(theirs.glob("dotnet-diagnostic-*")), "the runtime's socket")
+        for command in ("attach",), ("start", "-o", theirs / "app.dnp"):
+            harness.run([*NOBODY, DNPROF, *command, run.process.pid]).expect()
+        wait_for_samples(run.process.pid)
+        before = (theirs / "app.dnp").stat()
+        os.chown(theirs, 0, 0)
+        result = dnprof("stop", run.process.pid).expect()
+        assert "cannot write" in result.err and "Permission denied" in result.err
+        after = (theirs / "app.dnp").stat()
+        assert (after.st_ino, after.st_uid) == (before.st_ino, 65534)
+        assert not list(theirs.glob("app.dnp?*"))
+        check(theirs / "app.dnp")
+
+
 def truth_in(outer):
     return next((pid for pid in harness.descendants(outer.process.pid)
                  if re.match(r"\S+/truth ", harness.command_line(pid))), None)
