@@ -54,11 +54,34 @@ static void map_session(const char *path)
 		return;
 	}
 	dnp_agent.session = session;
-	dnp_agent.slot = dnp_session_slot_take(session, dnp_process_id());
+}
+
+static void leave_session(void)
+{
+	if (dnp_agent.session)
+		dnp_mem_unshare(dnp_agent.session, DNP_SESSION_BYTES);
+	dnp_agent.session = NULL;
+}
+
+/* So that the launcher sees this process. */
+static void take_slot(void)
+{
+	if (!dnp_agent.session)
+		return;
+	dnp_agent.slot = dnp_session_slot_take(dnp_agent.session, dnp_process_id());
 	if (dnp_agent.slot) {
 		dnp_agent.slot->start_ticks = dnp_process_start_ticks(dnp_process_id());
 		dnp_session_slot_set(dnp_agent.slot, DNP_SLOT_LOADED);
 	}
+}
+
+/* Not a child of the program's, where those are not to be recorded. */
+static bool is_meant(void)
+{
+	const struct dnp_session *session = dnp_agent.session;
+
+	return !given.alone || !session || !session->program ||
+		session->program == dnp_process_id();
 }
 
 /* The descriptor that the launcher left us, if it is that. */
@@ -91,11 +114,18 @@ static int open_recording(const char *text, int *fd, struct dnp_err *err)
 	dnp_agent.verbose = given.verbose;
 	if (failed)
 		return failed;
-	*fd = given.dir[0] ? own_file(&given) : inherited_file(&given);
-	if (*fd == -ENOENT)
-		return 0;
 	if (given.session[0])
 		map_session(given.session);
+	*fd = -ENOENT;
+	if (is_meant())
+		*fd = given.dir[0] ? own_file(&given) : inherited_file(&given);
+	else
+		dnp_environment_clean();
+	if (*fd == -ENOENT) {
+		leave_session();
+		return 0;
+	}
+	take_slot();
 	if (*fd < 0)
 		return dnp_err(err, *fd, "the recording in '%s' cannot be made: %s", given.dir,
 			strerror(-*fd));

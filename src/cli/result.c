@@ -300,6 +300,21 @@ int dnp_result_of_process(struct dnp_result *result, pid_t pid)
 	return dnp_result_make(result);
 }
 
+int dnp_result_of_children(const struct dnp_session_sum *sum, unsigned refused, int status)
+{
+	if (sum->recording)
+		dnp_say("the recording is incomplete: %u processes that the program left running "
+			"did not "
+			"end theirs in time; end them ('dotnet build-server shutdown') or use "
+			"'--disable-build-servers'",
+			sum->recording);
+	if (refused)
+		dnp_say("the recording may be incomplete: more than %u .NET programs ran at once, "
+			"and whether %u of them ended theirs was not seen; run fewer at once",
+			DNP_SESSION_SLOTS, refused);
+	return !status && (sum->recording || refused) ? DNP_EXIT_INCOMPLETE : status;
+}
+
 void dnp_result_finish_of_process(pid_t pid, const char *recording)
 {
 	char root[32];

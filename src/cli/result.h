@@ -4,6 +4,7 @@
 #define DNP_CLI_RESULT_H
 
 #include "cli/choice.h"
+#include "launch/session_file.h"
 
 struct dnp_result {
 	const struct dnp_choice *choice; /* borrowed, as all that follows */
@@ -30,6 +31,12 @@ int dnp_result_make(struct dnp_result *result);
  * files. A recording that is the result itself stays where it is.
  */
 int dnp_result_of_process(struct dnp_result *result, pid_t pid);
+
+/*
+ * Says what of the processes that a program has started may be missing: `refused` found no place in
+ * the session. That, as an exit status, where `status` is none yet.
+ */
+int dnp_result_of_children(const struct dnp_session_sum *sum, unsigned refused, int status);
 
 /* Adds to a recording what only this machine knows, and packs it. */
 void dnp_result_finish_of_process(pid_t pid, const char *recording);

@@ -72,7 +72,6 @@ static int conclude(struct run *run)
 		.failure = reason,
 		.elapsed_ns = launch->elapsed_ns};
 	struct dnp_err err = {0};
-	int status;
 
 	if (!dnp_result_exists(launch->recording)) {
 		dnp_launch_explain(launch, &err);
@@ -87,22 +86,8 @@ static int conclude(struct run *run)
 	if (dnp_launch_in_hurry(launch))
 		return dnp_result_leave(&result);
 	dnp_launch_failure(launch, reason);
-	status = dnp_result_make(&result);
-	if (launch->sum.recording) {
-		dnp_say("the recording is incomplete: %u processes that the program left running "
-			"did not "
-			"end theirs in time; end them ('dotnet build-server shutdown') or use "
-			"'--disable-build-servers'",
-			launch->sum.recording);
-		status = status ? status : DNP_EXIT_INCOMPLETE;
-	}
-	if (launch->session->refused) {
-		dnp_say("the recording may be incomplete: more than %u .NET programs ran at once, "
-			"and whether %u of them ended theirs was not seen; run fewer at once",
-			DNP_SESSION_SLOTS, launch->session->refused);
-		status = status ? status : DNP_EXIT_INCOMPLETE;
-	}
-	return status;
+	return dnp_result_of_children(
+		&launch->sum, launch->session->refused, dnp_result_make(&result));
 }
 
 int dnp_run_status(int program, int own)

@@ -16,7 +16,6 @@ struct run {
 static const struct {
 	const char *name, *shown;
 } missing[] = {
-	{"children", "--children"},
 	{"source", "--source"},
 	{"live", "--live"},
 	{"profiler_clsid", "--profiler-clsid"},
@@ -79,7 +78,8 @@ static int conclude(struct run *run)
 	if (start->interrupts > 1)
 		return dnp_result_leave(&result);
 	dnp_start_failure(start, reason);
-	return dnp_result_make(&result);
+	return dnp_result_of_children(
+		&start->sum, start->session->refused, dnp_result_make(&result));
 }
 
 static int run_program(struct run *run)
@@ -101,6 +101,7 @@ static int record(struct run *run, char *const *command)
 		.command = command,
 		.output = choice->output,
 		.raw = !choice->exporter,
+		.children = dnp_given(choice->values, "children"),
 		.duration_ns = choice->duration_ns,
 		.agent = choice->agent,
 	};

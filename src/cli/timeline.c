@@ -216,7 +216,7 @@ static int run_program(struct timeline *timeline, struct launch *launch)
 	follow(timeline, &child);
 	dnp_progress_clear();
 	if (!timeline->failed)
-		dnp_record_exit(timeline->recording, child.pid, dnp_ended_of(child.status), &err);
+		dnp_record_exit(timeline->recording, child.pid, dnp_child_ended(&child), &err);
 	status = keep(timeline);
 	dnp_child_done(&child);
 	if (!status)

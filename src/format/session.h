@@ -60,7 +60,7 @@ struct dnp_session {
 	_Atomic uint32_t stop; /* 1: end the recording well. Launcher releases, agents acquire */
 	uint64_t launcher_start_ticks;
 	_Atomic uint32_t refused; /* agents that found no slot */
-	uint32_t reserved;
+	int32_t program; /* whose agent alone records (the option `alone`); 0: all of them */
 	_Atomic uint64_t past_samples, past_lost; /* of those whose slots others have now */
 	uint32_t reserved_too[52];
 	struct dnp_session_slot slots[DNP_SESSION_SLOTS];

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "launch/record.h"
 
 struct dnp_child {
 	pid_t pid;
@@ -50,5 +51,8 @@ void dnp_child_wait(struct dnp_child *child, int timeout_ms);
  * A second call does nothing.
  */
 void dnp_child_done(struct dnp_child *child);
+
+/* How it ended, once it has. */
+struct dnp_ended dnp_child_ended(const struct dnp_child *child);
 
 #endif

@@ -14,9 +14,6 @@ struct dnp_ended {
 	uint64_t signal; /* that killed it; 0: none */
 };
 
-/* As waitpid says it. */
-struct dnp_ended dnp_ended_of(int status);
-
 /*
  * Adds the record `exit` to process `pid`'s recording in the file. 0, -ENODATA when the file holds
  * no recording of it, or -errno.

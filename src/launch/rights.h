@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Root's work on files of other users, with their rights: who may rename folders on the way to a file
- * leads root's names wherever he likes, and can be led himself only where he may go.
+ * Root's work on files of other users, with their rights: who may rename folders on the way to a
+ * file leads root's names wherever he likes, and can be led himself only where he may go.
  */
 #ifndef DNP_LAUNCH_RIGHTS_H
 #define DNP_LAUNCH_RIGHTS_H

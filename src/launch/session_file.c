@@ -86,6 +86,24 @@ const struct dnp_session_slot *dnp_session_find(const struct dnp_session *sessio
 	return NULL;
 }
 
+const struct dnp_session_slot *dnp_session_failed(const struct dnp_session *session)
+{
+	for (unsigned i = 0; i < DNP_SESSION_SLOTS; i++) {
+		if (dnp_session_slot_state(&session->slots[i]) == DNP_SLOT_FAILED)
+			return &session->slots[i];
+	}
+	return NULL;
+}
+
+bool dnp_session_failure(const struct dnp_session *session, char reason[DNP_SESSION_REASON])
+{
+	const struct dnp_session_slot *slot = dnp_session_failed(session);
+
+	if (slot)
+		dnp_session_reason(slot, reason);
+	return slot && *reason;
+}
+
 void dnp_session_reason(const struct dnp_session_slot *slot, char out[DNP_SESSION_REASON])
 {
 	/* Looked at where nobody else writes. */

@@ -31,6 +31,12 @@ void dnp_session_sum(const struct dnp_session *session, struct dnp_session_sum *
 /* The slot of process `pid`, NULL: it has none. */
 const struct dnp_session_slot *dnp_session_find(const struct dnp_session *session, pid_t pid);
 
+/* The first slot whose agent gave up; NULL: none has. */
+const struct dnp_session_slot *dnp_session_failed(const struct dnp_session *session);
+
+/* Whether one gave up and said why: "what: why; what to do". */
+bool dnp_session_failure(const struct dnp_session *session, char reason[DNP_SESSION_REASON]);
+
 /* Copies a slot's reason, made printable: out is one line. */
 void dnp_session_reason(const struct dnp_session_slot *slot, char out[DNP_SESSION_REASON]);
 

@@ -12,10 +12,12 @@
 #include "os/process.h"
 #include "os/spawn.h"
 
-#define TICK_MS      100
-#define MS_NS        UINT64_C(1000000)
-#define AGENT        "dnprof"
-#define SESSION_NAME "session"
+#define TICK_MS           100
+#define OUTLIVING_NS      UINT64_C(3000000000) /* what goes on has so long to end its recording */
+#define OUTLIVING_TICK_NS UINT64_C(20000000)
+#define MS_NS             UINT64_C(1000000)
+#define AGENT             "dnprof"
+#define SESSION_NAME      "session"
 
 /* Beside this program. */
 static int find_agent(char path[PATH_MAX], struct dnp_err *err)
@@ -79,7 +81,7 @@ static int set_environment(const struct dnp_start *start)
 	struct dnp_agent_options agent = start->options.agent;
 	int ret;
 
-	agent.alone = 1;
+	agent.alone = !start->options.children;
 	if (snprintf(agent.dir, sizeof(agent.dir), "%s", start->output.work) >=
 			(int)sizeof(agent.dir) ||
 		snprintf(agent.session, sizeof(agent.session), "%s/" SESSION_NAME,
@@ -103,6 +105,7 @@ static int spawn(struct dnp_start *start, struct dnp_spawned *child, struct dnp_
 	if (ret)
 		return ret;
 	start->pid = child->pid;
+	start->session->program = start->options.children ? 0 : child->pid;
 	ret = dnp_output_name(&start->output, child->pid, err);
 	if (ret)
 		dnp_spawned_abandon(child);
@@ -151,6 +154,8 @@ static int explain(const struct dnp_start *start, struct dnp_err *err)
 	char reason[DNP_SESSION_REASON];
 
 	if (!slot)
+		slot = dnp_session_failed(start->session);
+	if (!slot)
 		return dnp_err(err, -ENODATA,
 			"nothing was recorded: no .NET runtime that loads profilers was seen in "
 			"%s; look at what it printed",
@@ -166,25 +171,73 @@ static int explain(const struct dnp_start *start, struct dnp_err *err)
 
 /* The agent's file, by the name that it gives it, gets the one that it has in the private folder.
  */
-static int take_recording(struct dnp_start *start, uint64_t start_ticks, struct dnp_err *err)
+static int take_one(const struct dnp_start *start, const char *path, uint64_t start_ticks)
 {
-	struct dnp_ended ended = {.status = start->status};
-	char name[64];
 	auto_free char *made = NULL;
-	auto_free char *path = dnp_output_work(&start->output, DNP_OUTPUT_RECORDING);
-	int ret;
+	char name[64];
 
 	snprintf(name, sizeof(name), "%d-%llu.dnp", start->pid, (unsigned long long)start_ticks);
 	made = dnp_output_work(&start->output, name);
-	if (!made || !path)
+	return made ? dnp_file_rename(made, path) : -ENOMEM;
+}
+
+/* Programs that go on: their recordings end with the one that was asked for. */
+static void end_outliving(struct dnp_start *start)
+{
+	uint64_t deadline_ns = dnp_now_ns() + OUTLIVING_NS;
+	unsigned before = dnp_interrupts();
+
+	dnp_session_stop(start->session);
+	start->stopped = true;
+	for (;;) {
+		dnp_session_sum(start->session, &start->sum);
+		if (!start->sum.recording || dnp_now_ns() >= deadline_ns ||
+			dnp_interrupts() != before)
+			break;
+		dnp_sleep_until_ns(dnp_now_ns() + OUTLIVING_TICK_NS);
+	}
+}
+
+/* Those of all processes, one after the other; -ENODATA: there are none. */
+static int gather(struct dnp_start *start, const char *path, struct dnp_err *err)
+{
+	auto_free char *gathered = dnp_output_work(&start->output, "gathered");
+	auto_close int fd = -1;
+	char first;
+	int ret;
+
+	if (!gathered)
 		return -ENOMEM;
-	if (dnp_file_rename(made, path))
-		return explain(start, err);
-	ret = dnp_record_exit(path, start->pid, ended, err);
-	/* Nothing is in it: the program has ended before. */
-	if (ret == -ENODATA)
-		return explain(start, err);
+	fd = dnp_file_create_new(gathered);
+	if (fd < 0)
+		return dnp_err(err, fd, "cannot make %s: %s", gathered, strerror(-fd));
+	end_outliving(start);
+	ret = dnp_record_gather(gathered, start->output.work, err);
+	if (!ret && dnp_file_read_at(fd, &first, 1, 0) != 1)
+		return -ENODATA;
+	return ret ? ret : dnp_file_rename(gathered, path);
+}
+
+/* What was recorded gets its place. */
+static int take_recording(struct dnp_start *start, uint64_t start_ticks, struct dnp_err *err)
+{
+	struct dnp_ended ended = {.status = start->status};
+	auto_free char *path = dnp_output_work(&start->output, DNP_OUTPUT_RECORDING);
+	int ret;
+
+	if (!path)
+		return -ENOMEM;
+	if (start->options.children)
+		ret = gather(start, path, err);
+	else
+		ret = take_one(start, path, start_ticks) ? -ENODATA : 0;
 	if (!ret)
+		ret = dnp_record_exit(path, start->pid, ended, err);
+	/* Nothing is in it: the program has ended before. */
+	if (ret == -ENODATA &&
+		!(start->options.children && dnp_file_kind(path) == DNP_FILE_REGULAR))
+		return explain(start, err);
+	if (!ret || ret == -ENODATA)
 		ret = dnp_output_place_recording(
 			&start->output, start->options.raw, &start->recording, err);
 	return ret;
@@ -206,12 +259,7 @@ int dnp_start_run(struct dnp_start *start, struct dnp_err *err)
 
 bool dnp_start_failure(const struct dnp_start *start, char reason[DNP_SESSION_REASON])
 {
-	const struct dnp_session_slot *slot = dnp_session_find(start->session, start->pid);
-
-	if (!slot || dnp_session_slot_state(slot) != DNP_SLOT_FAILED)
-		return false;
-	dnp_session_reason(slot, reason);
-	return *reason;
+	return dnp_session_failure(start->session, reason);
 }
 
 void dnp_start_done(struct dnp_start *start)

@@ -23,6 +23,7 @@ struct dnp_start_options {
 	char *const *command;           /* borrowed, ended by NULL */
 	const char *output;             /* pattern of the result's name, see output.h */
 	bool raw;                       /* the result is the recording itself */
+	bool children;                  /* those that the program starts are recorded, too */
 	uint64_t duration_ns;           /* recording ends then, the program goes on; 0: with it */
 	struct dnp_agent_options agent; /* how to sample; the rest is filled in */
 };
@@ -39,7 +40,8 @@ struct dnp_start {
 	uint32_t status; /* with that */
 	unsigned interrupts;
 	uint64_t elapsed_ns;
-	bool stopped; /* the agent was asked to end */
+	bool stopped; /* the agents were asked to end */
+	struct dnp_session_sum sum;
 };
 
 /* 0 or -errno with err. */

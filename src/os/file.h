@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* All bytes of a file. */
 struct dnp_file_bytes {
@@ -29,6 +30,11 @@ void dnp_file_unmap(const uint8_t *bytes, size_t n);
 
 /* Gives back the memory of mapped bytes, which come again when they are looked at. */
 void dnp_file_drop(const uint8_t *bytes, size_t n);
+
+/* For reading; a link is not followed. The descriptor is the caller's to close. */
+int dnp_file_open(const char *path);
+/* As many bytes from there as are there, at most n: how many, or -errno. */
+ssize_t dnp_file_read_at(int fd, void *bytes, size_t n, uint64_t at);
 
 /* For writing at its end; a link is not followed. The descriptor is the caller's to close. */
 int dnp_file_append(const char *path);
@@ -65,6 +71,11 @@ char *dnp_file_full(const char *path);
 
 /* Makes a folder for its user alone, with a name of its own as dnp_file_create. 0 or -errno. */
 int dnp_folder_create(char *path);
+/*
+ * Calls `look` with each name in a folder, but for its own and its parent's, in no order, until it
+ * does not return 0: that, 0, or -errno where the folder cannot be read.
+ */
+int dnp_folder_each(const char *path, int (*look)(const char *name, void *context), void *context);
 /* Removes a folder, with files and folders of files in it. No link is followed. */
 void dnp_folder_remove(const char *path);
 /* Whether this user may make files in a folder: 0 or -errno. */

@@ -3,9 +3,11 @@
 dnprof.exe, under Wine. Against dnprof: what both say of the same recordings is the same, byte for byte. And what it
 records: programs whose truth is known.
 """
+import contextlib
 import json
 import os
 import shutil
+import signal
 import stat
 import struct
 import subprocess
@@ -13,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import DNPROF, LOOSE, NEWEST, ROOT, check_whole, dnprof, program, refused, run, undisturbed
+import harness
+from harness import DNPROF, LOOSE, NEWEST, PATIENCE_S, ROOT, check_whole, dnprof, program, refused, run, undisturbed
 
 WINDOWS = Path(os.environ.get("DNPROF_WINDOWS", ROOT / "build-windows/bin/dnprof.exe")).resolve()
 MAKE_RECORDING = DNPROF.parent.parent / "tests/tools/make-recording"
@@ -337,6 +340,64 @@ def test_program_without_a_runtime(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def by_shell(truth, *commands):
+    """Windows' shell, which starts programs of that line, one after the other."""
+    return ["cmd.exe", "/c", " & ".join(f"{windows_path(truth)} {command}" for command in commands)]
+
+
+def windows_path(path):
+    return "Z:" + str(path).replace("/", "\\")
+
+
+def of_group(group):
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.getpgid(int(entry.name)) == group:
+                yield int(entry.name)
+
+
+def test_children(truth, tmp_path):
+    """Each has a recording of its own; what they print and how the last one ends is as it would be."""
+    ended = on_windows("run", "-q", "--children", "-F", 997, "-o", tmp_path / "t.dnp", "--",
+                       *by_shell(truth, "cpu --work 300", "mix --work 20", "exitcode 5"))
+    assert ended.status == 5 and not ended.err, ended
+    assert [json.loads(line)["program"] for line in ended.out.splitlines()[:2]] == ["cpu", "mix"]
+    read = report(tmp_path / "t.dnp")
+    assert [process["command"][1] for process in read["processes"]] == ["cpu", "mix", "exitcode"]
+    assert read["complete"] and seen(read, "Truth.Cpu.Run") and seen(read, "Truth.Mix.Run")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.dnp"]
+
+
+def test_without_children_none_is_touched(truth, tmp_path):
+    ended = on_windows("run", "-o", tmp_path / "t.dnp", "--", *by_shell(truth, "env"))
+    assert ended.status == 1 and not ended.out.strip(), ended
+    assert "nothing was recorded: no .NET runtime" in ended.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_child_that_outlives_the_program(truth, tmp_path):
+    """Its recording ends with the program; it goes on."""
+    script = tmp_path / "start.cmd"
+    script.write_text(f"start /b {windows_path(truth)} cpu --seconds 600\r\n{windows_path(truth)} cpu --work 300\r\n")
+    with subprocess.Popen(["wine", WINDOWS, "run", "-q", "--children", "-F", "997", "-o", tmp_path / "t.dnp", "--", "cmd.exe", "/c",
+                           windows_path(script)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
+                          env={**os.environ, **ENVIRONMENT}) as p:
+        try:
+            assert p.wait(PATIENCE_S) == 0
+            read = report(tmp_path / "t.dnp")
+            assert len(read["processes"]) == 2 and read["complete"]
+            assert any("600" in harness.command_line(pid) for pid in of_group(p.pid)), "it goes on"
+        finally:
+            os.killpg(p.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("command, status", [(("exit", 0), 1), (("exit", 7), 7)])
+def test_no_child_of_net(tmp_path, command, status):
+    ended = on_windows("run", "--children", "-o", tmp_path / "t.dnp", "--", "cmd.exe", "/c", *command)
+    assert ended.status == status and "nothing was recorded: no .NET runtime" in ended.err, ended
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("arguments, status, words", [
     (("-o", "no/such/t.dnp", "--", "truth"), 1, ("no/such", "another place")),
     (("-o", ".", "--", "truth"), 2, ("folder",)),
@@ -344,7 +405,6 @@ def test_program_without_a_runtime(tmp_path):
     (("-e", "alloc", "--", "truth"), 2, ("-e alloc", "Windows", "cpu and wall")),
     (("-e", "cpu,switch", "--", "truth"), 2, ("-e switch", "Windows")),
     (("--engine", "signal", "--", "truth"), 2, ("--engine signal",)),
-    (("--children", "--", "truth"), 2, ("--children", "Windows")),
     ((), 2, ("command",)),
 ], ids=str)
 def test_refusals(tmp_path, arguments, status, words):

@@ -207,3 +207,13 @@ void dnp_child_done(struct dnp_child *child)
 	close(child->signals);
 	child->signals = -1;
 }
+
+struct dnp_ended dnp_child_ended(const struct dnp_child *child)
+{
+	int status = child->status;
+
+	return (struct dnp_ended){
+		.status = WIFEXITED(status) ? (uint64_t)WEXITSTATUS(status) : 0,
+		.signal = WIFSIGNALED(status) ? (uint64_t)WTERMSIG(status) : 0,
+	};
+}

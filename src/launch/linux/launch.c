@@ -292,7 +292,7 @@ static int finish(struct dnp_launch *launch, struct dnp_err *err)
 	if (ret || is_empty(launch->recording))
 		return ret;
 	ret = dnp_record_exit(
-		launch->recording, launch->child.pid, dnp_ended_of(launch->child.status), err);
+		launch->recording, launch->child.pid, dnp_child_ended(&launch->child), err);
 	return ret == -ENODATA ? 0 : ret;
 }
 
@@ -339,22 +339,9 @@ static int explain_slot(const struct dnp_session_slot *slot, struct dnp_err *err
 		"longer");
 }
 
-static const struct dnp_session_slot *first_failed(const struct dnp_launch *launch)
-{
-	for (size_t i = 0; i < DNP_SESSION_SLOTS; i++) {
-		if (dnp_session_slot_state(&launch->session->slots[i]) == DNP_SLOT_FAILED)
-			return &launch->session->slots[i];
-	}
-	return NULL;
-}
-
 bool dnp_launch_failure(const struct dnp_launch *launch, char reason[DNP_SESSION_REASON])
 {
-	const struct dnp_session_slot *slot = first_failed(launch);
-
-	if (slot)
-		dnp_session_reason(slot, reason);
-	return slot && *reason;
+	return dnp_session_failure(launch->session, reason);
 }
 
 int dnp_launch_explain(const struct dnp_launch *launch, struct dnp_err *err)
@@ -363,7 +350,7 @@ int dnp_launch_explain(const struct dnp_launch *launch, struct dnp_err *err)
 
 	/* With --children the first that failed may be another. */
 	if (!slot)
-		slot = first_failed(launch);
+		slot = dnp_session_failed(launch->session);
 	return slot ? explain_slot(slot, err) : explain_missing(launch, err);
 }
 

@@ -16,7 +16,8 @@ void dnp_rights_take(struct dnp_rights *rights, int fd)
 	if (geteuid() || fstat(fd, &st) || !st.st_uid)
 		return;
 	rights->n_groups = getgroups(DNP_ARRAY_SIZE(rights->groups), rights->groups);
-	/* Where groups must not be left (user namespaces) root's are of no use to the user either. */
+	/* Where groups must not be left (user namespaces) root's are of no use to the user either.
+	 */
 	if (rights->n_groups > 0 && setgroups(0, NULL))
 		rights->n_groups = 0;
 	setfsgid(st.st_gid);

@@ -80,6 +80,23 @@ void dnp_file_drop(const uint8_t *bytes, size_t n)
 	madvise((void *)(uintptr_t)bytes, n, MADV_DONTNEED);
 }
 
+int dnp_file_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : fd;
+}
+
+ssize_t dnp_file_read_at(int fd, void *bytes, size_t n, uint64_t at)
+{
+	ssize_t got;
+
+	do
+		got = pread(fd, bytes, n, (off_t)at);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
 int dnp_file_append(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
@@ -162,6 +179,21 @@ int dnp_file_own_as(int fd, const char *path)
 	if (lstat(path, &st) || fchown(fd, st.st_uid, st.st_gid) || fchmod(fd, st.st_mode & 0777))
 		return -errno;
 	return 0;
+}
+
+int dnp_folder_each(const char *path, int (*look)(const char *name, void *context), void *context)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int ret = 0;
+
+	if (!dir)
+		return -errno;
+	while (!ret && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			ret = look(entry->d_name, context);
+	closedir(dir);
+	return ret;
 }
 
 static void remove_tree(int parent, const char *name)

@@ -104,6 +104,29 @@ void dnp_file_drop(const uint8_t *bytes, size_t n)
 	VirtualUnlock((void *)(uintptr_t)bytes, n);
 }
 
+#define READ_MOST (UINT32_C(1) << 30) /* bytes at once */
+
+int dnp_file_open(const char *path)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+	HANDLE file;
+
+	if (!wide)
+		return -errno;
+	file = open_there(wide, GENERIC_READ, FILE_FLAG_OPEN_REPARSE_POINT);
+	return file == INVALID_HANDLE_VALUE ? dnp_windows_error() : descriptor_of(file, O_RDONLY);
+}
+
+ssize_t dnp_file_read_at(int fd, void *bytes, size_t n, uint64_t at)
+{
+	OVERLAPPED from = {.Offset = (DWORD)at, .OffsetHigh = (DWORD)(at >> 32)};
+	DWORD got, most = n < READ_MOST ? (DWORD)n : READ_MOST;
+
+	if (ReadFile((HANDLE)_get_osfhandle(fd), bytes, most, &got, &from))
+		return (ssize_t)got;
+	return GetLastError() == ERROR_HANDLE_EOF ? 0 : dnp_windows_error();
+}
+
 int dnp_file_append(const char *path)
 {
 	auto_free wchar_t *wide = dnp_wide(path);
@@ -255,44 +278,76 @@ int dnp_folder_create(char *path)
 	return made;
 }
 
-static void remove_entry(const wchar_t *folder, const WIN32_FIND_DATAW *entry, unsigned depth);
-
-static void remove_tree(const wchar_t *folder, unsigned depth)
+/* What dnp_folder_each does, with names as the system has them. */
+static int each_entry(const wchar_t *folder,
+	int (*look)(const WIN32_FIND_DATAW *entry, void *context), void *context)
 {
 	auto_free wchar_t *pattern = calloc(wcslen(folder) + 3, sizeof(*pattern));
 	WIN32_FIND_DATAW entry;
 	HANDLE all;
+	int ret = 0;
 
 	if (!pattern)
-		return;
+		return -ENOMEM;
 	wcscat(wcscpy(pattern, folder), L"\\*");
 	all = FindFirstFileW(pattern, &entry);
-	if (all != INVALID_HANDLE_VALUE) {
-		do
-			remove_entry(folder, &entry, depth);
-		while (FindNextFileW(all, &entry));
-		FindClose(all);
-	}
-	RemoveDirectoryW(folder);
+	if (all == INVALID_HANDLE_VALUE)
+		return dnp_windows_error();
+	do
+		if (wcscmp(entry.cFileName, L".") && wcscmp(entry.cFileName, L".."))
+			ret = look(&entry, context);
+	while (!ret && FindNextFileW(all, &entry));
+	FindClose(all);
+	return ret;
 }
 
-static void remove_entry(const wchar_t *folder, const WIN32_FIND_DATAW *entry, unsigned depth)
-{
-	const wchar_t *name = entry->cFileName;
-	auto_free wchar_t *path = NULL;
+struct each {
+	int (*look)(const char *name, void *context);
+	void *context;
+};
 
-	if (!wcscmp(name, L".") || !wcscmp(name, L".."))
-		return;
-	path = calloc(wcslen(folder) + wcslen(name) + 2, sizeof(*path));
+static int look_at_name(const WIN32_FIND_DATAW *entry, void *context)
+{
+	const struct each *each = context;
+	auto_free char *name = dnp_narrow(entry->cFileName);
+
+	return name ? each->look(name, each->context) : -ENOMEM;
+}
+
+int dnp_folder_each(const char *path, int (*look)(const char *name, void *context), void *context)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+
+	return wide ? each_entry(wide, look_at_name, &(struct each){look, context}) : -errno;
+}
+
+struct tree {
+	const wchar_t *folder;
+	unsigned depth; /* of folders in it that are removed, too */
+};
+
+static void remove_tree(const struct tree *tree);
+
+static int remove_entry(const WIN32_FIND_DATAW *entry, void *context)
+{
+	const struct tree *tree = context;
+	const wchar_t *name = entry->cFileName;
+	auto_free wchar_t *path = calloc(wcslen(tree->folder) + wcslen(name) + 2, sizeof(*path));
+
 	if (!path)
-		return;
-	wcscat(wcscat(wcscpy(path, folder), L"\\"), name);
-	if (entry->dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) {
-		if (depth && !(entry->dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT))
-			remove_tree(path, depth - 1);
-	} else {
+		return 0;
+	wcscat(wcscat(wcscpy(path, tree->folder), L"\\"), name);
+	if (!(entry->dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY))
 		DeleteFileW(path);
-	}
+	else if (tree->depth && !(entry->dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT))
+		remove_tree(&(struct tree){path, tree->depth - 1});
+	return 0;
+}
+
+static void remove_tree(const struct tree *tree)
+{
+	each_entry(tree->folder, remove_entry, (void *)(uintptr_t)tree);
+	RemoveDirectoryW(tree->folder);
 }
 
 void dnp_folder_remove(const char *path)
@@ -300,7 +355,7 @@ void dnp_folder_remove(const char *path)
 	auto_free wchar_t *wide = dnp_wide(path);
 
 	if (wide)
-		remove_tree(wide, 1);
+		remove_tree(&(struct tree){wide, 1});
 }
 
 int dnp_folder_check(const char *path)
