@@ -5,8 +5,9 @@
 
 static int refuse(const struct dnp_values *values)
 {
-	dnp_say("no '%s' in this build: it records programs from their start; use run, and report, "
-		"export and log for what was recorded",
+	dnp_say("no '%s' in this build: it records programs from their start; use run or timeline, "
+		"and "
+		"report, export and log for what was recorded",
 		values->command->name);
 	return DNP_EXIT_FAILED;
 }
@@ -28,4 +29,3 @@ REFUSED(stack)
 REFUSED(start)
 REFUSED(status)
 REFUSED(stop)
-REFUSED(timeline)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* dnprof timeline: when each thread of any program ran. */
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,12 +7,8 @@
 #include "cli/live.h"
 #include "cli/progress.h"
 #include "cli/result.h"
-#include "cli/run.h"
-#include "launch/child.h"
-#include "launch/interrupt.h"
+#include "launch/follow.h"
 #include "launch/output.h"
-#include "launch/program.h"
-#include "launch/record.h"
 #include "os/clock.h"
 #include "switches/file.h"
 
@@ -47,7 +41,7 @@ static bool lacks_something(const struct timeline *timeline)
 }
 
 /* Makes the file and watches the process. 0 or -errno, and nothing is left of it. */
-static int begin(struct timeline *timeline, pid_t pid, char *const *command, struct dnp_err *err)
+static int begin(struct timeline *timeline, int pid, char *const *command, struct dnp_err *err)
 {
 	struct dnp_switch_file *file = &timeline->file;
 	int fd, ret = dnp_output_name(&timeline->output, pid, err);
@@ -70,7 +64,7 @@ static int begin(struct timeline *timeline, pid_t pid, char *const *command, str
 	if (lacks_something(timeline) && !timeline->choice.quiet)
 		dnp_say("%s", dnp_taker_reason(&file->taker));
 	else if (timeline->choice.verbose)
-		dnp_say("recording process %d, %s", (int)pid, dnp_taker_reason(&file->taker));
+		dnp_say("recording process %d, %s", pid, dnp_taker_reason(&file->taker));
 	return 0;
 }
 
@@ -160,106 +154,94 @@ static int conclude(const struct timeline *timeline)
 
 /* ---- A program from its start */
 
-struct launch {
-	struct dnp_program program;
-	char *const *command;
-};
-
-static int enter(void *context)
+static int start(struct timeline *timeline, struct dnp_follow *program, struct dnp_err *err)
 {
-	const struct launch *launch = context;
-
-	execv(launch->program.path, launch->command);
-	return -errno;
-}
-
-static int start(struct timeline *timeline, struct launch *launch, struct dnp_child *child,
-	struct dnp_err *err)
-{
-	int ret = dnp_child_fork(child, enter, launch, err);
+	int ret = dnp_follow_make(program, err);
 
 	if (ret)
 		return ret;
-	ret = begin(timeline, child->pid, launch->command, err);
+	ret = begin(timeline, program->pid, program->command, err);
 	if (ret) {
-		dnp_child_abandon(child);
+		dnp_follow_abandon(program);
 		return ret;
 	}
-	ret = dnp_child_release(child);
-	if (!ret)
-		return 0;
-	dnp_switch_file_abandon(&timeline->file);
-	return dnp_err(err, ret, "cannot start %s: %s", launch->program.path, strerror(-ret));
+	ret = dnp_follow_go(program, err);
+	if (ret)
+		dnp_switch_file_abandon(&timeline->file);
+	return ret;
 }
 
-static void follow(struct timeline *timeline, struct dnp_child *child)
+static void follow(struct timeline *timeline, struct dnp_follow *program)
 {
-	while (!child->ended) {
-		dnp_child_wait(child, tick_ms(timeline));
-		if (!child->ended)
-			tick(timeline, child->interrupts);
+	while (!program->ended) {
+		dnp_follow_wait(program, tick_ms(timeline));
+		if (!program->ended)
+			tick(timeline, program->interrupts);
 	}
 	end(timeline, DNP_END_EXIT);
-	timeline->interrupted = child->interrupts > 1;
+	timeline->interrupted = program->interrupts > 1;
 }
 
-static int run_program(struct timeline *timeline, struct launch *launch)
+/* The program's own goes first. */
+static int status_of(const struct dnp_ended *program, int own)
+{
+	if (program->signal)
+		return 128 + (int)program->signal;
+	return program->status ? (int)program->status : own;
+}
+
+static int run_program(struct timeline *timeline, struct dnp_follow *program, char *const *command)
 {
 	struct dnp_err err = {0};
-	struct dnp_child child;
 	int status;
 
-	if (dnp_program_find(&launch->program, launch->command[0], &err) ||
+	if (dnp_follow_command(program, command, &err) ||
 		dnp_output_open(&timeline->output, timeline->choice.output, &err) ||
-		start(timeline, launch, &child, &err))
+		start(timeline, program, &err))
 		return dnp_failed(&err);
-	follow(timeline, &child);
+	follow(timeline, program);
 	dnp_progress_clear();
 	if (!timeline->failed)
-		dnp_record_exit(timeline->recording, child.pid, dnp_child_ended(&child), &err);
+		dnp_record_exit(timeline->recording, program->pid, program->how, &err);
 	status = keep(timeline);
-	dnp_child_done(&child);
+	dnp_follow_leave(program);
 	if (!status)
 		status = conclude(timeline);
-	return dnp_run_status(child.status, status);
+	return status_of(&program->how, status);
 }
 
 /* ---- A process that runs already */
 
-static void watch(struct timeline *timeline, pid_t pid, const struct dnp_interrupt *signals)
+static void watch(struct timeline *timeline, struct dnp_follow *process)
 {
-	struct pollfd ready = {.fd = signals->fd, .events = POLLIN};
-	unsigned interrupts = 0;
-
 	while (timeline->recording_now) {
-		poll(&ready, 1, tick_ms(timeline));
-		interrupts += dnp_interrupt_count(signals);
-		if (!interrupts && dnp_taker_ended_ns(&timeline->file.taker)) {
+		dnp_follow_wait(process, tick_ms(timeline));
+		if (!process->interrupts && dnp_taker_ended_ns(&timeline->file.taker)) {
 			end(timeline, DNP_END_EXIT);
 			if (!timeline->choice.quiet)
-				dnp_say("process %d has ended, after %.1f s", (int)pid,
+				dnp_say("process %d has ended, after %.1f s", process->pid,
 					(double)timeline->elapsed_ns / 1e9);
 			return;
 		}
-		tick(timeline, interrupts);
+		tick(timeline, process->interrupts);
 	}
-	timeline->interrupted = interrupts + dnp_interrupt_count(signals) > 1;
+	dnp_follow_wait(process, 0);
+	timeline->interrupted = process->interrupts > 1;
 }
 
-static int record(struct timeline *timeline, pid_t pid)
+static int record(struct timeline *timeline, struct dnp_follow *process, pid_t pid)
 {
-	struct dnp_interrupt signals;
 	struct dnp_err err = {0};
 	int status;
 
-	if (dnp_interrupt_take(&signals, &err) ||
+	if (dnp_follow_process(process, (int)pid, &err) ||
 		dnp_output_open(&timeline->output, timeline->choice.output, &err) ||
-		begin(timeline, pid, NULL, &err))
+		begin(timeline, (int)pid, NULL, &err))
 		return dnp_failed(&err);
-	watch(timeline, pid, &signals);
+	watch(timeline, process);
 	dnp_progress_clear();
 	status = keep(timeline);
-	dnp_interrupt_give_back(&signals);
+	dnp_follow_leave(process);
 	return status ? status : conclude(timeline);
 }
 
@@ -307,7 +289,7 @@ static int parse(struct timeline *timeline, const struct dnp_values *values)
 int dnp_cmd_timeline(const struct dnp_values *values, int argc, char **argv)
 {
 	struct timeline timeline = {0};
-	struct launch launch = {.command = argv};
+	struct dnp_follow followed = {0};
 	pid_t pid = 0;
 	int status;
 
@@ -319,8 +301,9 @@ int dnp_cmd_timeline(const struct dnp_values *values, int argc, char **argv)
 	if (!status)
 		status = parse(&timeline, values);
 	if (!status)
-		status = pid ? record(&timeline, pid) : run_program(&timeline, &launch);
-	dnp_program_done(&launch.program);
+		status = pid ? record(&timeline, &followed, pid)
+			     : run_program(&timeline, &followed, argv);
+	dnp_follow_done(&followed);
 	dnp_output_done(&timeline.output);
 	free(timeline.recording);
 	dnp_choice_done(&timeline.choice);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clean.h"
 #include "launch/output.h"
+#include "os/file.h"
 
 int dnp_output_make_recording(const struct dnp_output *output, char **path, struct dnp_err *err)
 {
@@ -14,11 +13,11 @@ int dnp_output_make_recording(const struct dnp_output *output, char **path, stru
 	*path = dnp_output_work(output, DNP_OUTPUT_RECORDING);
 	if (!*path)
 		return -ENOMEM;
-	fd = open(*path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = dnp_file_create_new(*path);
 	/* Not 0 to 2: who gets it may have them closed, and finds them so. */
-	up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	up = fd < 0 ? fd : dnp_file_again(fd);
 	if (up < 0)
-		return dnp_err(err, -errno, "cannot write to %s: %s; choose another place with -o",
-			output->folder, strerror(errno));
+		return dnp_err(err, up, "cannot write to %s: %s; choose another place with -o",
+			output->folder, strerror(-up));
 	return up;
 }

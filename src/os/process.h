@@ -32,6 +32,9 @@ uint64_t dnp_process_start_ns(int pid);
 /* The file that this process runs; returns the bytes of its name that fit, without a zero. */
 size_t dnp_process_executable(char *out, size_t capacity);
 
+/* The same of any process; 0: it may not be known. */
+size_t dnp_process_executable_of(int pid, char *out, size_t capacity);
+
 /* The system's name and version, as "Linux 6.1.0"; "" where it does not tell. */
 void dnp_system_name(char *out, size_t capacity);
 

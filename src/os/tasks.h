@@ -10,10 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "os/process.h"
 
 /* CPU time of all threads of a process, ended ones as well; 0: there is no such process. */
 uint64_t dnp_process_cpu_ns(int pid);
+
+/* Whether this user may ask about the threads of a process: 0, or -errno and err says why. */
+int dnp_tasks_allowed(int pid, struct dnp_err *err);
+
+/*
+ * Where the system wants to be held to what is asked about again and again, it is let go: what was
+ * asked about may be asked about again.
+ */
+void dnp_tasks_let_go(void);
 
 /*
  * Calls visit(tid) for each thread of a process. 0: for all of them that were there when it was
@@ -35,6 +45,15 @@ int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock);
 
 /* Only cpu_ns, for the cheapest look; 0 or -ESRCH. */
 int dnp_task_cpu(int pid, int tid, uint64_t *cpu_ns);
+
+/*
+ * A number that grows whenever the thread runs, where its CPU time goes by steps; 0: nothing of the
+ * kind is counted.
+ */
+uint64_t dnp_task_cycles(int pid, int tid);
+
+/* By how much a thread's CPU time grows at once; 0: as it runs. */
+uint64_t dnp_task_step_ns(void);
 
 struct dnp_task {
 	bool ready;           /* it runs, or could if it had a processor */

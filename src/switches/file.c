@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "os/clock.h"
 #include "os/process.h"
@@ -67,23 +66,23 @@ static size_t join_command(char *const *command, char *out, size_t capacity)
 static void write_process(struct dnp_switch_file *file, char *const *command)
 {
 	static char words[TEXT_BYTES], executable[4096];
-	char path[64], os[160] = "";
+	char os[160] = "";
 	struct dnp_rec_process rec = {
 		.pid = (uint64_t)file->pid,
 		.start_ns = file->begin_ns,
 		.start_unix_ns = dnp_unix_ns() - (dnp_now_ns() - file->begin_ns),
 		.tool = dnp_str(DNP_VERSION),
-		.cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
+		.cpus = dnp_processors(),
 		.process_start_ns = dnp_process_start_ns(file->pid),
 	};
-	ssize_t n;
 
 	rec.command.p = words;
 	rec.command.n = command ? join_command(command, words, sizeof(words))
 				: dnp_process_command(file->pid, words, sizeof(words));
-	snprintf(path, sizeof(path), "/proc/%d/exe", file->pid);
-	n = command ? -1 : readlink(path, executable, sizeof(executable));
-	rec.executable = (struct dnp_str){executable, n > 0 ? (size_t)n : 0};
+	rec.executable.p = executable;
+	if (!command)
+		rec.executable.n =
+			dnp_process_executable_of(file->pid, executable, sizeof(executable));
 	dnp_system_name(os, sizeof(os));
 	rec.os = dnp_str(os);
 	dnp_write_process(&file->writer, &rec);

@@ -14,6 +14,8 @@
 #define NAME_NS     (1000 * MS) /* between askings for a name, at most */
 #define BUDGET      50          /* of a processor, one part in so many */
 #define INTERVAL_NS (1000 * MS)
+#define STEPS       4           /* of a clock that goes by steps are enough to tell a cost by */
+#define COST_NS     (3000 * MS) /* or so much time is */
 
 /* The reading of the look before, which has not changed since it was made. */
 static void keep_last(
@@ -27,9 +29,46 @@ static void keep_last(
 	}
 }
 
+/*
+ * Whether what is counted for it has grown since the last look: a clock that goes by steps need not
+ * have moved. What a thread that is not new had before the first look is not known.
+ */
+static bool has_worked(struct dnp_tl_thread *thread, bool is_new)
+{
+	uint64_t before = thread->cycles;
+
+	thread->cycles = dnp_task_cycles(thread->pid, thread->tid);
+	return thread->cycles != before && (before || is_new);
+}
+
+/* Where it ended last; without slices, when its clock moved last. */
+static uint64_t ran_until(const struct dnp_tl_thread *thread, const struct dnp_task_clock *last)
+{
+	size_t n = thread->slices.n;
+
+	return n ? thread->slices.p[n - 1].end_ns : last->time_ns;
+}
+
+/*
+ * A clock that goes by steps is late by up to one: what it says now may have been used before the
+ * last look, that much before it at most, and behind the look at which it moved before.
+ */
+static uint64_t ran_since(const dnprof_timeline *timeline, const struct dnp_tl_thread *thread,
+	const struct dnp_task_clock *last, uint64_t cpu_ns)
+{
+	uint64_t late_ns = cpu_ns - last->cpu_ns, step_ns = dnp_task_step_ns();
+	uint64_t before_ns = ran_until(thread, last), told_ns = timeline->told_ns;
+
+	if (thread->cycles || !step_ns || before_ns > told_ns)
+		return told_ns;
+	if (late_ns > step_ns)
+		late_ns = step_ns;
+	return told_ns - before_ns > late_ns ? told_ns - late_ns : before_ns;
+}
+
 static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread, uint64_t now_ns)
 {
-	bool is_new = !thread->seen_ns;
+	bool is_new = !thread->seen_ns, worked;
 	const struct dnp_task_clock *last;
 	struct dnp_task_clock clock;
 	uint64_t cpu_ns;
@@ -39,9 +78,14 @@ static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread, uint64
 		return;
 	}
 	thread->seen_ns = now_ns;
+	worked = has_worked(thread, is_new);
 	last = thread->checkpoints.n ? &thread->checkpoints.p[thread->checkpoints.n - 1] : NULL;
-	if (last && last->cpu_ns == cpu_ns)
+	if (last && last->cpu_ns == cpu_ns) {
+		if (worked)
+			dnp_tl_store_ran(&timeline->store, thread,
+				is_new ? last->time_ns : timeline->told_ns, now_ns);
 		return;
+	}
 	if (dnp_task_clock(thread->pid, thread->tid, &clock))
 		return;
 	if (last && last->cpu_ns > clock.cpu_ns) { /* another one, with the same id */
@@ -56,7 +100,8 @@ static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread, uint64
 		thread->seen_ns = now_ns;
 	}
 	if (last) {
-		uint64_t from_ns = is_new ? last->time_ns : timeline->told_ns;
+		uint64_t from_ns =
+			is_new ? last->time_ns : ran_since(timeline, thread, last, clock.cpu_ns);
 
 		if (!is_new)
 			keep_last(timeline, thread, &clock);
@@ -119,24 +164,63 @@ void dnp_tl_poll(dnprof_timeline *timeline)
 	timeline->told_ns = now;
 }
 
+/*
+ * What the looks cost: of each one, or of so many that the clock of this thread, where it goes by
+ * steps, can tell.
+ */
+struct cost {
+	uint64_t step_ns, begin_ns, cpu_ns;
+	unsigned looks; /* since then; 0: it has to begin */
+};
+
+/* Of one look; false: it is not known yet. */
+static bool count_look(struct cost *cost, uint64_t *look_ns)
+{
+	uint64_t now_ns = dnp_now_ns(), used_ns = dnp_thread_cpu_ns(0) - cost->cpu_ns;
+
+	cost->looks++;
+	if (used_ns < cost->step_ns * STEPS && now_ns - cost->begin_ns < COST_NS)
+		return false;
+	*look_ns = used_ns / cost->looks;
+	cost->looks = 0;
+	return true;
+}
+
+static void begin_looks(struct cost *cost)
+{
+	cost->begin_ns = dnp_now_ns();
+	cost->cpu_ns = dnp_thread_cpu_ns(0);
+}
+
+static void set_pace(dnprof_timeline *timeline, const struct cost *cost, uint64_t look_ns)
+{
+	uint64_t wanted_ns = timeline->options.interval_us * UINT64_C(1000);
+	uint64_t least_ns = look_ns * BUDGET;
+
+	/* Slowly, so that one slow look does not count for many. */
+	timeline->interval_ns =
+		cost->step_ns ? least_ns : (timeline->interval_ns * 7 + least_ns) / 8;
+	if (timeline->interval_ns < wanted_ns)
+		timeline->interval_ns = wanted_ns;
+	if (timeline->interval_ns > INTERVAL_NS)
+		timeline->interval_ns = INTERVAL_NS;
+}
+
 void *dnp_tl_run_poller(void *context)
 {
 	dnprof_timeline *timeline = context;
-	uint64_t wanted_ns = timeline->options.interval_us * UINT64_C(1000);
+	struct cost cost = {.step_ns = dnp_task_step_ns()};
 
 	dnp_thread_hurry();
 	while (!atomic_load(&timeline->end)) {
-		uint64_t begin = dnp_now_ns(), cpu = dnp_thread_cpu_ns(0), least;
+		uint64_t begin = dnp_now_ns(), look_ns;
 
+		if (!cost.looks)
+			begin_looks(&cost);
 		pthread_mutex_lock(&timeline->lock);
 		dnp_tl_take_in(timeline);
-		least = (dnp_thread_cpu_ns(0) - cpu) * BUDGET;
-		/* Slowly, so that one slow look does not count for many. */
-		timeline->interval_ns = (timeline->interval_ns * 7 + least) / 8;
-		if (timeline->interval_ns < wanted_ns)
-			timeline->interval_ns = wanted_ns;
-		if (timeline->interval_ns > INTERVAL_NS)
-			timeline->interval_ns = INTERVAL_NS;
+		if (count_look(&cost, &look_ns))
+			set_pace(timeline, &cost, look_ns);
 		begin += timeline->interval_ns;
 		pthread_mutex_unlock(&timeline->lock);
 		dnp_bell_wait(timeline->bell, begin);

@@ -45,6 +45,7 @@ struct dnp_tl_thread {
 	uint64_t seen_ns; /* when the system was asked about it, 0: never */
 	bool ready;       /* then */
 	uint64_t gone_ns; /* it was not among those that live at that time, 0: it was */
+	uint64_t cycles;  /* counted for it at the last look, 0: none are (POLL) */
 	uint64_t name_ns; /* when its name may have changed enough to be asked for again (POLL) */
 	bool unsure;      /* something is missing: another one may have its tid by now */
 	struct dnp_vec_of(struct dnprof_slice) slices;

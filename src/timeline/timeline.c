@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clean.h"
 #include "os/bell.h"
@@ -62,9 +61,12 @@ static int read_options(struct dnprof_timeline_options *options,
 
 static int check_process(dnprof_timeline *timeline, struct dnp_err *err)
 {
-	int pid = timeline->options.pid;
+	int pid = timeline->options.pid, failed;
 
 	timeline->store.pid = pid;
+	failed = dnp_tasks_allowed(pid, err);
+	if (failed)
+		return failed;
 	timeline->process_ticks = dnp_process_start_ticks(pid);
 	if (!timeline->process_ticks)
 		return dnp_err(err, -ESRCH, "there is no process %d", pid);
@@ -119,8 +121,15 @@ static int choose_cpus(dnprof_timeline *timeline, struct dnp_err *err)
 
 static int choose_poll(dnprof_timeline *timeline, const char *why)
 {
+	uint64_t step_ns = dnp_task_step_ns();
+	char steps[48] = "";
+
 	timeline->backend = DNPROF_TIMELINE_POLL;
-	give_reason(timeline, "sampled, by looks at the threads' clocks", why);
+	if (step_ns)
+		snprintf(steps, sizeof(steps), ", which go by steps of %.1f ms",
+			(double)step_ns / 1e6);
+	snprintf(timeline->reason, sizeof(timeline->reason),
+		"sampled, by looks at the threads' clocks%s: %s", steps, why);
 	return 0;
 }
 
@@ -150,7 +159,7 @@ static int choose(dnprof_timeline *timeline, struct dnp_err *err)
 	}
 }
 
-static void tell(struct dnprof_timeline_error *to, const struct dnp_err *err, int code)
+static void give_error(struct dnprof_timeline_error *to, const struct dnp_err *err, int code)
 {
 	struct dnprof_timeline_error error = {.code = code};
 
@@ -200,7 +209,7 @@ int dnprof_timeline_open(const struct dnprof_timeline_options *options, dnprof_t
 		dnprof_timeline_close(timeline);
 	else
 		*out = timeline;
-	tell(error, &err, failed);
+	give_error(error, &err, failed);
 	return failed;
 }
 
@@ -212,7 +221,8 @@ void dnprof_timeline_close(dnprof_timeline *timeline)
 	dnp_switches_close(timeline->switches);
 	dnp_tl_store_done(&timeline->store);
 	if (timeline->bell >= 0)
-		close(timeline->bell);
+		dnp_bell_close(timeline->bell);
+	dnp_tasks_let_go();
 	pthread_mutex_destroy(&timeline->lock);
 	free(timeline);
 }
@@ -292,7 +302,7 @@ static int change(dnprof_timeline *timeline,
 	pthread_mutex_lock(&timeline->lock);
 	failed = how(timeline, &err);
 	pthread_mutex_unlock(&timeline->lock);
-	tell(error, &err, failed);
+	give_error(error, &err, failed);
 	return failed;
 }
 
@@ -302,8 +312,9 @@ static int start(dnprof_timeline *timeline, struct dnp_err *err)
 
 	if (timeline->phase == DNP_TL_STARTED || timeline->phase == DNP_TL_STOPPING)
 		return dnp_err(err, -EALREADY, "the time line has been started already");
-	if (check_process(timeline, err))
-		return -ESRCH;
+	failed = check_process(timeline, err);
+	if (failed)
+		return failed;
 	forget_all(timeline);
 	if (timeline->switches)
 		dnp_switches_start(timeline->switches);
@@ -448,6 +459,6 @@ int dnprof_timeline_snapshot(
 	pthread_mutex_unlock(&timeline->lock);
 	if (out && (!failed || failed == -ENOMEM) && dnp_tl_give(out, &picture, sizeof(picture)))
 		failed = dnp_err(&err, -EINVAL, "the picture's struct_size is not set");
-	tell(error, &err, failed);
+	give_error(error, &err, failed);
 	return failed;
 }

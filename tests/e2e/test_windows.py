@@ -416,7 +416,7 @@ def test_refusals(tmp_path, arguments, status, words):
 
 @pytest.mark.parametrize("arguments", [
     ("record", "-d", 5, 4242), ("attach", 4242), ("start", 4242), ("dump", 4242), ("stop", 4242),
-    ("detach", 4242), ("stack", 4242), ("status",), ("doctor",), ("timeline", 4242),
+    ("detach", 4242), ("stack", 4242), ("status",), ("doctor",),
 ], ids=lambda arguments: arguments[0])
 def test_commands_for_running_programs_say_that_they_are_not_there(arguments):
     refused(on_windows(*arguments), 1, f"no '{arguments[0]}' in this build", "from their start", "use run")

@@ -96,6 +96,16 @@ size_t dnp_process_executable(char *out, size_t capacity)
 	return n > 0 ? (size_t)n : 0;
 }
 
+size_t dnp_process_executable_of(int pid, char *out, size_t capacity)
+{
+	char path[32];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, out, capacity);
+	return n > 0 ? (size_t)n : 0;
+}
+
 void dnp_system_name(char *out, size_t capacity)
 {
 	struct utsname name;

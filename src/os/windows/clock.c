@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <windows.h>
 
-#include "os/tasks.h"
 #include "os/windows/timer.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -89,17 +88,6 @@ SIGSAFE uint64_t dnp_thread_cpu_ns(int tid)
 
 	if (tid && thread)
 		CloseHandle(thread);
-	return known ? (ticks_of(kernel) + ticks_of(user)) * TICK_NS : 0;
-}
-
-uint64_t dnp_process_cpu_ns(int pid)
-{
-	FILETIME begin, end, kernel, user;
-	HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, (DWORD)pid);
-	BOOL known = process && GetProcessTimes(process, &begin, &end, &kernel, &user);
-
-	if (process)
-		CloseHandle(process);
 	return known ? (ticks_of(kernel) + ticks_of(user)) * TICK_NS : 0;
 }
 

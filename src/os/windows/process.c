@@ -14,7 +14,8 @@
 
 #include "os/windows/wide.h"
 
-#define TICK_NS UINT64_C(100) /* of a FILETIME */
+#define TICK_NS    UINT64_C(100) /* of a FILETIME */
+#define PATH_UNITS 32768
 
 /* Ticks from 1601, where a FILETIME begins, to 1970. */
 #define TICKS_TO_1970 UINT64_C(116444736000000000)
@@ -39,11 +40,6 @@ uint64_t dnp_process_start_ticks(int pid)
 	if (process)
 		CloseHandle(process);
 	return ticks;
-}
-
-bool dnp_process_is_alive(int pid)
-{
-	return dnp_process_start_ticks(pid);
 }
 
 uint64_t dnp_process_start_ns(int pid)
@@ -109,10 +105,50 @@ static wchar_t *next_word(wchar_t **at)
 	return word;
 }
 
-/* The system has one string for all words; another process's nobody asks for. */
+static bool read_at(HANDLE process, const void *address, void *out, size_t n)
+{
+	SIZE_T read;
+
+	return ReadProcessMemory(process, address, out, n, &read) && read == n;
+}
+
+/* From its own memory, where its first code found it. */
+static wchar_t *copy_line(HANDLE process)
+{
+	struct dnp_process_basic basic = {0};
+	RTL_USER_PROCESS_PARAMETERS given;
+	wchar_t *line;
+	PEB peb;
+
+	if (!NT_SUCCESS(NtQueryInformationProcess(
+		    process, ProcessBasicInformation, &basic, sizeof(basic), NULL)) ||
+		!read_at(process, basic.peb, &peb, sizeof(peb)) ||
+		!read_at(process, peb.ProcessParameters, &given, sizeof(given)))
+		return NULL;
+	line = calloc(given.CommandLine.Length / sizeof(*line) + 1, sizeof(*line));
+	if (line && read_at(process, given.CommandLine.Buffer, line, given.CommandLine.Length))
+		return line;
+	free(line);
+	return NULL;
+}
+
+/* Another process's; owned, NULL: it may not be known. */
+static wchar_t *line_of(int pid)
+{
+	HANDLE process =
+		OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE, (DWORD)pid);
+	wchar_t *line = process ? copy_line(process) : NULL;
+
+	if (process)
+		CloseHandle(process);
+	return line;
+}
+
+/* The system has one string for all words. */
 size_t dnp_process_command(int pid, char *out, size_t capacity)
 {
-	auto_free wchar_t *line = pid == dnp_process_id() ? _wcsdup(GetCommandLineW()) : NULL;
+	auto_free wchar_t *line =
+		pid == dnp_process_id() ? _wcsdup(GetCommandLineW()) : line_of(pid);
 	size_t n = 0;
 
 	for (wchar_t *at = line; at && *at && n < capacity;) {
@@ -124,9 +160,21 @@ size_t dnp_process_command(int pid, char *out, size_t capacity)
 
 size_t dnp_process_executable(char *out, size_t capacity)
 {
-	static wchar_t path[32768];
+	static wchar_t path[PATH_UNITS];
 
 	return GetModuleFileNameW(NULL, path, DNP_ARRAY_SIZE(path)) ? copy(out, capacity, path) : 0;
+}
+
+size_t dnp_process_executable_of(int pid, char *out, size_t capacity)
+{
+	HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, (DWORD)pid);
+	auto_free wchar_t *path = calloc(PATH_UNITS, sizeof(*path));
+	DWORD units = PATH_UNITS;
+	bool known = process && path && QueryFullProcessImageNameW(process, 0, path, &units);
+
+	if (process)
+		CloseHandle(process);
+	return known ? copy(out, capacity, path) : 0;
 }
 
 void dnp_system_name(char *out, size_t capacity)

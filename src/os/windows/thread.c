@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "os/own_threads.h"
 #include "os/process.h"
 #include "os/windows/error.h"
 #include "os/windows/nt.h"
+#include "os/windows/thread_name.h"
 #include "os/windows/wide.h"
 
 SIGSAFE int dnp_thread_id(void)
@@ -54,16 +56,20 @@ SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 	return 0;
 }
 
-static void name_of(HANDLE thread, char *name, size_t size)
+void dnp_windows_thread_name(HANDLE thread, char *name, size_t size)
 {
 	wchar_t *wide = NULL;
+	struct dnp_str text;
 	char *narrow;
 
+	name[0] = '\0';
 	if (FAILED(GetThreadDescription(thread, &wide)))
 		return;
 	narrow = dnp_narrow(wide);
-	if (narrow)
-		snprintf(name, size, "%s", narrow);
+	if (narrow) {
+		text = dnp_str(narrow);
+		snprintf(name, size, "%.*s", (int)dnp_utf8_fit(text, size - 1), narrow);
+	}
 	free(narrow);
 	LocalFree(wide);
 }
@@ -75,7 +81,7 @@ void dnp_thread_name(int tid, char *name, size_t size)
 	name[0] = '\0';
 	if (!thread)
 		return;
-	name_of(thread, name, size);
+	dnp_windows_thread_name(thread, name, size);
 	CloseHandle(thread);
 }
 
@@ -86,6 +92,11 @@ void dnp_thread_set_name(const char *name)
 	if (wide)
 		SetThreadDescription(GetCurrentThread(), wide);
 	free(wide);
+}
+
+void dnp_thread_hurry(void)
+{
+	SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_HIGHEST);
 }
 
 void dnp_thread_each(int (*visit)(int tid, void *context), void *context)

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads by handles that only let ask about them. They are kept while threads are asked about
+ * again and again: an id is nobody else's as long as there is one, and a look takes two calls.
+ */
+#include "os/tasks.h"
+
+#include <string.h>
+
+#include "base/clean.h"
+#include "os/clock.h"
+#include "os/windows/error.h"
+#include "os/windows/nt.h"
+#include "os/windows/thread_name.h"
+#include "os/windows/wide.h"
+
+#define TICK_NS UINT64_C(100) /* of a FILETIME */
+#define ACCESS  (SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION)
+
+/* A thread has one place only, which is the newest's that has it. Ids are multiples of 4. */
+#define PLACES      1024u
+#define PLACE_OF(t) (((unsigned)(t) / 4) % PLACES)
+
+/* Under the lock. */
+static struct held {
+	HANDLE handle; /* owned; NULL: none */
+	int pid, tid;
+} held[PLACES];
+static SRWLOCK lock = SRWLOCK_INIT;
+
+static uint64_t number_of(FILETIME time)
+{
+	return (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime;
+}
+
+static void let_go(struct held *place)
+{
+	if (place->handle)
+		CloseHandle(place->handle);
+	*place = (struct held){0};
+}
+
+void dnp_tasks_let_go(void)
+{
+	AcquireSRWLockExclusive(&lock);
+	for (unsigned i = 0; i < PLACES; i++)
+		let_go(&held[i]);
+	ReleaseSRWLockExclusive(&lock);
+}
+
+/* With the lock. NULL: that process has no such thread. */
+static HANDLE open_thread(int pid, int tid)
+{
+	HANDLE thread = OpenThread(ACCESS, FALSE, (DWORD)tid);
+
+	if (!thread || GetProcessIdOfThread(thread) == (DWORD)pid)
+		return thread;
+	CloseHandle(thread);
+	return NULL;
+}
+
+/*
+ * With the lock; it stays good until that is given back. NULL: there is no such thread, or it has
+ * ended.
+ */
+static HANDLE hold(int pid, int tid)
+{
+	struct held *place = &held[PLACE_OF(tid)];
+
+	if (!place->handle || place->pid != pid || place->tid != tid) {
+		let_go(place);
+		*place = (struct held){open_thread(pid, tid), pid, tid};
+	}
+	if (place->handle && WaitForSingleObject(place->handle, 0) == WAIT_OBJECT_0)
+		let_go(place);
+	return place->handle;
+}
+
+static bool read_times(HANDLE thread, uint64_t *begin, uint64_t *cpu_ns)
+{
+	FILETIME began, ended, kernel, user;
+
+	if (!thread || !GetThreadTimes(thread, &began, &ended, &kernel, &user))
+		return false;
+	*begin = number_of(began);
+	*cpu_ns = (number_of(kernel) + number_of(user)) * TICK_NS;
+	return true;
+}
+
+static int ask_times(int pid, int tid, uint64_t *begin, uint64_t *cpu_ns)
+{
+	bool known;
+
+	AcquireSRWLockExclusive(&lock);
+	known = read_times(hold(pid, tid), begin, cpu_ns);
+	ReleaseSRWLockExclusive(&lock);
+	return known ? 0 : -ESRCH;
+}
+
+/* ---- Processes */
+
+bool dnp_process_is_alive(int pid)
+{
+	return dnp_process_start_ticks(pid);
+}
+
+uint64_t dnp_process_cpu_ns(int pid)
+{
+	FILETIME begin, end, kernel, user;
+	HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, (DWORD)pid);
+	BOOL known = process && GetProcessTimes(process, &begin, &end, &kernel, &user);
+
+	if (process)
+		CloseHandle(process);
+	return known ? (number_of(kernel) + number_of(user)) * TICK_NS : 0;
+}
+
+int dnp_tasks_allowed(int pid, struct dnp_err *err)
+{
+	HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION, FALSE, (DWORD)pid);
+	DWORD error = GetLastError();
+	bool other = process && GetProcessId(process) != (DWORD)pid; /* ids are rounded off */
+
+	if (process)
+		CloseHandle(process);
+	if (process && !other)
+		return 0;
+	if (other || error == ERROR_INVALID_PARAMETER)
+		return dnp_err(err, -ESRCH, "there is no process %d", pid);
+	return dnp_err(err, -EACCES,
+		"the threads of process %d may not be looked at: Windows gives its error %lu; it "
+		"takes the process's own user, or an administrator",
+		pid, error);
+}
+
+/* One that has ended stays in the list as long as somebody has a handle to it. */
+static int visit_one(HANDLE thread, int (*visit)(int tid, void *context), void *context)
+{
+	if (WaitForSingleObject(thread, 0) == WAIT_OBJECT_0)
+		return 0;
+	return visit((int)GetThreadId(thread), context);
+}
+
+static int visit_all(HANDLE process, int (*visit)(int tid, void *context), void *context)
+{
+	HANDLE thread = NULL, next;
+	int result = 0;
+
+	while (!result && NT_SUCCESS(NtGetNextThread(process, thread, ACCESS, 0, 0, &next))) {
+		if (thread)
+			CloseHandle(thread);
+		thread = next;
+		result = visit_one(thread, visit, context);
+	}
+	if (thread)
+		CloseHandle(thread);
+	return result;
+}
+
+int dnp_tasks_each(int pid, int (*visit)(int tid, void *context), void *context)
+{
+	HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION, FALSE, (DWORD)pid);
+	int result;
+
+	if (!process)
+		return -ESRCH;
+	result = visit_all(process, visit, context);
+	CloseHandle(process);
+	return result;
+}
+
+/* ---- Clocks */
+
+/* How long it could have run, and how often it did, the system tells nobody of one thread alone. */
+int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock)
+{
+	uint64_t begin;
+	int failed;
+
+	memset(clock, 0, sizeof(*clock));
+	failed = ask_times(pid, tid, &begin, &clock->cpu_ns);
+	clock->time_ns = dnp_now_ns();
+	return failed;
+}
+
+int dnp_task_cpu(int pid, int tid, uint64_t *cpu_ns)
+{
+	uint64_t begin;
+
+	return ask_times(pid, tid, &begin, cpu_ns);
+}
+
+/* Under Wine, which counts none, always 0. */
+uint64_t dnp_task_cycles(int pid, int tid)
+{
+	ULONG64 cycles = 0;
+	HANDLE thread;
+
+	AcquireSRWLockExclusive(&lock);
+	thread = hold(pid, tid);
+	if (thread && !QueryThreadCycleTime(thread, &cycles))
+		cycles = 0;
+	ReleaseSRWLockExclusive(&lock);
+	return cycles;
+}
+
+/* Whose turn it is at a tick of the system's clock gets all of the time since the one before. */
+uint64_t dnp_task_step_ns(void)
+{
+	DWORD adjustment, increment;
+	BOOL disabled;
+
+	if (!GetSystemTimeAdjustment(&adjustment, &increment, &disabled))
+		return 0;
+	return increment * TICK_NS;
+}
+
+/* ---- What a thread is */
+
+int dnp_task_ask(int pid, int tid, struct dnp_task *task)
+{
+	uint64_t cpu_ns;
+	HANDLE thread;
+	bool known;
+
+	*task = (struct dnp_task){0};
+	AcquireSRWLockExclusive(&lock);
+	thread = hold(pid, tid);
+	known = read_times(thread, &task->start_ticks, &cpu_ns);
+	if (known)
+		dnp_windows_thread_name(thread, task->name, sizeof(task->name));
+	ReleaseSRWLockExclusive(&lock);
+	return known ? 0 : -ESRCH;
+}
+
+uint64_t dnp_task_start_ticks(int pid, int tid)
+{
+	uint64_t begin, cpu_ns;
+
+	return ask_times(pid, tid, &begin, &cpu_ns) ? 0 : begin;
+}
+
+void dnp_task_name(int pid, int tid, char name[16])
+{
+	struct dnp_task task;
+
+	dnp_task_ask(pid, tid, &task);
+	memcpy(name, task.name, sizeof(task.name));
+}
+
+int dnp_task_set_name(int tid, const char *name)
+{
+	HANDLE thread = OpenThread(THREAD_SET_LIMITED_INFORMATION, FALSE, (DWORD)tid);
+	auto_free wchar_t *wide = thread ? dnp_wide(name) : NULL;
+	int failed = wide && SUCCEEDED(SetThreadDescription(thread, wide)) ? 0 : -ESRCH;
+
+	if (thread)
+		CloseHandle(thread);
+	return failed;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks at clocks that go as they are told here, on any system → where a thread is said to run. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "test.h"
+#include "timeline/timeline.h"
+
+#define MS UINT64_C(1000000)
+
+enum { PID = 100, TID = 104 };
+
+/* ---- What the system says */
+
+static uint64_t cpu_ns, cycles, step_ns;
+
+int dnp_tasks_allowed(int pid, struct dnp_err *err)
+{
+	(void)pid;
+	(void)err;
+	return 0;
+}
+
+void dnp_tasks_let_go(void)
+{
+}
+
+int dnp_tasks_each(int pid, int (*visit)(int tid, void *context), void *context)
+{
+	(void)pid;
+	return visit(TID, context);
+}
+
+int dnp_task_cpu(int pid, int tid, uint64_t *ns)
+{
+	(void)pid;
+	(void)tid;
+	*ns = cpu_ns;
+	return 0;
+}
+
+int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock)
+{
+	*clock = (struct dnp_task_clock){.time_ns = dnp_now_ns()};
+	return dnp_task_cpu(pid, tid, &clock->cpu_ns);
+}
+
+uint64_t dnp_task_cycles(int pid, int tid)
+{
+	(void)pid;
+	(void)tid;
+	return cycles;
+}
+
+uint64_t dnp_task_step_ns(void)
+{
+	return step_ns;
+}
+
+int dnp_task_ask(int pid, int tid, struct dnp_task *task)
+{
+	(void)pid;
+	(void)tid;
+	*task = (struct dnp_task){.start_ticks = 1};
+	return 0;
+}
+
+uint64_t dnp_task_start_ticks(int pid, int tid)
+{
+	(void)pid;
+	(void)tid;
+	return 1;
+}
+
+void dnp_task_name(int pid, int tid, char name[16])
+{
+	(void)pid;
+	(void)tid;
+	strcpy(name, "it");
+}
+
+int dnp_task_set_name(int tid, const char *name)
+{
+	(void)tid;
+	(void)name;
+	return 0;
+}
+
+bool dnp_process_is_alive(int pid)
+{
+	return pid == PID;
+}
+
+uint64_t dnp_process_cpu_ns(int pid)
+{
+	(void)pid;
+	return cpu_ns;
+}
+
+/* ---- Looks */
+
+static dnprof_timeline timeline;
+static struct dnp_tl_thread *thread;
+
+/* A thread whose clock stood for a second, and the last look at it. */
+static void begin(uint64_t step)
+{
+	uint64_t now_ns = dnp_now_ns();
+	struct dnp_task_clock stands = {.time_ns = now_ns - 1000 * MS};
+
+	step_ns = step;
+	cpu_ns = cycles = 0;
+	timeline.store.pid = PID;
+	timeline.store.bytes_max = UINT64_MAX;
+	timeline.store.from_ns = stands.time_ns;
+	timeline.told_ns = timeline.listed_ns = now_ns;
+	thread = dnp_tl_store_add(&timeline.store, PID, TID, stands.time_ns);
+	thread->seen_ns = stands.time_ns;
+	dnp_tl_store_checkpoint(&timeline.store, thread, &stands);
+}
+
+/* After it got so much, by its clock and by its cycles. Returns when the look before was. */
+static uint64_t look(uint64_t cpu, uint64_t more_cycles)
+{
+	uint64_t before_ns = timeline.told_ns;
+
+	dnp_sleep_until_ns(before_ns + MS);
+	cpu_ns += cpu;
+	cycles += more_cycles;
+	dnp_tl_poll(&timeline);
+	CHECK(timeline.told_ns > before_ns);
+	return before_ns;
+}
+
+static void check_last(size_t slices, uint64_t from_ns)
+{
+	CHECK_EQ(thread->slices.n, slices);
+	CHECK_EQ(thread->slices.p[slices - 1].start_ns, from_ns);
+	CHECK_EQ(thread->slices.p[slices - 1].end_ns, timeline.told_ns);
+	CHECK_EQ(thread->slices.p[slices - 1].how, DNPROF_SLICE_SAMPLED);
+}
+
+static void done(void)
+{
+	dnp_tl_store_done(&timeline.store);
+}
+
+TEST(clock_that_goes_as_its_thread_runs_tells_between_which_looks_it_did)
+{
+	uint64_t before_ns;
+
+	begin(0);
+	before_ns = look(MS / 2, 0);
+	check_last(1, before_ns);
+	look(0, 0);
+	before_ns = look(10 * MS, 0);
+	check_last(2, before_ns);
+	look(MS, 0);
+	check_last(2, before_ns);
+	done();
+}
+
+TEST(clock_that_goes_by_steps_is_late_by_what_it_says)
+{
+	uint64_t before_ns, first_ns;
+
+	begin(10 * MS);
+	look(0, 0);
+	before_ns = look(10 * MS, 0);
+	check_last(1, before_ns - 10 * MS);
+	first_ns = timeline.told_ns;
+	/* Its next step comes sooner than it could if it had not run all of the time. */
+	before_ns = look(10 * MS, 0);
+	if (before_ns - first_ns < 10 * MS)
+		check_last(1, thread->slices.p[0].start_ns);
+	done();
+}
+
+TEST(no_clock_is_late_by_more_than_a_step)
+{
+	uint64_t before_ns;
+
+	begin(10 * MS);
+	before_ns = look(70 * MS, 0);
+	check_last(1, before_ns - 10 * MS);
+	done();
+}
+
+TEST(cycles_tell_what_clocks_do_not)
+{
+	uint64_t before_ns;
+
+	begin(10 * MS);
+	look(0, 5000); /* since when it has these nobody knows */
+	CHECK_EQ(thread->slices.n, 0);
+	before_ns = look(0, 1);
+	check_last(1, before_ns);
+	look(0, 0);
+	before_ns = look(10 * MS, 1); /* most of it was used before, and has been seen */
+	check_last(2, before_ns);
+	look(0, 1);
+	check_last(2, before_ns);
+	done();
+}
+
+TEST(cycles_of_a_new_thread_are_of_its_life)
+{
+	begin(10 * MS);
+	thread->seen_ns = 0;
+	look(0, 1);
+	check_last(1, thread->checkpoints.p[0].time_ns);
+	done();
+}
