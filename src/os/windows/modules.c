@@ -84,6 +84,16 @@ static bool read_sections(struct dnp_elf_module *module, uintptr_t at, unsigned 
 	return module->low < module->high;
 }
 
+/* What tools that look for a file by what is loaded compare; read/pe_symbols.c does. */
+static void identify(struct dnp_elf_module *module, const IMAGE_NT_HEADERS64 *nt)
+{
+	uint32_t id[] = {nt->FileHeader.TimeDateStamp, nt->OptionalHeader.SizeOfImage,
+		nt->OptionalHeader.CheckSum};
+
+	memcpy(module->build_id, id, sizeof(id));
+	module->build_id_bytes = sizeof(id);
+}
+
 static bool read_image(struct dnp_elf_module *module)
 {
 	IMAGE_DOS_HEADER dos;
@@ -98,6 +108,7 @@ static bool read_image(struct dnp_elf_module *module)
 	if (dnp_mem_read(at, &nt, sizeof(nt)) || nt.Signature != IMAGE_NT_SIGNATURE ||
 		nt.OptionalHeader.Magic != IMAGE_NT_OPTIONAL_HDR64_MAGIC)
 		return false;
+	identify(module, &nt);
 	module->image_bytes = nt.OptionalHeader.SizeOfImage;
 	if (functions->Size && functions->VirtualAddress < module->image_bytes &&
 		functions->Size <= module->image_bytes - functions->VirtualAddress) {
