@@ -18,13 +18,13 @@
 #define COST_NS     (3000 * MS) /* or so much time is */
 
 /* The reading of the look before, which has not changed since it was made. */
-static void keep_last(
-	dnprof_timeline *timeline, struct dnp_tl_thread *thread, const struct dnp_task_clock *clock)
+static void keep_last(dnprof_timeline *timeline, struct dnp_tl_thread *thread,
+	const struct dnp_task_clock *clock, uint64_t seen_ns)
 {
 	struct dnp_task_clock before = thread->checkpoints.p[thread->checkpoints.n - 1];
 
-	if (before.time_ns < timeline->told_ns && before.cpu_ns < clock->cpu_ns) {
-		before.time_ns = timeline->told_ns;
+	if (before.time_ns < seen_ns && before.cpu_ns < clock->cpu_ns) {
+		before.time_ns = seen_ns;
 		dnp_tl_store_checkpoint(&timeline->store, thread, &before);
 	}
 }
@@ -53,61 +53,82 @@ static uint64_t ran_until(const struct dnp_tl_thread *thread, const struct dnp_t
  * A clock that goes by steps is late by up to one: what it says now may have been used before the
  * last look, that much before it at most, and behind the look at which it moved before.
  */
-static uint64_t ran_since(const dnprof_timeline *timeline, const struct dnp_tl_thread *thread,
-	const struct dnp_task_clock *last, uint64_t cpu_ns)
+static uint64_t ran_since(const struct dnp_tl_thread *thread, const struct dnp_task_clock *last,
+	uint64_t cpu_ns, uint64_t seen_ns)
 {
 	uint64_t late_ns = cpu_ns - last->cpu_ns, step_ns = dnp_task_step_ns();
-	uint64_t before_ns = ran_until(thread, last), told_ns = timeline->told_ns;
+	uint64_t before_ns = ran_until(thread, last);
 
-	if (thread->cycles || !step_ns || before_ns > told_ns)
-		return told_ns;
+	if (thread->cycles || !step_ns || before_ns > seen_ns)
+		return seen_ns;
 	if (late_ns > step_ns)
 		late_ns = step_ns;
-	return told_ns - before_ns > late_ns ? told_ns - late_ns : before_ns;
+	return seen_ns - before_ns > late_ns ? seen_ns - late_ns : before_ns;
 }
 
-static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread, uint64_t now_ns)
+/* Another one, with the id of one that has ended. Its clock was at 0 when the first was seen last.
+ */
+static struct dnp_tl_thread *replace(
+	dnprof_timeline *timeline, const struct dnp_tl_thread *gone, uint64_t seen_ns)
 {
-	bool is_new = !thread->seen_ns, worked;
-	const struct dnp_task_clock *last;
-	struct dnp_task_clock clock;
-	uint64_t cpu_ns;
+	struct dnp_task_clock born = {.time_ns = seen_ns};
+	struct dnp_tl_thread *thread =
+		dnp_tl_store_add(&timeline->store, gone->pid, gone->tid, dnp_now_ns());
 
-	if (dnp_task_cpu(thread->pid, thread->tid, &cpu_ns)) {
-		dnp_tl_store_end(&timeline->store, thread, now_ns);
-		return;
-	}
-	thread->seen_ns = now_ns;
-	worked = has_worked(thread, is_new);
-	last = thread->checkpoints.n ? &thread->checkpoints.p[thread->checkpoints.n - 1] : NULL;
-	if (last && last->cpu_ns == cpu_ns) {
-		if (worked)
-			dnp_tl_store_ran(&timeline->store, thread,
-				is_new ? last->time_ns : timeline->told_ns, now_ns);
-		return;
-	}
+	if (!thread)
+		return NULL;
+	thread->begin_ns = seen_ns;
+	dnp_tl_store_checkpoint(&timeline->store, thread, &born);
+	thread->seen_ns = dnp_now_ns();
+	return thread;
+}
+
+/* Its clock says another time than `last`: what it did since it was seen before. */
+static void take_move(dnprof_timeline *timeline, struct dnp_tl_thread *thread, uint64_t seen_ns,
+	const struct dnp_task_clock *last)
+{
+	bool is_new = !seen_ns;
+	struct dnp_task_clock clock;
+	uint64_t from_ns;
+
 	if (dnp_task_clock(thread->pid, thread->tid, &clock))
 		return;
-	if (last && last->cpu_ns > clock.cpu_ns) { /* another one, with the same id */
-		struct dnp_task_clock born = {.time_ns = timeline->told_ns};
-
-		thread = dnp_tl_store_add(&timeline->store, thread->pid, thread->tid, now_ns);
-		if (!thread)
-			return;
-		last = NULL;
-		thread->begin_ns = timeline->told_ns;
-		dnp_tl_store_checkpoint(&timeline->store, thread, &born);
-		thread->seen_ns = now_ns;
+	if (last && last->cpu_ns > clock.cpu_ns) {
+		thread = replace(timeline, thread, seen_ns);
+		if (thread)
+			dnp_tl_store_checkpoint(&timeline->store, thread, &clock);
+		return;
 	}
 	if (last) {
-		uint64_t from_ns =
-			is_new ? last->time_ns : ran_since(timeline, thread, last, clock.cpu_ns);
-
+		from_ns = is_new ? last->time_ns : ran_since(thread, last, clock.cpu_ns, seen_ns);
 		if (!is_new)
-			keep_last(timeline, thread, &clock);
-		dnp_tl_store_ran(&timeline->store, thread, from_ns, now_ns);
+			keep_last(timeline, thread, &clock, seen_ns);
+		thread->seen_ns = clock.time_ns;
+		dnp_tl_store_ran(&timeline->store, thread, from_ns, clock.time_ns);
 	}
 	dnp_tl_store_checkpoint(&timeline->store, thread, &clock);
+}
+
+/* From the time that it was seen before to that of this look at it, which a busy system can delay.
+ */
+static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread)
+{
+	uint64_t seen_ns = thread->seen_ns, cpu_ns;
+	const struct dnp_task_clock *last;
+	bool worked;
+
+	if (dnp_task_cpu(thread->pid, thread->tid, &cpu_ns)) {
+		dnp_tl_store_end(&timeline->store, thread, dnp_now_ns());
+		return;
+	}
+	worked = has_worked(thread, !seen_ns);
+	thread->seen_ns = dnp_now_ns();
+	last = thread->checkpoints.n ? &thread->checkpoints.p[thread->checkpoints.n - 1] : NULL;
+	if (!last || last->cpu_ns != cpu_ns)
+		take_move(timeline, thread, seen_ns, last);
+	else if (worked)
+		dnp_tl_store_ran(&timeline->store, thread, seen_ns ? seen_ns : last->time_ns,
+			thread->seen_ns);
 }
 
 /* Again and again, the more seldom the older it is: nobody tells that it got one. */
@@ -160,8 +181,8 @@ void dnp_tl_poll(dnprof_timeline *timeline)
 	}
 	for (size_t i = 0, n = store->threads.n; i < n; i++)
 		if (store->threads.p[i]->state != DNP_TL_ENDED)
-			look(timeline, store->threads.p[i], now);
-	timeline->told_ns = now;
+			look(timeline, store->threads.p[i]);
+	timeline->told_ns = dnp_now_ns();
 }
 
 /*

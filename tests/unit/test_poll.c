@@ -14,7 +14,8 @@ enum { PID = 100, TID = 104 };
 
 /* ---- What the system says */
 
-static uint64_t cpu_ns, cycles, step_ns;
+static uint64_t cpu_ns, cycles, step_ns, listed_ns;
+static bool gone;
 
 int dnp_tasks_allowed(int pid, struct dnp_err *err)
 {
@@ -29,8 +30,13 @@ void dnp_tasks_let_go(void)
 
 int dnp_tasks_each(int pid, int (*visit)(int tid, void *context), void *context)
 {
+	int result;
+
 	(void)pid;
-	return visit(TID, context);
+	dnp_sleep_until_ns(dnp_now_ns() + 2 * MS);
+	result = visit(TID, context);
+	listed_ns = dnp_now_ns();
+	return result;
 }
 
 int dnp_task_cpu(int pid, int tid, uint64_t *ns)
@@ -38,7 +44,7 @@ int dnp_task_cpu(int pid, int tid, uint64_t *ns)
 	(void)pid;
 	(void)tid;
 	*ns = cpu_ns;
-	return 0;
+	return gone ? -ESRCH : 0;
 }
 
 int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock)
@@ -112,25 +118,27 @@ static void begin(uint64_t step)
 
 	step_ns = step;
 	cpu_ns = cycles = 0;
+	gone = false;
 	timeline.store.pid = PID;
 	timeline.store.bytes_max = UINT64_MAX;
 	timeline.store.from_ns = stands.time_ns;
 	timeline.told_ns = timeline.listed_ns = now_ns;
 	thread = dnp_tl_store_add(&timeline.store, PID, TID, stands.time_ns);
-	thread->seen_ns = stands.time_ns;
+	thread->seen_ns = now_ns;
 	dnp_tl_store_checkpoint(&timeline.store, thread, &stands);
 }
 
-/* After it got so much, by its clock and by its cycles. Returns when the look before was. */
+/* After it got so much, by its clock and by its cycles. Returns when it was seen before. */
 static uint64_t look(uint64_t cpu, uint64_t more_cycles)
 {
-	uint64_t before_ns = timeline.told_ns;
+	uint64_t before_ns = thread->seen_ns;
 
-	dnp_sleep_until_ns(before_ns + MS);
+	dnp_sleep_until_ns(timeline.told_ns + MS);
 	cpu_ns += cpu;
 	cycles += more_cycles;
 	dnp_tl_poll(&timeline);
-	CHECK(timeline.told_ns > before_ns);
+	CHECK(thread->seen_ns > before_ns);
+	CHECK(timeline.told_ns >= thread->seen_ns);
 	return before_ns;
 }
 
@@ -138,7 +146,7 @@ static void check_last(size_t slices, uint64_t from_ns)
 {
 	CHECK_EQ(thread->slices.n, slices);
 	CHECK_EQ(thread->slices.p[slices - 1].start_ns, from_ns);
-	CHECK_EQ(thread->slices.p[slices - 1].end_ns, timeline.told_ns);
+	CHECK_EQ(thread->slices.p[slices - 1].end_ns, thread->seen_ns);
 	CHECK_EQ(thread->slices.p[slices - 1].how, DNPROF_SLICE_SAMPLED);
 }
 
@@ -170,7 +178,7 @@ TEST(clock_that_goes_by_steps_is_late_by_what_it_says)
 	look(0, 0);
 	before_ns = look(10 * MS, 0);
 	check_last(1, before_ns - 10 * MS);
-	first_ns = timeline.told_ns;
+	first_ns = thread->seen_ns;
 	/* Its next step comes sooner than it could if it had not run all of the time. */
 	before_ns = look(10 * MS, 0);
 	if (before_ns - first_ns < 10 * MS)
@@ -211,5 +219,17 @@ TEST(cycles_of_a_new_thread_are_of_its_life)
 	thread->seen_ns = 0;
 	look(0, 1);
 	check_last(1, thread->checkpoints.p[0].time_ns);
+	done();
+}
+
+TEST(thread_lives_until_it_is_missed)
+{
+	begin(0);
+	timeline.listed_ns = 0; /* it is found in a list first, which takes its time */
+	gone = true;
+	dnp_tl_poll(&timeline);
+	CHECK_EQ(thread->state, DNP_TL_ENDED);
+	CHECK(thread->end_ns >= listed_ns);
+	CHECK(thread->end_ns <= timeline.told_ns);
 	done();
 }

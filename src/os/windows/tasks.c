@@ -60,7 +60,7 @@ static HANDLE open_thread(int pid, int tid)
 }
 
 /*
- * With the lock; it stays good until that is given back. NULL: there is no such thread, or it has
+ * With the lock; it stays good until that is given back. NULL: there is no such thread. It may have
  * ended.
  */
 static HANDLE hold(int pid, int tid)
@@ -71,16 +71,21 @@ static HANDLE hold(int pid, int tid)
 		let_go(place);
 		*place = (struct held){open_thread(pid, tid), pid, tid};
 	}
-	if (place->handle && WaitForSingleObject(place->handle, 0) == WAIT_OBJECT_0)
-		let_go(place);
 	return place->handle;
 }
 
+static bool has_ended(HANDLE thread)
+{
+	return WaitForSingleObject(thread, 0) == WAIT_OBJECT_0;
+}
+
+/* With the lock. false: it has ended. When it did so says nothing of one that has not. */
 static bool read_times(HANDLE thread, uint64_t *begin, uint64_t *cpu_ns)
 {
 	FILETIME began, ended, kernel, user;
 
-	if (!thread || !GetThreadTimes(thread, &began, &ended, &kernel, &user))
+	if (!thread || !GetThreadTimes(thread, &began, &ended, &kernel, &user) ||
+		(number_of(ended) && has_ended(thread)))
 		return false;
 	*begin = number_of(began);
 	*cpu_ns = (number_of(kernel) + number_of(user)) * TICK_NS;
@@ -93,6 +98,8 @@ static int ask_times(int pid, int tid, uint64_t *begin, uint64_t *cpu_ns)
 
 	AcquireSRWLockExclusive(&lock);
 	known = read_times(hold(pid, tid), begin, cpu_ns);
+	if (!known)
+		let_go(&held[PLACE_OF(tid)]);
 	ReleaseSRWLockExclusive(&lock);
 	return known ? 0 : -ESRCH;
 }
@@ -104,10 +111,17 @@ bool dnp_process_is_alive(int pid)
 	return dnp_process_start_ticks(pid);
 }
 
+/* Closing the handle of this process that stands for none has no effect. */
+static HANDLE open_process(int pid, DWORD access)
+{
+	return pid == dnp_process_id() ? GetCurrentProcess()
+				       : OpenProcess(access, FALSE, (DWORD)pid);
+}
+
 uint64_t dnp_process_cpu_ns(int pid)
 {
 	FILETIME begin, end, kernel, user;
-	HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, (DWORD)pid);
+	HANDLE process = open_process(pid, PROCESS_QUERY_LIMITED_INFORMATION);
 	BOOL known = process && GetProcessTimes(process, &begin, &end, &kernel, &user);
 
 	if (process)
@@ -133,15 +147,27 @@ int dnp_tasks_allowed(int pid, struct dnp_err *err)
 		pid, error);
 }
 
-/* One that has ended stays in the list as long as somebody has a handle to it. */
-static int visit_one(HANDLE thread, int (*visit)(int tid, void *context), void *context)
+/* One that is known: its next look tells whether it has ended. */
+static bool is_held(int pid, int tid)
 {
-	if (WaitForSingleObject(thread, 0) == WAIT_OBJECT_0)
-		return 0;
-	return visit((int)GetThreadId(thread), context);
+	const struct held *place = &held[PLACE_OF(tid)];
+	bool known;
+
+	AcquireSRWLockExclusive(&lock);
+	known = place->handle && place->pid == pid && place->tid == tid;
+	ReleaseSRWLockExclusive(&lock);
+	return known;
 }
 
-static int visit_all(HANDLE process, int (*visit)(int tid, void *context), void *context)
+/* One that has ended stays in the list as long as somebody has a handle to it. */
+static int visit_one(int pid, HANDLE thread, int (*visit)(int tid, void *context), void *context)
+{
+	int tid = (int)GetThreadId(thread);
+
+	return is_held(pid, tid) || !has_ended(thread) ? visit(tid, context) : 0;
+}
+
+static int visit_all(int pid, HANDLE process, int (*visit)(int tid, void *context), void *context)
 {
 	HANDLE thread = NULL, next;
 	int result = 0;
@@ -150,7 +176,7 @@ static int visit_all(HANDLE process, int (*visit)(int tid, void *context), void 
 		if (thread)
 			CloseHandle(thread);
 		thread = next;
-		result = visit_one(thread, visit, context);
+		result = visit_one(pid, thread, visit, context);
 	}
 	if (thread)
 		CloseHandle(thread);
@@ -159,12 +185,12 @@ static int visit_all(HANDLE process, int (*visit)(int tid, void *context), void 
 
 int dnp_tasks_each(int pid, int (*visit)(int tid, void *context), void *context)
 {
-	HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION, FALSE, (DWORD)pid);
+	HANDLE process = open_process(pid, PROCESS_QUERY_INFORMATION);
 	int result;
 
 	if (!process)
 		return -ESRCH;
-	result = visit_all(process, visit, context);
+	result = visit_all(pid, process, visit, context);
 	CloseHandle(process);
 	return result;
 }
@@ -190,12 +216,14 @@ int dnp_task_cpu(int pid, int tid, uint64_t *cpu_ns)
 	return ask_times(pid, tid, &begin, cpu_ns);
 }
 
-/* Under Wine, which counts none, always 0. */
+/* Wine counts none: the caller has used some, or else they are not asked for. */
 uint64_t dnp_task_cycles(int pid, int tid)
 {
 	ULONG64 cycles = 0;
 	HANDLE thread;
 
+	if (!QueryThreadCycleTime(GetCurrentThread(), &cycles) || !cycles)
+		return 0;
 	AcquireSRWLockExclusive(&lock);
 	thread = hold(pid, tid);
 	if (thread && !QueryThreadCycleTime(thread, &cycles))

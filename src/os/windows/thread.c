@@ -99,6 +99,7 @@ void dnp_thread_hurry(void)
 	SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_HIGHEST);
 }
 
+/* One that has ended stays in the list as long as somebody has a handle to it. */
 void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
 {
 	HANDLE thread = NULL, next;
@@ -106,11 +107,12 @@ void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
 
 	while (more &&
 		NT_SUCCESS(NtGetNextThread(GetCurrentProcess(), thread,
-			THREAD_QUERY_LIMITED_INFORMATION, 0, 0, &next))) {
+			SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, 0, 0, &next))) {
 		if (thread)
 			CloseHandle(thread);
 		thread = next;
-		more = !visit((int)GetThreadId(thread), context);
+		if (WaitForSingleObject(thread, 0) != WAIT_OBJECT_0)
+			more = !visit((int)GetThreadId(thread), context);
 	}
 	if (thread)
 		CloseHandle(thread);
