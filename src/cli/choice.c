@@ -426,7 +426,7 @@ static int parse_wait(struct dnp_choice *choice)
 {
 	const char *text = value(choice, "wait");
 
-	if (!strcmp(text, "0"))
+	if (!dnp_choice_tells_waits || !strcmp(text, "0"))
 		choice->agent.wait_ns = 0;
 	else if (!dnp_parse_interval(text, &choice->agent.wait_ns))
 		return dnp_usage(

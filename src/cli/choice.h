@@ -37,6 +37,9 @@ void dnp_choice_done(struct dnp_choice *choice);
 /* Whether --engine snapshot stops the whole program for each sample. By system. */
 extern const bool dnp_choice_snapshot_stops;
 
+/* Whether -e switch tells why threads wait, with stacks (--wait). By system. */
+extern const bool dnp_choice_tells_waits;
+
 /* Where --log goes. */
 const char *dnp_choice_log_path(void);
 

@@ -12,6 +12,7 @@
 #include "os/sampling_signal.h"
 
 const bool dnp_choice_snapshot_stops = true;
+const bool dnp_choice_tells_waits = true;
 
 struct run {
 	struct dnp_choice choice;

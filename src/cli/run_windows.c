@@ -6,6 +6,7 @@
 #include "launch/start.h"
 
 const bool dnp_choice_snapshot_stops = false;
+const bool dnp_choice_tells_waits = false;
 
 struct run {
 	struct dnp_choice choice;
@@ -18,6 +19,7 @@ static const struct {
 } missing[] = {
 	{"source", "--source"},
 	{"live", "--live"},
+	{"wait", "--wait"},
 	{"profiler_clsid", "--profiler-clsid"},
 	{"profiler_path", "--profiler-path"},
 	{"profiler_env", "--profiler-env"},
@@ -41,9 +43,11 @@ static int check_events(const struct dnp_choice *choice)
 	struct dnp_str rest = dnp_str(choice->agent.event), event;
 
 	while (dnp_str_cut(&rest, ',', &event))
-		if (!dnp_str_eq(event, dnp_str("cpu")) && !dnp_str_eq(event, dnp_str("wall")))
+		if (!dnp_str_eq(event, dnp_str("cpu")) && !dnp_str_eq(event, dnp_str("wall")) &&
+			!dnp_str_eq(event, dnp_str("switch")))
 			return dnp_usage("run",
-				"-e %.*s: cannot be recorded on Windows yet; cpu and wall can",
+				"-e %.*s: cannot be recorded on Windows yet; cpu, wall and switch "
+				"can",
 				(int)event.n, event.p);
 	return DNP_EXIT_DONE;
 }

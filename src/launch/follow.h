@@ -15,12 +15,12 @@
 #include "launch/record.h"
 
 struct dnp_follow {
-	char *const *command;      /* borrowed; NULL: a process that runs already */
-	struct dnp_follow_os *os;  /* owned */
-	int pid;                   /* once it is made */
-	unsigned interrupts;       /* how often ctrl-C was pressed, or its like came */
-	bool ended;                /* the program; of a process that was there this is not known */
-	struct dnp_ended how;      /* with that */
+	char *const *command;     /* borrowed; NULL: a process that runs already */
+	struct dnp_follow_os *os; /* owned */
+	int pid;                  /* once it is made */
+	unsigned interrupts;      /* how often ctrl-C was pressed, or its like came */
+	bool ended;               /* the program; of a process that was there this is not known */
+	struct dnp_ended how;     /* with that */
 };
 
 /* Whether there is such a program, as far as that can be told before. 0 or -errno. */

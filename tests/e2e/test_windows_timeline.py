@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""dnprof.exe timeline, under Wine: which threads of any program ran when, by looks at their clocks from outside."""
+"""
+dnprof.exe timeline and -e switch, under Wine: which threads of any program ran when, by looks at their clocks.
+"""
 import csv
 import json
 import os
@@ -13,7 +15,8 @@ import pytest
 
 import records
 from harness import LOOSE, PATIENCE_S, dnprof, refused, run, wait_for
-from test_windows import ENVIRONMENT, WINDOWS, compare, compare_files, on_windows, pytestmark, wine  # noqa: F401
+from test_windows import ENVIRONMENT, WINDOWS, compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401
+from test_windows import record as record_program
 
 #: What a thread's clock moves by at once, at most.
 STEP_NS = 15_625_000
@@ -244,3 +247,46 @@ def test_ctrl_c_ends_the_recording_and_the_program_goes_on(threads, tmp_path):
         assert p.wait(PATIENCE_S) == 0, err
     read = shown(tmp_path / "t.dnp")
     assert read["complete"] and read["exit_status"] == 0
+
+
+# Beside samples, in .NET programs
+
+def test_samples_and_clocks_of_a_program(truth, tmp_path):
+    """Of the same threads, on one clock; the profiler's own are not among them."""
+    told, _ = record_program(truth, tmp_path / "t.dnp", "threads8", "--seconds", 3, options=("-e", "cpu,switch"))
+    read = shown(tmp_path / "t.dnp")
+    assert set(read["events"]) == {"cpu", "switch"} and read["events"]["switch"]["sampled"] and read["complete"]
+    tids, found = [thread["tid"] for thread in read["threads"]], named(read)
+    assert len(tids) == len(set(tids))
+    assert {"worker-6", "worker-7"} <= set(found) and not [name for name in found if name.startswith("dnprof")]
+    cpu = json.loads(dnprof("report", "--json", "-e", "cpu", tmp_path / "t.dnp").expect().out)
+    assert {thread["tid"] for thread in cpu["threads"] if thread["name"] == "worker-7"} == {found["worker-7"]["tid"]}
+    known = sum(thread["cpu_ns"] for thread in read["threads"])
+    used = told["process_cpu_ns"] + STEP_NS * len(tids)  # what is used behind its own reading
+    assert known <= LOOSE * used + 1e9 and known >= (told["process_cpu_ns"] - read["agent_cpu_ns"]) / LOOSE / 2, (known, told)
+    assert drawn(tmp_path / "t.dnp")["worker-7"]
+
+
+@pytest.mark.parametrize("program", ["shortthreads", "locks", "async"])
+def test_clocks_of_a_program_whose_threads_come_and_go(truth, tmp_path, program):
+    _, read = record_program(truth, tmp_path / "t.dnp", program, "--seconds", 1, options=("-e", "cpu,wall,switch"))
+    assert read["complete"]
+    threads = shown(tmp_path / "t.dnp")["threads"]
+    assert len({(thread["tid"], thread["name"]) for thread in threads}) == len(threads)
+    assert compare(tmp_path, "report", "--json", "-e", "switch", "t.dnp", status=0).stdout
+
+
+def test_clocks_alone_and_a_page(truth, tmp_path):
+    ended = on_windows("run", "-q", "-e", "switch", "-o", tmp_path / "t.html", "--", truth, "cpu", "--work", 20)
+    assert ended.status == 0 and not ended.err, ended
+    assert (tmp_path / "t.html").stat().st_size > 100000
+
+
+@pytest.mark.parametrize("options, words", [
+    (("-e", "switch", "--wait", "5ms"), ("--wait", "Windows")),
+    (("-e", "switch", "-o", "t.collapsed"), ("switches have none",)),
+    (("-o", "t.pftrace"), ("add switch to -e",)),
+])
+def test_refused_of_a_program(tmp_path, options, words):
+    refused(on_windows("run", *options, "--", "cmd.exe", cwd=tmp_path), 2, *words)
+    assert not list(tmp_path.iterdir())

@@ -41,7 +41,7 @@ static uint64_t now_ns(void)
 	QueryPerformanceCounter(&count);
 	return (uint64_t)count.QuadPart / (uint64_t)frequency.QuadPart * 1000000000u +
 		(uint64_t)count.QuadPart % (uint64_t)frequency.QuadPart * 1000000000u /
-			(uint64_t)frequency.QuadPart;
+		(uint64_t)frequency.QuadPart;
 }
 
 static uint64_t cpu_ns(void)
