@@ -12,8 +12,6 @@
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "os/clock.h"
 #include "os/mem.h"
@@ -47,7 +45,7 @@ static const struct {
 	uint32_t rings, events;
 } ring_sizes[] = {{32, 131072}, {128, 32768}, {UINT32_MAX, 8192}};
 
-_Atomic uint32_t dnp_call_events_off __attribute__((visibility("hidden"))) = 1;
+_Atomic uint32_t dnp_call_events_off = 1;
 void dnp_call_events_slow(uint32_t method, uint32_t kind);
 
 static struct {
@@ -114,7 +112,7 @@ static void give_way(uint64_t passed)
 	if (passed < YIELD_NS)
 		sched_yield();
 	else
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+		dnp_sleep_until_ns(dnp_now_ns() + PAUSE_NS);
 }
 
 /* Waits until an event fits. False: it took too long. */

@@ -14,6 +14,7 @@
 #define STACK_FRAMES (1u << 20) /* more than fit on the largest usual stack */
 #define NODES        (1u << 24)
 #define LEAST        (1u << 12) /* of both, where address space is short */
+#define FIRST        (1u << 12) /* of both that are memory from the start; as many bytes of blocks */
 
 /* What elt.S knows. */
 _Static_assert(offsetof(struct dnp_calls, top) == 8, "CALLS_TOP");
@@ -51,7 +52,10 @@ static uint32_t frame_bytes, node_bytes, told_bytes;
 static bool events;
 static uint32_t (*index_of_thread)(int tid);
 
-/* Held while a thread's state is made or given away, and while all are switched. A leaf lock. */
+/*
+ * Held while a thread's state is made, enlarged or given away, and while all are switched. A leaf
+ * lock.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_calls *_Atomic first;
 
@@ -59,17 +63,16 @@ static struct dnp_calls *_Atomic first;
 static struct dnp_call_method *map_methods(void)
 {
 	const size_t bytes = METHODS * sizeof(struct dnp_call_method);
-	char *low = dnp_mem_map(2 * bytes), *high = low + bytes;
+	char *low = dnp_mem_reserve(2 * bytes), *high = low + bytes, *chosen;
 
 	if (!low)
 		return NULL;
 	/* Of two that touch, at most one has a multiple of 4 GiB behind its first record. */
-	if ((uintptr_t)low >> 32 == (uintptr_t)(high - 1) >> 32) {
-		dnp_mem_unmap(high, bytes);
-		return (void *)low;
-	}
-	dnp_mem_unmap(low, bytes);
-	return (void *)high;
+	chosen = (uintptr_t)low >> 32 == (uintptr_t)(high - 1) >> 32 ? low : high;
+	if (!dnp_mem_commit(chosen, bytes))
+		return (void *)chosen;
+	dnp_mem_unmap(low, 2 * bytes);
+	return NULL;
 }
 
 int dnp_calls_open(enum dnp_calls_choice depth, uint32_t (*index_of)(int tid))
@@ -83,6 +86,84 @@ int dnp_calls_open(enum dnp_calls_choice depth, uint32_t (*index_of)(int tid))
 	told_bytes = timed ? sizeof(struct dnp_call_told) : 2 * sizeof(uint64_t);
 	dnp_call_methods = map_methods();
 	return dnp_call_methods ? dnp_thread_word_open() : -ENOMEM;
+}
+
+/* ---- Memory */
+
+static struct dnp_call_frame *frame_at(const struct dnp_calls *calls, size_t i)
+{
+	return (void *)((char *)calls->base + i * calls->frame_bytes);
+}
+
+/* Twice as many as there are, or as many as there can be. */
+static uint32_t twice(uint32_t now, uint32_t most)
+{
+	return now < most / 2 ? 2 * now : most;
+}
+
+/* Array members from … to. */
+static bool commit(void *array, size_t bytes, size_t from, size_t to)
+{
+	return !dnp_mem_commit((char *)array + from * bytes, (to - from) * bytes);
+}
+
+bool dnp_calls_more_frames(struct dnp_calls *calls)
+{
+	size_t now = (size_t)((char *)calls->end - (char *)calls->base) / calls->frame_bytes + 1;
+	size_t next = twice((uint32_t)now, calls->max_frames);
+
+	if (next == now || !commit(calls->base, calls->frame_bytes, now, next))
+		return false;
+	/* Recording may be switched by another thread. */
+	pthread_mutex_lock(&lock);
+	calls->end = frame_at(calls, next - 1);
+	if (atomic_load(&calls->limit))
+		atomic_store(&calls->limit, calls->end);
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+static bool ready_nodes(struct dnp_calls *calls, uint32_t from, uint32_t to)
+{
+	return commit(calls->nodes, calls->node_bytes, from, to) &&
+		commit(calls->origins, sizeof(*calls->origins), from, to) &&
+		commit(calls->told, calls->told_bytes, from, to);
+}
+
+bool dnp_calls_more_nodes(struct dnp_calls *calls)
+{
+	uint32_t now = calls->ready_nodes, next = twice(now, calls->max_nodes);
+
+	if (next == now || !ready_nodes(calls, now, next))
+		return false;
+	calls->ready_nodes = next;
+	return true;
+}
+
+bool dnp_calls_more_blocks(struct dnp_calls *calls, uint32_t n)
+{
+	uint32_t now = calls->ready_blocks, next = twice(now, calls->max_blocks);
+
+	while (next < calls->max_blocks && next - now < n)
+		next = twice(next, calls->max_blocks);
+	if (next - now < n || !commit(calls->blocks, sizeof(*calls->blocks), now, next))
+		return false;
+	calls->ready_blocks = next;
+	return true;
+}
+
+/* What each thread has at least. */
+static bool ready_first(struct dnp_calls *calls)
+{
+	uint32_t blocks = FIRST / sizeof(*calls->blocks);
+
+	if (!commit(calls->base, calls->frame_bytes, 0, FIRST) || !ready_nodes(calls, 0, FIRST) ||
+		!commit(calls->blocks, sizeof(*calls->blocks), 0, blocks))
+		return false;
+	calls->end = frame_at(calls, FIRST - 1);
+	calls->ready_nodes = FIRST;
+	calls->ready_blocks = blocks;
+	return true;
 }
 
 void dnp_calls_enlarge(struct dnp_calls *calls)
@@ -129,23 +210,23 @@ static size_t spaces_bytes(size_t frames, size_t nodes)
 static int get_spaces(struct dnp_calls *calls)
 {
 	size_t frames = STACK_FRAMES, nodes = NODES;
-	char *space = dnp_mem_map(spaces_bytes(frames, nodes));
+	char *space = dnp_mem_reserve(spaces_bytes(frames, nodes));
 
 	while (!space && frames > LEAST) {
 		frames /= 4;
 		nodes /= 16;
 		if (nodes < LEAST)
 			nodes = LEAST;
-		space = dnp_mem_map(spaces_bytes(frames, nodes));
+		space = dnp_mem_reserve(spaces_bytes(frames, nodes));
 	}
 	if (!space)
 		return -ENOMEM;
 	/* A thread that calls little is not to have megabytes for it. */
 	dnp_mem_want_small_pages(space, spaces_bytes(frames, nodes));
+	calls->max_frames = (uint32_t)frames;
 	calls->max_nodes = (uint32_t)nodes;
 	calls->max_blocks = (uint32_t)blocks_of(nodes);
 	calls->base = (void *)space;
-	calls->end = (void *)(space + (frames - 1) * frame_bytes);
 	calls->blocks = (void *)(space + frames * frame_bytes);
 	calls->nodes = (char *)(calls->blocks + calls->max_blocks);
 	calls->origins = (void *)(calls->nodes + nodes * node_bytes);
@@ -172,13 +253,16 @@ static struct dnp_calls *make(void)
 	return calls;
 }
 
-/* An empty tree: its root. */
-static void plant(struct dnp_calls *calls)
+/* An empty tree: its root. False: no memory. */
+static bool plant(struct dnp_calls *calls)
 {
+	if (!ready_first(calls))
+		return false;
 	calls->n_blocks = 1;
 	calls->base->sp = UINTPTR_MAX;
 	atomic_store(&calls->base->node, dnp_call_node_at(calls, 0));
 	atomic_store(&calls->n_nodes, 1);
+	return true;
 }
 
 /* With the lock: the thread has gone; calls that are open never end. */
@@ -205,8 +289,8 @@ static struct dnp_calls *take(int tid, uint32_t thread)
 		calls = make();
 	if (!calls)
 		return NULL;
-	if (!events && !atomic_load(&calls->n_nodes))
-		plant(calls);
+	if (!events && !atomic_load(&calls->n_nodes) && !plant(calls))
+		return NULL;
 	if (atomic_load(&calls->tid))
 		end(calls);
 	if (events)
@@ -249,9 +333,7 @@ struct dnp_calls *dnp_calls_first(void)
 /* Forgets all that was called, and gives its memory back. */
 static void clear_spaces(struct dnp_calls *calls)
 {
-	size_t frames = (size_t)((char *)calls->end - (char *)calls->base) / calls->frame_bytes + 1;
-
-	dnp_mem_clear(calls->base, spaces_bytes(frames, calls->max_nodes));
+	dnp_mem_decommit(calls->base, spaces_bytes(calls->max_frames, calls->max_nodes));
 	memset(calls->unused_blocks, 0, sizeof(calls->unused_blocks));
 	atomic_store(&calls->n_nodes, 0);
 	calls->told_nodes = 0;

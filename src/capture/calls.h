@@ -13,9 +13,9 @@
  *
  * Nodes and stacks lie in address space that is reserved once a thread, and is memory where it was
  * used. Only the thread itself writes them, from hooks; a hook asks the system for nothing but
- * large pages, and locks, once in a thread's life. Others read without a lock: a counter may be a
- * call behind, and a node stays where it is for ever. States are never given back to the system,
- * since code that was compiled with hooks goes on calling them.
+ * memory, twice as much each time, and for large pages, and locks then. Others read without a lock:
+ * a counter may be a call behind, and a node stays where it is for ever. States are never given
+ * back to the system, since code that was compiled with hooks goes on calling them.
  */
 #ifndef DNP_CAPTURE_CALLS_H
 #define DNP_CAPTURE_CALLS_H
@@ -130,9 +130,11 @@ struct dnp_calls {
 	_Atomic uint64_t unstacked;  /* open calls that found no room on the shadow stack */
 	_Atomic uint64_t lost;       /* calls for which there was no memory */
 	struct dnp_call_frame *base; /* of the shadow stack: the thread's start */
-	struct dnp_call_frame *end;  /* what limit is when calls are recorded */
+	struct dnp_call_frame
+		*end; /* what limit is when calls are recorded: the last that is memory */
 	uint32_t frame_bytes, node_bytes, told_bytes;
-	uint32_t max_nodes, max_blocks;
+	uint32_t max_frames, max_nodes, max_blocks; /* for which there is address space */
+	uint32_t ready_nodes, ready_blocks;         /* that are memory */
 	struct dnp_call_origin *origins;
 	uint32_t n_blocks; /* ever used, the unused one 0 included */
 	/* Blocks that are not used any more: the first one of 2^i in a row, 0: none. */
@@ -193,6 +195,14 @@ struct dnp_calls *dnp_calls_of_thread(void);
  */
 #define DNP_CALLS_LARGE (1u << 16)
 void dnp_calls_enlarge(struct dnp_calls *calls);
+
+/*
+ * More of that is memory: at least one frame or node more, `n` blocks more. False: there is none.
+ * In hooks; may lock.
+ */
+bool dnp_calls_more_frames(struct dnp_calls *calls);
+bool dnp_calls_more_nodes(struct dnp_calls *calls);
+bool dnp_calls_more_blocks(struct dnp_calls *calls, uint32_t n);
 
 /* All states, also those that are nobody's: follow `listed`. Any thread. */
 struct dnp_calls *dnp_calls_first(void);

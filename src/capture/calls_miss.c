@@ -19,6 +19,9 @@
 
 struct dnp_calls *dnp_calls_of_thread_kept(void);
 void dnp_calls_enlarge_kept(struct dnp_calls *calls);
+bool dnp_calls_more_frames_kept(struct dnp_calls *calls);
+bool dnp_calls_more_nodes_kept(struct dnp_calls *calls);
+bool dnp_calls_more_blocks_kept(struct dnp_calls *calls, uint32_t n);
 
 /* Nobody else writes these, so the whole need not be one operation. */
 static uint64_t get(const _Atomic uint64_t *counter)
@@ -115,7 +118,7 @@ static uint32_t take_blocks(struct dnp_calls *calls, uint32_t i)
 		return first;
 	}
 	first = calls->n_blocks;
-	if (n > calls->max_blocks - first)
+	if (n > calls->ready_blocks - first && !dnp_calls_more_blocks_kept(calls, n))
 		return 0;
 	calls->n_blocks += n;
 	return first;
@@ -196,7 +199,7 @@ static uint32_t new_node(struct dnp_calls *calls, uint32_t parent, uint32_t meth
 {
 	uint32_t index = atomic_load_explicit(&calls->n_nodes, memory_order_relaxed);
 
-	if (index == calls->max_nodes)
+	if (index == calls->ready_nodes && !dnp_calls_more_nodes_kept(calls))
 		return 0;
 	if (index == DNP_CALLS_LARGE)
 		dnp_calls_enlarge_kept(calls);
@@ -341,7 +344,7 @@ static void push(struct dnp_calls *calls, const struct dnp_call_method *method, 
 		return;
 	}
 	count(&node->word, DNP_CALLS_ONE);
-	if (top >= calls->end) {
+	if (top >= calls->end && !dnp_calls_more_frames_kept(calls)) {
 		count(&calls->unstacked, 1);
 		return;
 	}

@@ -173,8 +173,13 @@ static int trace_start(
 			"the time stamp counter of this processor is not steady, so calls cannot "
 			"be timed one by one; use --depth tree");
 	dnp_trace_filter_open(setting);
-	if (dnp_calls_open(depth(), index_of))
-		return dnp_err(err, -ENOMEM, "no memory for the methods whose calls are recorded");
+	failed = dnp_calls_open(depth(), index_of);
+	if (failed == -ENOMEM)
+		return dnp_err(err, failed, "no memory for the methods whose calls are recorded");
+	if (failed)
+		return dnp_err(err, failed,
+			"the program has taken all places where hooks could find what belongs to a "
+			"thread, so calls cannot be recorded; use -e cpu");
 	if (setting->options->args && dnp_call_info_open(setting, index))
 		return dnp_err(err, -ENOMEM, "no memory for the arguments of calls");
 	failed = set_hooks(err);

@@ -20,6 +20,7 @@ static const struct {
 	{"source", "--source"},
 	{"live", "--live"},
 	{"wait", "--wait"},
+	{"args", "--args"},
 	{"profiler_clsid", "--profiler-clsid"},
 	{"profiler_path", "--profiler-path"},
 	{"profiler_env", "--profiler-env"},
@@ -38,15 +39,24 @@ static int check_options(const struct dnp_values *values)
 	return DNP_EXIT_DONE;
 }
 
+static bool can_record(struct dnp_str event)
+{
+	static const char *const there[] = {"cpu", "wall", "switch", "trace"};
+
+	for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++)
+		if (dnp_str_eq(event, dnp_str(there[i])))
+			return true;
+	return false;
+}
+
 static int check_events(const struct dnp_choice *choice)
 {
 	struct dnp_str rest = dnp_str(choice->agent.event), event;
 
 	while (dnp_str_cut(&rest, ',', &event))
-		if (!dnp_str_eq(event, dnp_str("cpu")) && !dnp_str_eq(event, dnp_str("wall")) &&
-			!dnp_str_eq(event, dnp_str("switch")))
+		if (!can_record(event))
 			return dnp_usage("run",
-				"-e %.*s: cannot be recorded on Windows yet; cpu, wall and switch "
+				"-e %.*s: cannot be recorded on Windows yet; cpu, wall, switch and trace "
 				"can",
 				(int)event.n, event.p);
 	return DNP_EXIT_DONE;

@@ -42,6 +42,15 @@ bool dnp_mem_is_generated_code(uintptr_t address);
 void *dnp_mem_map(size_t bytes);
 void dnp_mem_unmap(void *pages, size_t bytes);
 
+/*
+ * Address space of which the system has promised no memory: pages can be used as far as
+ * dnp_mem_commit has been asked for them, which gives 0 or -ENOMEM; once is enough, and they are
+ * zeroed then. dnp_mem_decommit takes all of them back. Pair: dnp_mem_unmap with the same size.
+ */
+void *dnp_mem_reserve(size_t bytes);
+int dnp_mem_commit(void *from, size_t bytes);
+void dnp_mem_decommit(void *pages, size_t bytes);
+
 /* Such pages are as if they were mapped anew. */
 void dnp_mem_clear(void *pages, size_t bytes);
 

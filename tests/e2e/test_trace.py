@@ -256,7 +256,8 @@ def read_log(text):
     for line in text.splitlines():
         method = plain(line.split(", id=")[0].split(" : call count = ")[0].strip())
         if line.startswith("Thread "):
-            lines = threads.setdefault(line.rstrip(":").split(" ", 2)[2], [])
+            _, tid, *name = line.rstrip(":").split(" ", 2)
+            lines = threads.setdefault(name[0] if name else tid, [])
         elif ", id=0x" in line:
             lines.append(((len(line) - len(line.lstrip())) // 2, method))
         elif " : call count = " in line:

@@ -402,7 +402,7 @@ def test_no_child_of_net(tmp_path, command, status):
     (("-o", "no/such/t.dnp", "--", "truth"), 1, ("no/such", "another place")),
     (("-o", ".", "--", "truth"), 2, ("folder",)),
     (("--", "no-such-program"), 1, ("cannot start no-such-program",)),
-    (("-e", "alloc", "--", "truth"), 2, ("-e alloc", "Windows", "cpu, wall and switch")),
+    (("-e", "alloc", "--", "truth"), 2, ("-e alloc", "Windows", "cpu, wall, switch and trace")),
     (("-e", "cpu,gc", "--", "truth"), 2, ("-e gc", "Windows")),
     (("--engine", "signal", "--", "truth"), 2, ("--engine signal",)),
     ((), 2, ("command",)),

@@ -61,92 +61,82 @@
 	test	r11, r11
 	jz	9f
 	mov	r10, [r11 + CALLS_TOP]
-	cmp	[r10 + FRAME_SP], r15
+	cmp	[r10 + FRAME_SP], ENTER_SP
 	jbe	9f
 	cmp	r10, [r11 + CALLS_LIMIT]
 	jae	9f
 	mov	rax, [r10 + FRAME_NODE]
-	cmp	[rax + NODE_CHILD_METHOD], r14d
+	cmp	[rax + NODE_CHILD_METHOD], ENTER_ID_LOW
 	jne	7f
 	mov	eax, [rax + NODE_CHILD]
 6:	\node_at rax
 	add	qword ptr [rax + NODE_WORD], ONE_CALL
 .endm
 
-/* r11d = the places in block r15 of the method that is in each part of xmm8; zero: none. */
+/*
+ * r11d = the places in the block at ENTER_SP of the method that is in each part of VECTOR_WANTED;
+ * zero: none.
+ */
 .macro	PLACES_IN_BLOCK
-	movdqa	xmm9, xmm8
-	movdqa	xmm10, xmm8
-	pcmpeqd	xmm9, [r15]
-	pcmpeqd	xmm10, [r15 + 16]
-	packssdw xmm9, xmm10
-	packsswb xmm9, xmm9
-	pmovmskb r11d, xmm9
+	movdqa	VECTOR_FIRST, VECTOR_WANTED
+	movdqa	VECTOR_SECOND, VECTOR_WANTED
+	pcmpeqd	VECTOR_FIRST, [ENTER_SP]
+	pcmpeqd	VECTOR_SECOND, [ENTER_SP + 16]
+	packssdw VECTOR_FIRST, VECTOR_SECOND
+	packsswb VECTOR_FIRST, VECTOR_FIRST
+	pmovmskb r11d, VECTOR_FIRST
 	and	r11d, PLACES_MASK
 .endm
 
 /*
  * It is another one: in the block of the node rax, or in the further one where it has its place
- * (calls_miss.c). Vector registers from xmm8 on are free. r15 waits in the frame that is to be.
+ * (calls_miss.c). The stack pointer waits in the frame that is to be.
  */
 .macro	ENTER_OTHER frame_bytes
-7:	mov	[r10 + \frame_bytes + FRAME_SP], r15
-	mov	r15d, [rax + NODE_WORD]
-	and	r15d, BLOCK_MASK
+7:	mov	[r10 + \frame_bytes + FRAME_SP], ENTER_SP
+	mov	ENTER_SP_LOW, [rax + NODE_WORD]
+	and	ENTER_SP_LOW, BLOCK_MASK
 	jz	8f
-	shl	r15, BLOCK_SHIFT
-	add	r15, [r11 + CALLS_BLOCKS]
-	movd	xmm8, r14d
-	pshufd	xmm8, xmm8, 0
+	shl	ENTER_SP, BLOCK_SHIFT
+	add	ENTER_SP, [r11 + CALLS_BLOCKS]
+	movd	VECTOR_WANTED, ENTER_ID_LOW
+	pshufd	VECTOR_WANTED, VECTOR_WANTED, 0
 	PLACES_IN_BLOCK
 	jnz	5f
-	mov	eax, [r15 + BLOCK_N]
+	mov	eax, [ENTER_SP + BLOCK_N]
 	test	eax, eax
 	jz	8f
-	imul	r11d, r14d, HASH
+	imul	r11d, ENTER_ID_LOW, HASH
 	imul	rax, r11
 	shr	rax, 32
-	mov	r15d, [r15 + BLOCK_FIRST]
-	add	r15, rax
-	shl	r15, BLOCK_SHIFT
+	mov	ENTER_SP_LOW, [ENTER_SP + BLOCK_FIRST]
+	add	ENTER_SP, rax
+	shl	ENTER_SP, BLOCK_SHIFT
 	OWN	r11
-	add	r15, [r11 + CALLS_BLOCKS]
+	add	ENTER_SP, [r11 + CALLS_BLOCKS]
 	PLACES_IN_BLOCK
 	jz	8f
 	mov	rax, [r10 + FRAME_NODE]
 5:	tzcnt	r11d, r11d
-	mov	r15d, [r15 + r11 * 4 + BLOCK_NODE]
-	mov	[rax + NODE_CHILD], r15d
-	mov	[rax + NODE_CHILD_METHOD], r14d
-	mov	eax, r15d
+	mov	ENTER_SP_LOW, [ENTER_SP + r11 * 4 + BLOCK_NODE]
+	mov	[rax + NODE_CHILD], ENTER_SP_LOW
+	mov	[rax + NODE_CHILD_METHOD], ENTER_ID_LOW
+	mov	eax, ENTER_SP_LOW
 	OWN	r11
-	mov	r15, [r10 + \frame_bytes + FRAME_SP]
+	mov	ENTER_SP, [r10 + \frame_bytes + FRAME_SP]
 	jmp	6b
-8:	mov	r15, [r10 + \frame_bytes + FRAME_SP]
-.endm
-
-.macro	ENTER_MISS
-9:	KEEP_ARGUMENTS
-	sub	rsp, 8
-	.cfi_adjust_cfa_offset 8
-	mov	rdi, r14
-	mov	rsi, r15
-	call	dnp_calls_enter_miss
-	add	rsp, 8
-	.cfi_adjust_cfa_offset -8
-	BACK_ARGUMENTS
-	ret
+8:	mov	ENTER_SP, [r10 + \frame_bytes + FRAME_SP]
 .endm
 
 FUNCTION dnp_hook_tree_enter
 	FIND_CHILD NODE_AT
-	mov	[r10 + FRAME_BYTES + FRAME_SP], r15
+	mov	[r10 + FRAME_BYTES + FRAME_SP], ENTER_SP
 	mov	[r10 + FRAME_BYTES + FRAME_NODE], rax
 	add	r10, FRAME_BYTES
 	mov	[r11 + CALLS_TOP], r10
 	ret
 	ENTER_OTHER FRAME_BYTES
-	ENTER_MISS
+	ENTER_BY_C dnp_hook_tree_enter, dnp_calls_enter_miss
 END dnp_hook_tree_enter
 
 .macro	TREE_END name, counter, miss
@@ -155,18 +145,15 @@ FUNCTION \name
 	test	r11, r11
 	jz	8f
 	mov	r10, [r11 + CALLS_TOP]
-	cmp	[r10 + FRAME_SP], rsi
+	cmp	[r10 + FRAME_SP], END_SP
 	jne	9f
 	sub	r10, FRAME_BYTES
 	inc	qword ptr [r11 + \counter]
 	mov	[r11 + CALLS_TOP], r10
 8:	ret
-9:	KEEP_RESULTS
-	mov	rdi, rsi
-	call	\miss
-	BACK_RESULTS
-	ret
+	END_BY_C \name, \miss
 END \name
+	BEHIND_END_BY_C \name, \miss
 .endm
 
 	TREE_END dnp_hook_tree_leave, CALLS_LEAVES, dnp_calls_leave_miss
@@ -175,7 +162,7 @@ END \name
 /* The clock is read last, so that the hook's own time is the caller's. */
 FUNCTION dnp_hook_time_enter
 	FIND_CHILD TIMED_NODE_AT
-	mov	[r10 + TIMED_FRAME_BYTES + FRAME_SP], r15
+	mov	[r10 + TIMED_FRAME_BYTES + FRAME_SP], ENTER_SP
 	mov	[r10 + TIMED_FRAME_BYTES + FRAME_NODE], rax
 	mov	qword ptr [r10 + TIMED_FRAME_BYTES + FRAME_CHILDREN], 0
 	add	r10, TIMED_FRAME_BYTES
@@ -189,7 +176,7 @@ FUNCTION dnp_hook_time_enter
 	mov	[r11 + CALLS_TOP], r10
 	ret
 	ENTER_OTHER TIMED_FRAME_BYTES
-	ENTER_MISS
+	ENTER_BY_C dnp_hook_time_enter, dnp_calls_enter_miss
 END dnp_hook_time_enter
 
 /* And first, for the same reason. */
@@ -204,37 +191,29 @@ FUNCTION \name
 	test	r11, r11
 	jz	8f
 	mov	r10, [r11 + CALLS_TOP]
-	cmp	[r10 + FRAME_SP], rsi
+	cmp	[r10 + FRAME_SP], END_SP_KEPT
 	jne	9f
-	mov	rdi, [r10 + FRAME_NODE]
+	mov	END_NODE, [r10 + FRAME_NODE]
 	sub	rdx, [r10 + FRAME_BEGIN]
-	add	[rdi + NODE_TOTAL], rdx
+	add	[END_NODE + NODE_TOTAL], rdx
 	add	[r10 - TIMED_FRAME_BYTES + FRAME_CHILDREN], rdx
-	cmp	rdx, [rdi + NODE_SHORTEST]
+	cmp	rdx, [END_NODE + NODE_SHORTEST]
 	jae	1f
-	mov	[rdi + NODE_SHORTEST], rdx
-1:	cmp	rdx, [rdi + NODE_LONGEST]
+	mov	[END_NODE + NODE_SHORTEST], rdx
+1:	cmp	rdx, [END_NODE + NODE_LONGEST]
 	jbe	2f
-	mov	[rdi + NODE_LONGEST], rdx
+	mov	[END_NODE + NODE_LONGEST], rdx
 2:	sub	rdx, [r10 + FRAME_CHILDREN]
-	add	[rdi + NODE_SELF], rdx
+	add	[END_NODE + NODE_SELF], rdx
 	sub	r10, TIMED_FRAME_BYTES
 	inc	qword ptr [r11 + \counter]
 	mov	[r11 + CALLS_TOP], r10
 8:	mov	rax, r8
 	mov	rdx, r9
 	ret
-9:	KEEP	r8
-	KEEP	r9
-	KEEP	rcx
-	mov	rdi, rsi
-	mov	rsi, rdx
-	call	\miss
-	BACK	rcx
-	BACK	rdx
-	BACK	rax
-	ret
+	TIMED_END_BY_C \name, \miss
 END \name
+	BEHIND_TIMED_END_BY_C \name, \miss
 .endm
 
 	TIME_END dnp_hook_time_leave, CALLS_LEAVES, dnp_calls_leave_timed_miss
@@ -242,3 +221,6 @@ END \name
 
 	KEEPING_VECTORS dnp_calls_of_thread_kept, dnp_calls_of_thread
 	KEEPING_VECTORS dnp_calls_enlarge_kept, dnp_calls_enlarge
+	KEEPING_VECTORS dnp_calls_more_frames_kept, dnp_calls_more_frames
+	KEEPING_VECTORS dnp_calls_more_nodes_kept, dnp_calls_more_nodes
+	KEEPING_VECTORS dnp_calls_more_blocks_kept, dnp_calls_more_blocks

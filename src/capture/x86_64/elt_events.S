@@ -2,8 +2,8 @@
 /*
  * Hooks of depth `events` (call_events.h): hook.inc says how they are called.
  *
- * r14 and r15 are the enter hook's too: the compiled method has saved them for this call. Nothing
- * but the event and `head` is written in the usual path.
+ * The registers that an enter hook is given are its own, too. Nothing but the event and `head` is
+ * written in the usual path.
  *
  * An event is method | kind << 20 | (ticks / 16) << 22: of the counter's 64 bits 4 … 45.
  */
@@ -46,19 +46,14 @@
 
 FUNCTION dnp_hook_events_enter
 	RING
-	mov	r15, rdx
+	mov	ENTER_SPARE, rdx
 	TIME
-	mov	edx, [r14 + DNP_CALL_METHOD_NUMBER]
+	mov	edx, [ENTER_ID + DNP_CALL_METHOD_NUMBER]
 	or	rax, rdx
 	PUT
-	mov	rdx, r15
+	mov	rdx, ENTER_SPARE
 9:	ret
-8:	KEEP_ARGUMENTS
-	mov	edi, [r14 + DNP_CALL_METHOD_NUMBER]
-	xor	esi, esi
-	call	dnp_call_events_slow_kept
-	BACK_ARGUMENTS
-	ret
+	EVENT_ENTER_BY_C dnp_hook_events_enter, DNP_CALL_METHOD_NUMBER
 END dnp_hook_events_enter
 
 /* A call's end; the two hooks differ in its kind alone. */
@@ -68,20 +63,16 @@ FUNCTION \name
 	mov	r8, rax
 	mov	r9, rdx
 	TIME
-	mov	edx, [rdi + DNP_CALL_METHOD_NUMBER]
+	mov	edx, [END_ID + DNP_CALL_METHOD_NUMBER]
 	or	edx, \kind
 	or	rax, rdx
 	PUT
 	mov	rax, r8
 	mov	rdx, r9
 9:	ret
-8:	KEEP_RESULTS
-	mov	edi, [rdi + DNP_CALL_METHOD_NUMBER]
-	mov	esi, \kind >> 20
-	call	dnp_call_events_slow_kept
-	BACK_RESULTS
-	ret
+	EVENT_END_BY_C \name, DNP_CALL_METHOD_NUMBER, (\kind >> 20)
 END \name
+	BEHIND_EVENT_END_BY_C \name, DNP_CALL_METHOD_NUMBER, (\kind >> 20)
 .endm
 
 	END_HOOK dnp_hook_events_leave, KIND_LEAVE

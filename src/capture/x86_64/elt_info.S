@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dnp_call_plain_enter(method, sp, hook): an enter hook has its arguments in r14 and r15, which a
- * function of C has to keep. What hooks of ends want in rdi and rsi is what C passes.
+ * function of C has to keep. What hooks of ends want in rdi and rsi is what C passes. On Windows all
+ * hooks have their arguments where C has them.
  */
 #include "capture/x86_64/hook.inc"
 
 FUNCTION dnp_call_plain_enter
+#ifdef _WIN32
+	jmp	r8
+#else
 	KEEP	r14
 	.cfi_rel_offset r14, 0
 	KEEP	r15
@@ -22,4 +26,5 @@ FUNCTION dnp_call_plain_enter
 	BACK	r14
 	.cfi_restore r14
 	ret
+#endif
 END dnp_call_plain_enter

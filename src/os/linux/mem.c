@@ -113,6 +113,24 @@ void dnp_mem_clear(void *pages, size_t bytes)
 		memset(pages, 0, bytes);
 }
 
+/* Pages are memory once they are touched, and not before. */
+void *dnp_mem_reserve(size_t bytes)
+{
+	return dnp_mem_map(bytes);
+}
+
+int dnp_mem_commit(void *from, size_t bytes)
+{
+	(void)from;
+	(void)bytes;
+	return 0;
+}
+
+void dnp_mem_decommit(void *pages, size_t bytes)
+{
+	dnp_mem_clear(pages, bytes);
+}
+
 void *dnp_mem_share(const char *path, size_t bytes)
 {
 	auto_close int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);

@@ -75,6 +75,22 @@ void *dnp_mem_map(size_t bytes)
 	return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 
+/* What is committed counts against the limit of all processes together, used or not. */
+void *dnp_mem_reserve(size_t bytes)
+{
+	return VirtualAlloc(NULL, bytes, MEM_RESERVE, PAGE_READWRITE);
+}
+
+int dnp_mem_commit(void *from, size_t bytes)
+{
+	return VirtualAlloc(from, bytes, MEM_COMMIT, PAGE_READWRITE) ? 0 : -ENOMEM;
+}
+
+void dnp_mem_decommit(void *pages, size_t bytes)
+{
+	VirtualFree(pages, bytes, MEM_DECOMMIT);
+}
+
 void dnp_mem_unmap(void *pages, size_t bytes)
 {
 	(void)bytes;

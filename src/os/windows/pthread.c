@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
+#include <sched.h>
 #include <windows.h>
 
 _Static_assert(
@@ -33,6 +34,12 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	ReleaseSRWLockExclusive(lock_of(mutex));
+	return 0;
+}
+
+int sched_yield(void)
+{
+	SwitchToThread();
 	return 0;
 }
 
