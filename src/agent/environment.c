@@ -91,6 +91,14 @@ static void leave_framework(void)
 		change(names[i], NULL);
 }
 
+static void leave_in_place(void)
+{
+	const char *value = getenv(DNP_IN_PLACE_ENV);
+
+	if (value && !strcmp(value, DNP_IN_PLACE_VALUE))
+		change(DNP_IN_PLACE_ENV, NULL);
+}
+
 void dnp_environment_clean(void)
 {
 	static const char *const names[] = {
@@ -101,6 +109,7 @@ void dnp_environment_clean(void)
 	};
 
 	change(DNP_OPTIONS_ENV, NULL);
+	leave_in_place();
 	if (dnp_agent.notification) {
 		if (!leave_list("CORECLR_NOTIFICATION_PROFILERS_64"))
 			leave_list("CORECLR_NOTIFICATION_PROFILERS");

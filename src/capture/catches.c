@@ -166,7 +166,7 @@ static uint32_t message_of(uintptr_t object, uintptr_t class_id)
 
 /* ---- On their way */
 
-static void tell(const struct ended *one)
+static void tell_end(const struct ended *one)
 {
 	pthread_mutex_lock(&lock);
 	if (ended.n == ENDED_MAX || dnp_vec_push(&ended, *one))
@@ -179,7 +179,7 @@ static void end(const struct open *open, enum dnp_exception_end how, dnp_frame_w
 	uint64_t now_ns = dnp_now_ns();
 	uint64_t found_ns = open->found_ns ? open->found_ns : how ? now_ns : 0;
 
-	tell(&(struct ended){
+	tell_end(&(struct ended){
 		.number = open->number,
 		.time_ns = now_ns,
 		.catcher = catcher,

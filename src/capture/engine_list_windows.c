@@ -3,6 +3,16 @@
 #include "capture/engine.h"
 
 const struct dnp_engine *const dnp_engines_all[] = {
+	&dnp_engine_alloc,
+	&dnp_engine_exact,
+	&dnp_engine_exception,
+	&dnp_engine_gc,
+	&dnp_engine_jit,
+	&dnp_engine_live,
+	&dnp_engine_load,
+	&dnp_engine_request,
+	&dnp_engine_safepoint,
+	&dnp_engine_transition,
 	&dnp_engine_suspend_cpu,
 	&dnp_engine_suspend_wall,
 	&dnp_engine_asking_cpu,

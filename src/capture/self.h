@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that samples itself, in a handler of the shared signal: what the engines whose events
- * come that way have in common.
+ * A thread that takes its own stack, in a handler of the shared signal or in a callback of the
+ * runtime: what the engines whose events come that way have in common.
  */
 #ifndef DNP_CAPTURE_SELF_H
 #define DNP_CAPTURE_SELF_H
@@ -62,5 +62,16 @@ uint32_t dnp_self_walk(struct dnp_thread *thread, dnp_frame_word label, bool (*t
 
 /* Waits until the handler that runs on the thread now, if any, has left. Not in handlers. */
 void dnp_self_wait(const struct dnp_thread *thread);
+
+/* ---- For the files of this alone */
+
+#define DNP_SELF_RED_ZONE 128 /* bytes below the stack pointer that signals leave alone */
+
+/*
+ * The stacks to walk: the thread's own, or the one that it runs on now and then its own. `handler`:
+ * one that signals are handled on, high 0: there is none. 0: not known, or no room left on it.
+ */
+SIGSAFE int dnp_self_stacks(struct dnp_thread *thread, uintptr_t sp, struct dnp_stack_range handler,
+	struct dnp_stacks *stacks);
 
 #endif

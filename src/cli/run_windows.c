@@ -2,6 +2,7 @@
 /* dnprof run, for Windows: a program from its start to its end, and what its threads did. */
 #include <string.h>
 
+#include "base/clean.h"
 #include "cli/result.h"
 #include "launch/start.h"
 
@@ -39,12 +40,16 @@ static int check_options(const struct dnp_values *values)
 	return DNP_EXIT_DONE;
 }
 
-static bool can_record(struct dnp_str event)
-{
-	static const char *const there[] = {"cpu", "wall", "switch", "trace"};
+/* Events of what is not there. */
+static const char *const missing_events[] = {"lock", "mark"};
 
-	for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++)
-		if (dnp_str_eq(event, dnp_str(there[i])))
+/* Events that the runtime delivers. */
+static const char *const delivered_events[] = {"alloc", "gc", "jit"};
+
+static bool has(const char *const *names, size_t n, struct dnp_str event)
+{
+	for (size_t i = 0; i < n; i++)
+		if (dnp_str_eq(event, dnp_str(names[i])))
 			return true;
 	return false;
 }
@@ -54,12 +59,21 @@ static int check_events(const struct dnp_choice *choice)
 	struct dnp_str rest = dnp_str(choice->agent.event), event;
 
 	while (dnp_str_cut(&rest, ',', &event))
-		if (!can_record(event))
+		if (has(missing_events, DNP_ARRAY_SIZE(missing_events), event))
 			return dnp_usage("run",
-				"-e %.*s: cannot be recorded on Windows yet; cpu, wall, switch and trace "
-				"can",
+				"-e %.*s: cannot be recorded on Windows yet; leave it away",
 				(int)event.n, event.p);
 	return DNP_EXIT_DONE;
+}
+
+static bool is_any_delivered(const struct dnp_choice *choice)
+{
+	struct dnp_str rest = dnp_str(choice->agent.event), event;
+
+	while (dnp_str_cut(&rest, ',', &event))
+		if (has(delivered_events, DNP_ARRAY_SIZE(delivered_events), event))
+			return true;
+	return false;
 }
 
 static int parse(struct run *run, const struct dnp_values *values)
@@ -117,6 +131,7 @@ static int record(struct run *run, char *const *command)
 		.raw = !choice->exporter,
 		.children = dnp_given(choice->values, "children"),
 		.duration_ns = choice->duration_ns,
+		.in_place = is_any_delivered(choice),
 		.agent = choice->agent,
 	};
 	struct dnp_err err = {0};

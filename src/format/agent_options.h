@@ -31,6 +31,14 @@
 
 #define DNP_OPTIONS_ENV "DNPROF_OPTIONS"
 
+/*
+ * How code is written by a runtime whose events are asked for, where that matters: see
+ * launch/start.h. No other says it in two digits, by which the agent knows that it is not the
+ * program's own.
+ */
+#define DNP_IN_PLACE_ENV   "DOTNET_EnableWriteXorExecute"
+#define DNP_IN_PLACE_VALUE "00"
+
 /* In place of options, over a diagnostic port: nothing is recorded until somebody asks for it. */
 #define DNP_OPTIONS_IDLE "idle"
 

@@ -112,6 +112,15 @@ int dnp_environment_set_framework(const char *library)
 		: 0;
 }
 
+int dnp_environment_set_in_place(void)
+{
+	unsigned long value;
+
+	if (number(DNP_IN_PLACE_ENV, &value) && !value)
+		return 0;
+	return setenv(DNP_IN_PLACE_ENV, DNP_IN_PLACE_VALUE, 1) ? -ENOMEM : 0;
+}
+
 /* A list of profilers beside the main one, where such lists are read at all. */
 static const char *list_of(const char *name)
 {

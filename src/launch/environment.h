@@ -30,6 +30,10 @@ int dnp_environment_set_profiler(const char *clsid, const char *library);
  */
 int dnp_environment_set_framework(const char *library);
 
+/* Has the runtime write code where it runs (DNP_IN_PLACE_ENV), if it does not anyway. 0 or -ENOMEM.
+ */
+int dnp_environment_set_in_place(void);
+
 /*
  * Makes the calling process's environment load `agent` with `options` (DNPROF_OPTIONS) into the
  * CoreCLR that it executes next: beside another profiler that is configured already. 0 or -ENOMEM.

@@ -90,7 +90,9 @@ static int set_environment(const struct dnp_start *start)
 	ret = dnp_agent_options_write(&agent, text, sizeof(text));
 	if (ret < 0)
 		return ret;
-	ret = dnp_environment_set(start->agent, text);
+	ret = start->options.in_place ? dnp_environment_set_in_place() : 0;
+	if (!ret)
+		ret = dnp_environment_set(start->agent, text);
 	return ret ? ret : dnp_environment_set_framework(start->agent);
 }
 

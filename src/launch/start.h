@@ -20,11 +20,17 @@
 #include "launch/session_file.h"
 
 struct dnp_start_options {
-	char *const *command;           /* borrowed, ended by NULL */
-	const char *output;             /* pattern of the result's name, see output.h */
-	bool raw;                       /* the result is the recording itself */
-	bool children;                  /* those that the program starts are recorded, too */
-	uint64_t duration_ns;           /* recording ends then, the program goes on; 0: with it */
+	char *const *command; /* borrowed, ended by NULL */
+	const char *output;   /* pattern of the result's name, see output.h */
+	bool raw;             /* the result is the recording itself */
+	bool children;        /* those that the program starts are recorded, too */
+	uint64_t duration_ns; /* recording ends then, the program goes on; 0: with it */
+	/*
+	 * The runtime is to write code where it runs, not through a second mapping of that memory
+	 * (W^X). CoreCLR 10 for Windows ends a program with "Internal CLR error" otherwise when a
+	 * dynamic method is freed while anybody listens to the runtime's own events.
+	 */
+	bool in_place;
 	struct dnp_agent_options agent; /* how to sample; the rest is filled in */
 };
 

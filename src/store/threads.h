@@ -74,7 +74,8 @@ struct dnp_thread {
 	_Atomic uint32_t collecting; /* garbage collections it is doing now */
 	_Atomic uint32_t held;       /* the runtime says that it waits for a suspension's end */
 	struct dnp_sampler sampler;
-	char name[16]; /* as the system knew it at the first sample */
+	char name[16];  /* as the system knew it at the first sample */
+	int name_asked; /* it may have none */
 	struct dnp_feed own;
 
 	/* Of the thread of ours that looks at it from outside. */

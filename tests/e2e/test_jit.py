@@ -71,7 +71,7 @@ def check_loaded(out, truth):
     check_whole(event)
     counts = {t["name"]: t["count"] for t in shown.data["types"]}
     assert counts["assembly plugin"] == truth["plugins"]
-    modules = [n for name, n in counts.items() if re.fullmatch(r"module .*/plugin\.dll", name)]
+    modules = [n for name, n in counts.items() if re.fullmatch(r"module .*[/\\]plugin\.dll", name)]
     assert modules == [truth["plugins"]]
     # As the runtime says it: once each, where somebody asked for it.
     classes = collections.Counter()

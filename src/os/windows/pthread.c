@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <windows.h>
@@ -63,4 +64,26 @@ int pthread_once(pthread_once_t *once, void (*run)(void))
 
 	InitOnceExecuteOnce((INIT_ONCE *)(void *)once, run_once, &call, NULL);
 	return 0;
+}
+
+int pthread_key_create(pthread_key_t *key, void (*destroy)(void *))
+{
+	(void)destroy;
+	*key = TlsAlloc();
+	return *key == TLS_OUT_OF_INDEXES ? EAGAIN : 0;
+}
+
+int pthread_setspecific(pthread_key_t key, const void *value)
+{
+	return TlsSetValue(key, (void *)(uintptr_t)value) ? 0 : ENOMEM;
+}
+
+/* Finding something is a success, of which Windows tells; but the last error is the program's. */
+void *pthread_getspecific(pthread_key_t key)
+{
+	DWORD last = GetLastError();
+	void *value = TlsGetValue(key);
+
+	SetLastError(last);
+	return value;
 }

@@ -42,7 +42,10 @@ int dnp_thread_stack(uintptr_t *low, uintptr_t *high)
 	return 0;
 }
 
-/* What a thread has used of its stack lies in one piece, up to the stack's end. */
+/*
+ * What a thread has used of its stack lies in one piece, up to the stack's end; below it is what it
+ * may still use.
+ */
 SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	MEMORY_BASIC_INFORMATION region;
@@ -51,7 +54,7 @@ SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 	if (!VirtualQuery((void *)sp, &region, sizeof(region)) || region.State != MEM_COMMIT ||
 		region.Type != MEM_PRIVATE)
 		return -ENOENT;
-	*low = (uintptr_t)region.BaseAddress;
+	*low = (uintptr_t)region.AllocationBase;
 	*high = (uintptr_t)region.BaseAddress + region.RegionSize;
 	return 0;
 }
@@ -83,6 +86,13 @@ void dnp_thread_name(int tid, char *name, size_t size)
 		return;
 	dnp_windows_thread_name(thread, name, size);
 	CloseHandle(thread);
+}
+
+/* There are no handlers here, in which it may not be asked for. */
+SIGSAFE void dnp_thread_own_name(char name[16])
+{
+	name[0] = '\0';
+	dnp_windows_thread_name(GetCurrentThread(), name, 16);
 }
 
 void dnp_thread_set_name(const char *name)

@@ -47,7 +47,7 @@ static class Compiled
   }
 
   static (long Time, long Count, long Ns) Now() =>
-    (Stopwatch.GetTimestamp(), JitInfo.GetCompiledMethodCount(false), JitInfo.GetCompilationTime(false).Ticks * 100);
+    (Stopwatch.GetTimestamp() * (1_000_000_000 / Stopwatch.Frequency), JitInfo.GetCompiledMethodCount(false), JitInfo.GetCompilationTime(false).Ticks * 100);
 
   static void Work(MethodInfo generic, IEnumerable<Type> types, int from, int to)
   {

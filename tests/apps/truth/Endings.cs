@@ -9,7 +9,8 @@ static class Endings
 {
   public static bool IsProfilers(string variable) =>
     variable.StartsWith("CORECLR_", StringComparison.Ordinal) ||
-    variable.StartsWith("DNPROF_", StringComparison.Ordinal);
+    variable.StartsWith("DNPROF_", StringComparison.Ordinal) ||
+    variable == "DOTNET_EnableWriteXorExecute";
 
   public static int ExitCode(Options o)
   {

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""
+Events that dnprof.exe records, under Wine: the programs, the truths and the checks are those of the tests of each event, and
+dnprof of this system reads the recordings.
+"""
+import re
+
+import pytest
+
+import test_alloc
+import test_exception
+import test_gc
+import test_jit
+from harness import check_whole, is_sequence, report
+from test_windows import compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401: fixtures and marks
+
+
+@pytest.fixture
+def record(truth, tmp_path):
+    """Records a program: (what it left behind, the recording)."""
+    def run(events, *arguments, options=(), **more):
+        out = tmp_path / "out.dnp"
+        ended = on_windows("run", "-q", "-e", events, *options, "-o", out, "--", truth, *arguments, **more)
+        assert ended.status == 0 and not ended.err, ended
+        return ended, out
+    return run
+
+
+def shown(out, event, *options):
+    return report(out, options=("-e", event, "-n", 0, *options))
+
+
+# Exceptions
+
+def test_exceptions_are_counted_where_they_were_thrown(record):
+    """Those of the processor, too; and those above native frames, which are on the stack."""
+    result, out = record("exception", *test_exception.THROWING)
+    seen = shown(out, "exception")
+    test_exception.check(result, seen)
+    test_exception.check_places(seen)
+    native = [path for path, _ in seen.with_frame("Truth.Exceptions.Compare")]
+    # The first ones, perhaps, end where the library has just been loaded.
+    assert any(is_sequence(path, "Truth.Exceptions.ThroughNative", re.compile("msvcrt"), "Truth.Exceptions.Compare")
+               for path in native), native
+
+
+# Collections, and what is compiled and loaded
+
+def test_collections(record):
+    result, out = record("gc", *test_gc.GARBAGE)
+    seen = shown(out, "gc")
+    test_gc.check(result.truth, seen)
+    test_gc.check_places(result.truth, seen)
+
+
+def test_compiled_methods(record):
+    result, out = record("jit", "compiled", env=test_jit.ONE_TIER)
+    test_jit.check_compiled(out, result.truth)
+
+
+def test_what_is_loaded(record):
+    result, out = record("load", "loaded")
+    test_jit.check_loaded(out, result.truth | {"known": 1})
+
+
+# Allocations
+
+def test_every_object(record):
+    """To the object and the byte."""
+    result, out = record("alloc=exact", "leaks", "--work", 5)
+    item = test_alloc.types(shown(out, "alloc"))["Truth.Leaks+Item"]
+    check_whole(shown(out, "alloc").data["events"]["alloc"])
+    assert item["count"] == result.truth["made"] + result.truth["live"]["Truth.Leaks.Forget"][0]
+    assert item["bytes"] == 216 * item["count"]
+
+
+@pytest.mark.measured
+def test_sampled_allocations(record):
+    """Estimates of each type, nearly all within what is said of 95 in 100; and of all together."""
+    result, out = record("alloc=100k", "sizes", "--bytes", 10_000_000)
+    seen = shown(out, "alloc")
+    allocated = {name: sum(places) for name, places in result.truth["types"].items()}
+    types = test_alloc.types(seen)
+    within = sum(types[n]["bytes_low"] <= b <= types[n]["bytes_high"] for n, b in allocated.items())
+    assert within >= 37, within
+    whole, lost = sum(allocated.values()), seen.data["events"]["alloc"]["lost"]
+    by_chance = (test_alloc.MEAN["100k"] / whole) ** 0.5
+    assert sum(types[n]["bytes"] for n in allocated) + lost == pytest.approx(whole, rel=5 * by_chance)
+
+
+# Together
+
+TOGETHER = "cpu,wall,exception,gc,jit,load,alloc,transition,request"
+
+
+def test_together(record, tmp_path):
+    """The same report and page on either system."""
+    result, out = record(TOGETHER, *test_exception.THROWING)
+    test_exception.check(result, shown(out, "exception"))
+    compare(tmp_path, "report", out.name, status=0)
+    for event in TOGETHER.split(","):
+        compare(tmp_path, "report", "--json", "-e", event, out.name, status=0)
+    assert compare_files(tmp_path, "report", out.name, name="page.html")
+
+
+@pytest.mark.parametrize("events", ("gc", "jit", "alloc", "transition,exception"))
+def test_dynamic_methods_that_are_freed(record, events):
+    """CoreCLR 10 ends such a program when anybody listens to its own events and code is not written in place."""
+    record(events, "mix", "--seconds", 1)
+
+
+def test_environment_is_the_programs_own(record):
+    ended, _ = record("gc", "env")
+    assert not ended.out.strip(), ended
