@@ -51,12 +51,15 @@ SIGSAFE struct dnp_elf_module *dnp_module_find(uintptr_t pc);
 struct dnp_module_code {
 	uintptr_t low, high; /* of the whole module */
 	uintptr_t eh_frame_hdr;
+	uintptr_t
+		functions; /* of PE, whose image begins at `low`: the table of functions, 0: none */
+	uint32_t functions_bytes;
 };
 
 /*
  * The same for a module that the list does not have yet, since it has just been loaded: as the
- * dynamic linker has it, where that can be asked in a handler (glibc 2.35). False: nothing is
- * known. Nothing about it may be kept.
+ * dynamic linker has it, where that can be asked in a handler (glibc 2.35); as the system maps it,
+ * on Windows. False: nothing is known. Nothing about it may be kept.
  */
 SIGSAFE bool dnp_module_find_new(uintptr_t pc, struct dnp_module_code *code);
 

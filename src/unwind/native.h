@@ -58,10 +58,10 @@ SIGSAFE bool dnp_native_rule(
 	const struct dnp_elf_module *module, uintptr_t pc, bool exact, struct dnp_rule *rule);
 
 /*
- * The rule at pc in a module that is not listed yet, since it has just been loaded: without a
+ * The same in a module that is not listed yet, since it has just been loaded: without a
  * table. False: nothing is known; nothing about pc may be kept.
  */
-SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, struct dnp_rule *rule);
+SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, bool exact, struct dnp_rule *rule);
 
 /*
  * The function that pc is in, found in the same way, as the address of its first instruction in the

@@ -108,10 +108,11 @@ SIGSAFE bool dnp_native_rule(
 	return true;
 }
 
-SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, struct dnp_rule *rule)
+SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, bool exact, struct dnp_rule *rule)
 {
 	struct dnp_module_code code;
 
+	(void)exact;
 	return dnp_module_find_new(pc, &code) &&
 		dnp_cfi_look_up(code.eh_frame_hdr, code.low, code.high, pc, rule);
 }

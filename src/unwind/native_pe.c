@@ -215,6 +215,80 @@ SIGSAFE static bool epilog_rule(
 		code, n, pc, base + function->begin, function->end - function->begin, rule);
 }
 
+/* ---- Looking up in an image itself, by guarded reads */
+
+/* Of `n` functions; 1: found, 0: none that has a frame, -1: they cannot be read. */
+SIGSAFE static int read_function(
+	uintptr_t functions, uint32_t n, uint32_t at, struct function *found)
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (dnp_mem_read(functions + middle * sizeof(*found), found, sizeof(*found)))
+			return -1;
+		if (at < found->begin)
+			high = middle;
+		else if (at >= found->end && found->begin)
+			low = middle + 1;
+		else if (found->begin)
+			return 1;
+		else
+			high = middle; /* left over by linkers, at the end */
+	}
+	return 0;
+}
+
+SIGSAFE static bool read_rule(
+	uintptr_t base, struct function function, uintptr_t pc, bool exact, struct dnp_rule *rule)
+{
+	uint8_t info[DNP_UNWIND_INFO_MAX + sizeof(struct function)];
+	uint32_t offset = (uint32_t)(pc - base) - function.begin;
+	struct dnp_unwind_undo undo = DNP_UNWIND_UNDO;
+
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		size_t n = dnp_mem_read_some(base + function.info, info, sizeof(info));
+
+		if (n < DNP_UNWIND_INFO_HEADER)
+			return false;
+		if (!i && exact && offset >= dnp_unwind_info_prolog(info) &&
+			epilog_rule(base, &function, pc, rule))
+			return true;
+		if (!dnp_unwind_info_undo(info, n, offset, &undo))
+			return false;
+		if (!next_of(info, n, &function))
+			return dnp_unwind_undo_rule_bx(&undo, rule);
+		offset = DNP_UNWIND_BODY;
+	}
+	return false;
+}
+
+SIGSAFE static bool rule_in_image(
+	const struct dnp_module_code *code, uintptr_t pc, bool exact, struct dnp_rule *rule)
+{
+	uint32_t n = code->functions_bytes / (uint32_t)sizeof(struct function);
+	struct function function;
+	int found = read_function(code->functions, n, (uint32_t)(pc - code->low), &function);
+
+	*rule = (struct dnp_rule){0};
+	if (found > 0 && !read_rule(code->low, function, pc, exact, rule))
+		*rule = (struct dnp_rule){0};
+	return found >= 0;
+}
+
+/* Nobody has built its table yet. */
+SIGSAFE static bool rule_of_untried(
+	const struct dnp_elf_module *module, uintptr_t pc, bool exact, struct dnp_rule *rule)
+{
+	return rule_in_image(&(struct dnp_module_code){.low = module->bias,
+				     .functions = module->functions,
+				     .functions_bytes = module->functions_bytes},
+		pc, exact, rule);
+}
+
+/* ---- Rules */
+
 SIGSAFE bool dnp_native_rule(
 	const struct dnp_elf_module *module, uintptr_t pc, bool exact, struct dnp_rule *rule)
 {
@@ -225,7 +299,7 @@ SIGSAFE bool dnp_native_rule(
 
 	*rule = (struct dnp_rule){0};
 	if (!table)
-		return module->tried;
+		return module->tried || rule_of_untried(module, pc, exact, rule);
 	function = function_at(table, at);
 	if (!function) /* It has no frame: the return address is on top. */
 		return true;
@@ -240,11 +314,11 @@ SIGSAFE bool dnp_native_rule(
 	return true;
 }
 
-SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, struct dnp_rule *rule)
+SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, bool exact, struct dnp_rule *rule)
 {
-	(void)pc;
-	(void)rule;
-	return false;
+	struct dnp_module_code code;
+
+	return dnp_module_find_new(pc, &code) && rule_in_image(&code, pc, exact, rule);
 }
 
 SIGSAFE bool dnp_native_function(const struct dnp_elf_module *module, uintptr_t pc, uint64_t *start)

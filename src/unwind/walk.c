@@ -125,7 +125,7 @@ SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool 
 
 	*rule = (struct dnp_rule){0};
 	known = module ? dnp_native_rule(module, lookup_address(place), place.exact, rule)
-		       : dnp_native_rule_of_new(lookup_address(place), rule);
+		       : dnp_native_rule_of_new(lookup_address(place), place.exact, rule);
 	if (!module && !known)
 		return false;
 	*keep = module && known;

@@ -38,13 +38,13 @@ def calls(seen):
     return {short(t["name"]): t for t in seen.data["types"]}
 
 
-def check(truth, out):
-    """All are counted, and take as long as they do."""
+def check(truth, out, failures=frozenset()):
+    """All are counted, and take as long as they do; stacks fail for these reasons at most."""
     to, back = shown(out), shown(out, "transition-in")
     for event, seen in (("transition", to), ("transition-in", back)):
         it = seen.data["events"][event]
         check_whole(it)
-        assert it["unit"] == "ns" and not it.get("failures"), it
+        assert it["unit"] == "ns" and set(it.get("failures", ())) <= failures, it
     out_of, into = calls(to), calls(back)
     assert {name: out_of[name]["count"] for name in truth["out"]} == truth["out"]
     assert {name: into[name]["count"] for name in truth["in"]} == truth["in"]

@@ -11,6 +11,7 @@ import test_alloc
 import test_exception
 import test_gc
 import test_jit
+import test_transition
 from harness import check_whole, is_sequence, report
 from test_windows import compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401: fixtures and marks
 
@@ -39,9 +40,11 @@ def test_exceptions_are_counted_where_they_were_thrown(record):
     test_exception.check(result, seen)
     test_exception.check_places(seen)
     native = [path for path, _ in seen.with_frame("Truth.Exceptions.Compare")]
-    # The first ones, perhaps, end where the library has just been loaded.
-    assert any(is_sequence(path, "Truth.Exceptions.ThroughNative", re.compile("msvcrt"), "Truth.Exceptions.Compare")
-               for path in native), native
+    # Of a method that the other thread has just compiled nothing may be known yet: the stack ends above it.
+    whole = [path for path in native if path[0].startswith("ntdll.dll!")]
+    assert whole
+    for path in whole:
+        assert is_sequence(path, "Truth.Exceptions.ThroughNative", re.compile("msvcrt"), "Truth.Exceptions.Compare"), path
 
 
 # Collections, and what is compiled and loaded
@@ -86,6 +89,13 @@ def test_sampled_allocations(record):
     whole, lost = sum(allocated.values()), seen.data["events"]["alloc"]["lost"]
     by_chance = (test_alloc.MEAN["100k"] / whole) ** 0.5
     assert sum(types[n]["bytes"] for n in allocated) + lost == pytest.approx(whole, rel=5 * by_chance)
+
+
+# Calls to native code and back
+
+def test_transitions(record):
+    result, out = record("transition", "transitions", "--work", 300, "--threads", 3)
+    test_transition.check(result.truth, out, failures={"unknown code"})  # see above
 
 
 # Together

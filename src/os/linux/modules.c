@@ -44,8 +44,9 @@ SIGSAFE bool dnp_module_find_new(uintptr_t pc, struct dnp_module_code *code)
 	/* sigsafe: without a lock, for handlers of signals and of exceptions (glibc's manual) */
 	if (find((void *)pc, &found) || !found.eh_frame) /* NOLINT(performance-no-int-to-ptr) */
 		return false;
-	*code = (struct dnp_module_code){
-		(uintptr_t)found.map_start, (uintptr_t)found.map_end, (uintptr_t)found.eh_frame};
+	*code = (struct dnp_module_code){.low = (uintptr_t)found.map_start,
+		.high = (uintptr_t)found.map_end,
+		.eh_frame_hdr = (uintptr_t)found.eh_frame};
 	return true;
 }
 

@@ -94,29 +94,68 @@ static void identify(struct dnp_elf_module *module, const IMAGE_NT_HEADERS64 *nt
 	module->build_id_bytes = sizeof(id);
 }
 
-static bool read_image(struct dnp_elf_module *module)
+/* The headers of an image, and where those of its sections stand. */
+SIGSAFE static bool read_headers(uintptr_t base, IMAGE_NT_HEADERS64 *nt, uintptr_t *sections)
 {
 	IMAGE_DOS_HEADER dos;
-	IMAGE_NT_HEADERS64 nt;
-	const IMAGE_DATA_DIRECTORY *functions =
-		&nt.OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_EXCEPTION];
 	uintptr_t at;
 
-	if (dnp_mem_read(module->bias, &dos, sizeof(dos)))
+	if (dnp_mem_read(base, &dos, sizeof(dos)))
 		return false;
-	at = module->bias + (uint32_t)dos.e_lfanew;
-	if (dnp_mem_read(at, &nt, sizeof(nt)) || nt.Signature != IMAGE_NT_SIGNATURE ||
-		nt.OptionalHeader.Magic != IMAGE_NT_OPTIONAL_HDR64_MAGIC)
+	at = base + (uint32_t)dos.e_lfanew;
+	if (dnp_mem_read(at, nt, sizeof(*nt)) || nt->Signature != IMAGE_NT_SIGNATURE ||
+		nt->OptionalHeader.Magic != IMAGE_NT_OPTIONAL_HDR64_MAGIC)
+		return false;
+	*sections = at + offsetof(IMAGE_NT_HEADERS64, OptionalHeader) +
+		nt->FileHeader.SizeOfOptionalHeader;
+	return true;
+}
+
+/* Bytes of the table of functions; 0: there is none. */
+SIGSAFE static uint32_t find_functions(
+	const IMAGE_NT_HEADERS64 *nt, uintptr_t base, uintptr_t *functions)
+{
+	const IMAGE_DATA_DIRECTORY *found =
+		&nt->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_EXCEPTION];
+	uint32_t image_bytes = nt->OptionalHeader.SizeOfImage;
+
+	if (!found->Size || found->VirtualAddress >= image_bytes ||
+		found->Size > image_bytes - found->VirtualAddress)
+		return 0;
+	*functions = base + found->VirtualAddress;
+	return found->Size;
+}
+
+static bool read_image(struct dnp_elf_module *module)
+{
+	IMAGE_NT_HEADERS64 nt;
+	uintptr_t sections;
+
+	if (!read_headers(module->bias, &nt, &sections))
 		return false;
 	identify(module, &nt);
 	module->image_bytes = nt.OptionalHeader.SizeOfImage;
-	if (functions->Size && functions->VirtualAddress < module->image_bytes &&
-		functions->Size <= module->image_bytes - functions->VirtualAddress) {
-		module->functions = module->bias + functions->VirtualAddress;
-		module->functions_bytes = functions->Size;
-	}
-	at += offsetof(IMAGE_NT_HEADERS64, OptionalHeader) + nt.FileHeader.SizeOfOptionalHeader;
-	return read_sections(module, at, nt.FileHeader.NumberOfSections);
+	module->functions_bytes = find_functions(&nt, module->bias, &module->functions);
+	return read_sections(module, sections, nt.FileHeader.NumberOfSections);
+}
+
+/* Asked of the kernel: the loader's lists have locks. */
+SIGSAFE bool dnp_module_find_new(uintptr_t pc, struct dnp_module_code *code)
+{
+	MEMORY_BASIC_INFORMATION region;
+	IMAGE_NT_HEADERS64 nt;
+	uintptr_t base, sections;
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	if (!VirtualQuery((void *)pc, &region, sizeof(region)) || region.State != MEM_COMMIT ||
+		region.Type != MEM_IMAGE)
+		return false;
+	base = (uintptr_t)region.AllocationBase;
+	if (!read_headers(base, &nt, &sections))
+		return false;
+	*code = (struct dnp_module_code){.low = base, .high = base + nt.OptionalHeader.SizeOfImage};
+	code->functions_bytes = find_functions(&nt, base, &code->functions);
+	return true;
 }
 
 /* NULL: it has no code, is being unloaded, or there is no memory. */
