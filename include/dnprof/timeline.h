@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which thread ran when, and how much processor time each one got, for any program on Linux. C99;
- * link with libdnprof-timeline.so, which needs libc alone. docs/timeline.md has an example.
+ * link with libdnprof-timeline.so, which needs libc alone. docs/timeline.md has an example. On
+ * Windows, with dnprof-timeline.dll, the same by the backend POLL, with clocks that go by steps of
+ * 10 to 16 ms; see docs/windows.md.
  *
  * For whom: a program that shows its own threads (an overlay, a console, a log), or a tool that
  * shows another process's. Open a time line, start it, and take a picture of it with
@@ -13,8 +15,8 @@
  * which the kernel books to the thread and tells a little later. *CPU time* is the kernel's own
  * clock of the thread, read at checkpoints: exact to the nanosecond there, and without a shape.
  *
- * Units. Times are nanoseconds of CLOCK_MONOTONIC (what dnprof_timeline_now returns), lengths
- * nanoseconds.
+ * Units. Times are nanoseconds of CLOCK_MONOTONIC (what dnprof_timeline_now returns; of the
+ * performance counter on Windows), lengths nanoseconds.
  *
  * Errors. Functions that return int give 0, or a count, or a negative errno as stated; those with
  * something to tell fill a struct dnprof_timeline_error (NULL is allowed) with a sentence. A NULL

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Why threads wait, on systems that let nobody read it from outside without stopping them: not said. */
+/* Why threads wait, on systems that let nobody read it from outside without stopping them: not
+ * said. */
 #include "capture/engine.h"
 #include "capture/wait.h"
 

@@ -93,6 +93,10 @@ static void take_move(dnprof_timeline *timeline, struct dnp_tl_thread *thread, u
 
 	if (dnp_task_clock(thread->pid, thread->tid, &clock))
 		return;
+	/* What a thread has read itself may be a part of a step ahead of what others are told. */
+	if (last && last->cpu_ns > clock.cpu_ns &&
+		last->cpu_ns - clock.cpu_ns <= dnp_task_step_ns())
+		return;
 	if (last && last->cpu_ns > clock.cpu_ns) {
 		thread = replace(timeline, thread, seen_ns);
 		if (thread)

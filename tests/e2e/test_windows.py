@@ -422,7 +422,7 @@ def test_commands_for_running_programs_say_that_they_are_not_there(arguments):
     refused(on_windows(*arguments), 1, f"no '{arguments[0]}' in this build", "from their start", "use run")
 
 
-@pytest.mark.parametrize("name", ["dnprof.exe", "dnprof.dll"])
+@pytest.mark.parametrize("name", ["dnprof.exe", "dnprof.dll", "dnprof-timeline.dll"])
 def test_needs_no_library_of_others(name):
     """Those that it names are Windows' own."""
     listed = subprocess.run(["x86_64-w64-mingw32-objdump", "-p", WINDOWS.parent / name], capture_output=True, text=True, check=True).stdout

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -14,12 +15,15 @@ from types import SimpleNamespace
 import pytest
 
 import records
-from harness import LOOSE, PATIENCE_S, dnprof, refused, run, wait_for
+from harness import LOOSE, PATIENCE_S, ROOT, dnprof, refused, run, wait_for
 from test_windows import ENVIRONMENT, WINDOWS, compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401
 from test_windows import record as record_program
 
 #: What a thread's clock moves by at once, at most.
 STEP_NS = 15_625_000
+
+
+LIBRARY = WINDOWS.with_name("dnprof-timeline.dll")
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +215,8 @@ def recorder(tmp_path, *arguments):
 
 
 def records_now(tmp_path):
-    """Its file has the first chunk of records."""
-    return any(path.stat().st_size > 4096 for path in tmp_path.glob("**/recording.dnp"))
+    """Its file has a chunk of records behind that of the schema, which is there before the recording begins."""
+    return any(path.read_bytes().count(b"DNP1") > 1 for path in tmp_path.glob("**/recording.dnp"))
 
 
 def test_end_of_a_process_ends_its_recording(waiting, tmp_path):
@@ -290,3 +294,29 @@ def test_clocks_alone_and_a_page(truth, tmp_path):
 def test_refused_of_a_program(tmp_path, options, words):
     refused(on_windows("run", *options, "--", "cmd.exe", cwd=tmp_path), 2, *words)
     assert not list(tmp_path.iterdir())
+
+
+# The library
+
+def test_library_has_the_names_of_its_header():
+    header = (ROOT / "include/dnprof/timeline.h").read_text()
+    wanted = set(re.findall(r"^DNPROF_API\b[^;{]*?(\w+)\s*\(", header, re.M))
+    listed = run(["x86_64-w64-mingw32-objdump", "-p", LIBRARY]).expect().out
+    assert set(re.findall(r"\[ *\d+\] (dnprof_\w+)$", listed, re.M)) == wanted and len(wanted) > 10
+
+
+def test_example_of_the_library(tmp_path):
+    """That of docs/timeline.md, as it stands there: in C99, with the library beside it and nothing of ours else."""
+    run(["x86_64-w64-mingw32-gcc", "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-O1", "-Wall", "-Wextra", "-I", ROOT / "include",
+         "-o", tmp_path / "example.exe", ROOT / "tests/timeline/example.c", LIBRARY.with_suffix(".dll.a"), "-static",
+         "-lpthread"]).expect()
+    shutil.copy(LIBRARY, tmp_path)
+    first, *rows, last = run(["wine", tmp_path / "example.exe"], env=ENVIRONMENT, cwd=tmp_path).expect().out.splitlines()
+    assert re.match(r"sampled, by looks at the threads' clocks, which go by steps of [\d.]+ ms: Windows", first), first
+    drawn = {}
+    for row in rows:
+        line, name, ms = re.fullmatch(r"([.#]{72}) (.*): ([\d.]+) ms of CPU time, 0 switches", row).groups()
+        drawn[name] = line, float(ms)
+    assert {"worker", "dnprof-timeline"} <= set(drawn), rows
+    assert "#" in drawn["worker"][0] and 10 <= drawn["worker"][1] <= 230, rows
+    assert last == "0 switches a second, lost 0"

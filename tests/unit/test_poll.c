@@ -8,7 +8,7 @@
 #include "test.h"
 #include "timeline/timeline.h"
 
-#define MS UINT64_C(1000000)
+#define MS INT64_C(1000000)
 
 enum { PID = 100, TID = 104 };
 
@@ -129,15 +129,15 @@ static void begin(uint64_t step)
 }
 
 /* After it got so much, by its clock and by its cycles. Returns when it was seen before. */
-static uint64_t look(uint64_t cpu, uint64_t more_cycles)
+static uint64_t look(int64_t cpu, uint64_t more_cycles)
 {
 	uint64_t before_ns = thread->seen_ns;
 
 	dnp_sleep_until_ns(timeline.told_ns + MS);
-	cpu_ns += cpu;
+	cpu_ns += (uint64_t)cpu;
 	cycles += more_cycles;
 	dnp_tl_poll(&timeline);
-	CHECK(thread->seen_ns > before_ns);
+	CHECK(thread->state == DNP_TL_ENDED || thread->seen_ns > before_ns);
 	CHECK(timeline.told_ns >= thread->seen_ns);
 	return before_ns;
 }
@@ -193,6 +193,34 @@ TEST(no_clock_is_late_by_more_than_a_step)
 	begin(10 * MS);
 	before_ns = look(70 * MS, 0);
 	check_last(1, before_ns - 10 * MS);
+	done();
+}
+
+TEST(clock_that_goes_back_is_another_threads)
+{
+	begin(0);
+	look(10 * MS, 0);
+	look(-1 * MS, 0);
+	CHECK_EQ(timeline.store.threads.n, 2);
+	CHECK_EQ(thread->state, DNP_TL_ENDED);
+	done();
+}
+
+TEST(clock_that_goes_by_steps_may_be_behind_what_its_thread_has_read)
+{
+	struct dnp_tl_thread *other;
+
+	begin(10 * MS);
+	look(10 * MS, 0);
+	dnp_tl_store_reading(&timeline.store, thread, dnp_now_ns(), cpu_ns + 6 * MS);
+	look(0, 0);
+	CHECK_EQ(timeline.store.threads.n, 1);
+	look(10 * MS, 0);
+	CHECK_EQ(thread->checkpoints.p[thread->checkpoints.n - 1].cpu_ns, 20 * MS);
+	look(-11 * MS, 0);
+	other = dnp_tl_store_find(&timeline.store, TID);
+	CHECK(other != thread);
+	CHECK_EQ(other->state, DNP_TL_UNKNOWN);
 	done();
 }
 
