@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names out of PE files: of one that is made here, byte for byte, and of what damage makes of it. */
+/* Names out of PE files: of one that is made here, byte for byte, and of what damage makes of it.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -188,7 +189,8 @@ TEST(pe_names_go_no_further_than_their_functions)
 	CHECK(!dnp_symbols_find(&symbols, 0x1040)); /* a function of its own */
 	CHECK(!dnp_symbols_find(&symbols, 0x1050));
 	CHECK(!dnp_symbols_find(&symbols, 0x1090)); /* behind the padding */
-	CHECK(!dnp_symbols_find(&symbols, 0x1138)); /* a function's, right behind one without a frame */
+	CHECK(!dnp_symbols_find(
+		&symbols, 0x1138)); /* a function's, right behind one without a frame */
 	CHECK(!dnp_symbols_find(&symbols, 0x1120));
 	CHECK(!dnp_symbols_find(&symbols, 0x1200));
 	CHECK(!dnp_symbols_find(&symbols, 0x2100)); /* the name of another file's */
@@ -235,7 +237,11 @@ TEST(pe_that_is_none)
 	make();
 	file[HEADER + 4] = 0x4c; /* another processor's */
 	CHECK_EQ(dnp_symbols_add_pe(&symbols, file, sizeof(file), dnp_str("")), -ENOEXEC);
-	CHECK_EQ(dnp_symbols_add_pe(&symbols, (const uint8_t *)"\x7f" "ELF", 4, dnp_str("")), -ENOEXEC);
+	CHECK_EQ(dnp_symbols_add_pe(&symbols,
+			 (const uint8_t *)"\x7f"
+					  "ELF",
+			 4, dnp_str("")),
+		-ENOEXEC);
 	CHECK_EQ(dnp_symbols_add_pe(&symbols, file, 0, dnp_str("")), -ENOEXEC);
 	dnp_symbols_done(&symbols);
 }

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine that suspends threads one by one, against a runtime of ours that looks at what it is
+ * asked for, and when. A few bytes of code play a managed method, which calls native code.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/clean.h"
+#include "capture/engine.h"
+#include "capture/managed.h"
+#include "clr/codemap.h"
+#include "clr/context.h"
+#include "clr/hresult.h"
+#include "clr/info.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "unwind/managed.h"
+#include "unwind/native.h"
+#include "unwind/suspended.h"
+
+#include "test.h"
+#include "win_threads.h"
+
+#define WORKER   UINT64_C(0x1000) /* their ThreadIDs */
+#define SLEEPER  UINT64_C(0x2000)
+#define FUNCTION UINT64_C(0x3000)
+
+/* Until it is so, or nothing comes of it. */
+#define WAIT(condition)                                                                            \
+	do {                                                                                       \
+		uint64_t end_ns = dnp_now_ns() + TEST_HANG_NS;                                     \
+                                                                                                   \
+		while (!(condition)) {                                                             \
+			CHECK(dnp_now_ns() < end_ns);                                              \
+			dnp_sleep_until_ns(dnp_now_ns() + 1000000);                                \
+		}                                                                                  \
+	} while (0)
+
+/* ---- The program: a thread that works, in native code below a managed method, and one that rests
+ */
+
+static struct {
+	uint8_t *code; /* the method's */
+	struct dnp_thread *worker, *sleeper;
+	void *worker_handle;
+	_Atomic int worker_tid, sleeper_tid, stop;
+	void (*work)(void); /* what the method calls */
+} program;
+
+static const struct dnp_engine *engine;
+
+static void spin(void)
+{
+	while (!atomic_load(&program.stop))
+		;
+}
+
+/* sub rsp, 40; mov rax, work; call rax; add rsp, 40; ret */
+static void make_code(void)
+{
+	static const uint8_t before[] = {0x48, 0x83, 0xec, 0x28, 0x48, 0xb8},
+			     behind[] = {0xff, 0xd0, 0x48, 0x83, 0xc4, 0x28, 0xc3};
+	uint8_t *code = win_code_new(4096);
+	uintptr_t work = (uintptr_t)program.work;
+
+	memcpy(code, before, sizeof(before));
+	memcpy(code + sizeof(before), &work, sizeof(work));
+	memcpy(code + sizeof(before) + sizeof(work), behind, sizeof(behind));
+	program.code = code;
+}
+
+/* `leaves`: walks know how to leave its frame. */
+static void tell_of_code(bool leaves)
+{
+	struct dnp_code code = {.begin = (uintptr_t)program.code, .bytes = 64, .method = 1};
+
+	if (leaves)
+		code.rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 48};
+	CHECK_EQ(dnp_codemap_add(dnp_walk_codemap(), &code, 1), 0);
+}
+
+static void run_worker(void *context)
+{
+	(void)context;
+	atomic_store(&program.worker_tid, dnp_thread_id());
+	((void (*)(void))(uintptr_t)program.code)();
+}
+
+static void run_sleeper(void *context)
+{
+	(void)context;
+	atomic_store(&program.sleeper_tid, dnp_thread_id());
+	win_sleep_for_ever();
+}
+
+static struct dnp_thread *begin(void (*run)(void *), _Atomic int *tid, void **handle)
+{
+	struct dnp_thread *thread;
+	int is_new;
+
+	*handle = win_thread_new(run, NULL);
+	WAIT(atomic_load(tid));
+	thread = dnp_thread_begin(atomic_load(tid), &is_new);
+	CHECK(thread);
+	atomic_fetch_or(&thread->flags, DNP_THREAD_MANAGED);
+	return thread;
+}
+
+/* ---- The runtime */
+
+static struct {
+	_Atomic unsigned walks;           /* it was asked, the worker standing */
+	_Atomic unsigned first, unseeded; /* … nobody standing; … without a seed */
+	_Atomic unsigned early;           /* asked of one that stood, before one that did not */
+	_Atomic unsigned others;          /* asked about whom nobody told of */
+	_Atomic uintptr_t seed_pc, seed_sp;
+	_Atomic int answered, held;
+	/* What it is to do. */
+	_Atomic unsigned refuse; /* so many walks of threads that do not stand */
+	HRESULT result;          /* of all others; S_OK: a frame */
+	_Atomic int hold;
+} runtime;
+
+static HRESULT walk_at_rest(StackSnapshotCallback *frame, void *data)
+{
+	atomic_fetch_add(&runtime.first, 1);
+	if (atomic_load(&runtime.refuse)) {
+		atomic_fetch_sub(&runtime.refuse, 1);
+		return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+	}
+	atomic_store(&runtime.answered, 1);
+	frame(FUNCTION, (uintptr_t)program.code, 0, 0, NULL, data);
+	return S_OK;
+}
+
+static void look_at_seed(const uint8_t *context)
+{
+	if (!context) {
+		atomic_fetch_add(&runtime.unseeded, 1);
+		return;
+	}
+	atomic_store(&runtime.seed_pc, dnp_context_get(context, DNP_CONTEXT_RIP));
+	atomic_store(&runtime.seed_sp, dnp_context_get(context, DNP_CONTEXT_RSP));
+}
+
+static HRESULT DNP_COM walk(ICorProfilerInfo *self, ThreadID thread, StackSnapshotCallback *frame,
+	uint32_t flags, void *data, uint8_t *context, uint32_t context_size)
+{
+	(void)self;
+	(void)flags;
+	(void)context_size;
+	if (thread == SLEEPER)
+		return walk_at_rest(frame, data);
+	if (thread != WORKER)
+		atomic_fetch_add(&runtime.others, 1);
+	if (!win_thread_suspensions(program.worker_handle))
+		return walk_at_rest(frame, data);
+	atomic_fetch_add(&runtime.early, !atomic_load(&runtime.answered));
+	look_at_seed(context);
+	atomic_fetch_add(&runtime.walks, 1);
+	while (atomic_load(&runtime.hold))
+		atomic_store(&runtime.held, 1);
+	if (FAILED(runtime.result))
+		return runtime.result;
+	frame(FUNCTION, (uintptr_t)program.code + 16, 0, context_size, context, data);
+	return S_OK;
+}
+
+static struct dnp_info info;
+
+static void prepare(void (*work)(void), bool leaves)
+{
+	static struct ICorProfilerInfoVtbl table = {.DoStackSnapshot = walk};
+	static ICorProfilerInfo com = {.vtbl = &table};
+	void *sleeper;
+
+	info = (struct dnp_info){.com = &com, .version = 15};
+	program.work = work;
+	make_code();
+	CHECK(dnp_native_refresh(1) >= 0);
+	tell_of_code(leaves);
+	dnp_threads_init(64, DNP_EVENTS_MAX);
+	program.worker = begin(run_worker, &program.worker_tid, &program.worker_handle);
+	program.sleeper = begin(run_sleeper, &program.sleeper_tid, &sleeper);
+}
+
+static void start(enum dnp_engine_choice choice, const char *event)
+{
+	static struct dnp_agent_options options;
+	static struct dnp_engine_setting setting;
+	struct dnp_err err = {0};
+
+	dnp_agent_options_init(&options);
+	options.interval_ns = 1000000;
+	options.depth = 64;
+	setting = (struct dnp_engine_setting){.options = &options, .info = &info};
+	engine = dnp_engine_find(dnp_str(event), choice, false);
+	CHECK(engine);
+	CHECK_EQ(engine->start(&setting, 0, &err), 0);
+	engine->managed_begin(WORKER, program.worker);
+	engine->managed_begin(SLEEPER, program.sleeper);
+}
+
+static uint64_t samples(void)
+{
+	return atomic_load(&program.worker->outside.counts[0].samples);
+}
+
+static struct {
+	uint64_t unsafe, gone;
+	int reasons;
+} told;
+
+static void note(unsigned event, const char *reason, uint64_t count)
+{
+	CHECK_EQ(event, 0);
+	told.reasons += count != 0;
+	if (!strcmp(reason, "CORPROF_E_STACKSNAPSHOT_UNSAFE"))
+		told.unsafe = count;
+	if (!strcmp(reason, "CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD"))
+		told.gone = count;
+}
+
+/* ---- The rules */
+
+TEST(suspend_asks_of_nobody_who_stands_before_it_was_answered_of_one_who_does_not)
+{
+	prepare(spin, true);
+	atomic_store(&runtime.refuse, 20);
+	start(DNP_ENGINE_SNAPSHOT, "cpu");
+	WAIT(runtime.walks > 10);
+	engine->stop();
+	CHECK_EQ(runtime.refuse, 0);
+	CHECK_EQ(runtime.early, 0);
+	CHECK_EQ(runtime.first, 21);
+	CHECK_EQ(runtime.others, 0);
+}
+
+/* Until then there are stacks, by our own walker. */
+TEST(suspend_has_stacks_of_its_own_while_it_is_not_answered)
+{
+	prepare(spin, true);
+	atomic_store(&runtime.refuse, UINT32_MAX);
+	start(DNP_ENGINE_SNAPSHOT, "cpu");
+	WAIT(samples() > 20 && runtime.first > 5);
+	engine->stop();
+	CHECK_EQ(runtime.walks, 0);
+	engine->failures(0, note);
+	CHECK_EQ(told.reasons, 0);
+}
+
+TEST(suspend_seeds_with_the_topmost_managed_frame)
+{
+	prepare(spin, true);
+	start(DNP_ENGINE_SNAPSHOT, "cpu");
+	WAIT(runtime.walks > 10);
+	engine->stop();
+	CHECK_EQ(runtime.unseeded, 0);
+	CHECK_EQ(runtime.seed_pc - (uintptr_t)program.code, 16); /* behind its call */
+	CHECK(runtime.seed_sp);
+}
+
+/* Where its own walk comes to the thread's start it needs nobody. */
+TEST(suspend_asks_only_where_it_has_to)
+{
+	prepare(spin, true);
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	WAIT(samples() > 20);
+	engine->stop();
+	CHECK_EQ(runtime.walks, 0);
+	CHECK_EQ(runtime.first, 0);
+}
+
+TEST(suspend_asks_where_its_own_walk_ends)
+{
+	prepare(spin, false);
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	WAIT(runtime.walks > 5);
+	engine->stop();
+	CHECK_EQ(runtime.early, 0);
+	CHECK(runtime.first >= 1);
+	CHECK_EQ(runtime.seed_pc - (uintptr_t)program.code, 16);
+}
+
+TEST(suspend_counts_what_is_refused_by_name)
+{
+	prepare(spin, false);
+	runtime.result = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	WAIT(runtime.walks > 5);
+	engine->stop();
+	engine->failures(0, note);
+	CHECK_EQ(told.unsafe, runtime.walks);
+	CHECK_EQ(told.reasons, 1);
+	CHECK(samples() >= runtime.walks); /* of each there is a sample, with what was seen */
+}
+
+/* What it has, though the runtime refuses, is no failure. */
+TEST(suspend_counts_no_whole_stack_as_failed)
+{
+	prepare(spin, true);
+	runtime.result = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+	start(DNP_ENGINE_SNAPSHOT, "cpu");
+	WAIT(runtime.walks > 5);
+	engine->stop();
+	engine->failures(0, note);
+	CHECK_EQ(told.reasons, 0);
+}
+
+static void end_worker(void *context)
+{
+	_Atomic int *ended = context;
+
+	engine->managed_end(WORKER, program.worker_tid);
+	CHECK_EQ(win_thread_suspensions(program.worker_handle), 0);
+	atomic_store(ended, 1);
+}
+
+TEST(suspend_lets_no_thread_end_while_it_is_walked)
+{
+	static _Atomic int ended;
+	void *thread;
+	int early;
+
+	prepare(spin, false);
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	WAIT(runtime.answered);
+	atomic_store(&runtime.hold, 1);
+	WAIT(runtime.held);
+	CHECK_EQ(win_thread_suspensions(program.worker_handle), 1);
+	CHECK(engine->walking_since() <= dnp_now_ns());
+	thread = win_thread_new(end_worker, &ended);
+	dnp_sleep_until_ns(dnp_now_ns() + 50000000);
+	early = ended;
+	engine->managed_end(SLEEPER, program.sleeper_tid); /* nobody looks at that one */
+	atomic_store(&runtime.hold, 0);
+	CHECK_EQ(early, 0);
+	WAIT(ended);
+	win_thread_join(thread);
+	engine->stop();
+	CHECK_EQ(engine->walking_since(), UINT64_MAX);
+}
+
+static void stop_engine(void *context)
+{
+	_Atomic int *stopped = context;
+
+	engine->stop();
+	atomic_store(stopped, 1);
+}
+
+TEST(suspend_leaves_nobody_standing_when_it_is_stopped)
+{
+	static _Atomic int stopped;
+	void *thread;
+
+	prepare(spin, false);
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	WAIT(runtime.answered);
+	atomic_store(&runtime.hold, 1);
+	WAIT(runtime.held);
+	thread = win_thread_new(stop_engine, &stopped);
+	dnp_sleep_until_ns(dnp_now_ns() + 20000000);
+	CHECK_EQ(stopped, 0);
+	atomic_store(&runtime.hold, 0);
+	WAIT(stopped);
+	win_thread_join(thread);
+	CHECK_EQ(win_thread_suspensions(program.worker_handle), 0);
+}
+
+/* ---- Locks that the thread holds when it is suspended */
+
+static _Atomic int may_hold, holds;
+
+static void wait_for_all(void)
+{
+	while (!atomic_load(&may_hold))
+		;
+}
+
+static void spin_with_heap(void)
+{
+	wait_for_all();
+	win_heap_lock();
+	atomic_store(&holds, 1);
+	spin();
+	win_heap_unlock();
+}
+
+static void spin_with_loader(void)
+{
+	uintptr_t cookie;
+
+	wait_for_all();
+	cookie = win_loader_lock();
+	atomic_store(&holds, 1);
+	spin();
+	win_loader_unlock(cookie);
+}
+
+/* Nobody else gets the lock meanwhile, and the engine does not wait for it. */
+static void sample_one_who_holds(void (*work)(void))
+{
+	uint64_t before;
+
+	prepare(work, true);
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	WAIT(samples()); /* threads need both locks to begin */
+	atomic_store(&may_hold, 1);
+	WAIT(holds);
+	before = samples();
+	WAIT(samples() > before + 20);
+	atomic_store(&program.stop, 1);
+	engine->managed_end(WORKER, program.worker_tid);
+	engine->stop();
+}
+
+TEST(suspend_samples_who_holds_the_lock_of_the_heap)
+{
+	sample_one_who_holds(spin_with_heap);
+}
+
+TEST(suspend_samples_who_holds_the_lock_of_the_loader)
+{
+	sample_one_who_holds(spin_with_loader);
+}
+
+/* ---- What is wrong */
+
+static dnp_frame_word frames[64], own[64];
+static struct dnp_regs registers[64];
+static struct dnp_dss_frame dss_frames[64];
+
+static struct dnp_suspended no_walk(void)
+{
+	return (struct dnp_suspended){.info = &info,
+		.dss = {.frames = dss_frames, .max = 64},
+		.mixed = {.frames = frames, .registers = registers, .max = 64},
+		.own = own};
+}
+
+TEST(suspend_of_a_thread_that_is_none)
+{
+	struct dnp_suspended walk_ = no_walk();
+
+	CHECK_EQ(dnp_suspended_walk(0x7ffffff0, WORKER, &walk_), -ESRCH);
+	CHECK_EQ(dnp_suspended_walk(0, WORKER, &walk_), -ESRCH);
+	CHECK_EQ(dnp_suspended_walk(dnp_thread_id(), WORKER, &walk_), -EDEADLK);
+}
+
+/* The runtime was not told of its end: where native code made it, it finds that out late. */
+TEST(suspend_of_a_thread_that_has_ended)
+{
+	struct dnp_suspended walk_ = no_walk();
+
+	prepare(spin, true);
+	atomic_store(&program.stop, 1);
+	win_thread_join(program.worker_handle);
+	CHECK_EQ(dnp_suspended_walk(program.worker_tid, WORKER, &walk_), -ESRCH);
+}
+
+static uint64_t next(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
+
+/* Near something that is there, or anywhere. */
+static uintptr_t some_address(uint64_t *random, const struct dnp_stack_range *stack)
+{
+	uintptr_t near_to[] = {stack->low, stack->high, (uintptr_t)program.code,
+		win_ntdll(), (uintptr_t)&spin, 0, UINTPTR_MAX};
+	uint64_t which = next(random) % (2 * DNP_ARRAY_SIZE(near_to));
+
+	if (which >= DNP_ARRAY_SIZE(near_to))
+		return next(random);
+	return near_to[which] + next(random) % 0x20000 - 0x10000;
+}
+
+/* A seed is a hint: a wrong one gives fewer frames. The stack is what it is. */
+TEST(walks_from_any_registers_end)
+{
+	uint64_t random = UINT64_C(88172645463325252);
+	struct dnp_stack_range stack;
+	enum dnp_walk_stop stop;
+
+	prepare(spin, true);
+	CHECK_EQ(dnp_thread_stack_find((uintptr_t)&stack, &stack.low, &stack.high), 0);
+	for (int i = 0; i < 20000; i++) {
+		struct dnp_regs regs = {.pc = some_address(&random, &stack),
+			.sp = some_address(&random, &stack),
+			.bp = some_address(&random, &stack)};
+		struct dnp_stacks stacks = {.now = {(uintptr_t)&stack, stack.high}, .stands = true};
+		size_t n = dnp_walk_registers(&regs, stacks, frames, registers, 64, &stop);
+
+		CHECK(n <= 64);
+	}
+}
