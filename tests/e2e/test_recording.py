@@ -202,7 +202,7 @@ def test_file_size_limit(tmp_path):
 
 
 def test_no_file_may_be_written(tmp_path):
-    result = limited(64 << 10, tmp_path / "out.dnp")
+    result = limited(32 << 10, tmp_path / "out.dnp")
     assert result.status == 1 and not result.out, result
     assert ["too large" in line and "ulimit -f" in line for line in result.complaints()] == [True], result
     assert not list(tmp_path.iterdir())
