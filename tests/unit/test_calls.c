@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The hooks for trees of calls, called as the JIT's code calls them. */
-#include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clean.h"
 #include "capture/call_times.h"
 #include "capture/calls.h"
 #include "capture/calls_tell.h"
 #include "format/varint.h"
+#include "hook_calls.h"
 #include "os/ticks.h"
 #include "test.h"
 
@@ -33,71 +27,6 @@ void dnp_hook_time_leave(void);
 void dnp_hook_time_tailcall(void);
 
 /* ---- Calling hooks */
-
-enum { RAX, RBX, RCX, RDX, RSI, RDI, RBP, R8, R9, R10, R11, R12, R13, R14, R15, REGISTERS };
-
-struct registers {
-	uint64_t general[16];
-	uint8_t vector[16][32];
-};
-
-void call_with(void (*hook)(void), const struct registers *in, struct registers *out);
-
-__asm__("	.text\n"
-	"	.globl	call_with\n"
-	"	.type	call_with, @function\n"
-	"call_with:\n"
-	"	push	%rbp\n	push	%rbx\n	push	%r12\n"
-	"	push	%r13\n	push	%r14\n	push	%r15\n"
-	"	sub	$24, %rsp\n"
-	"	mov	%rdi, (%rsp)\n"
-	"	mov	%rdx, 8(%rsp)\n"
-	"	.irp	n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
-	"	vmovdqu	128+32*\\n(%rsi), %ymm\\n\n"
-	"	.endr\n"
-	"	mov	(%rsi), %rax\n"
-	"	mov	8(%rsi), %rbx\n"
-	"	mov	16(%rsi), %rcx\n"
-	"	mov	24(%rsi), %rdx\n"
-	"	mov	40(%rsi), %rdi\n"
-	"	mov	48(%rsi), %rbp\n"
-	"	mov	56(%rsi), %r8\n"
-	"	mov	64(%rsi), %r9\n"
-	"	mov	72(%rsi), %r10\n"
-	"	mov	80(%rsi), %r11\n"
-	"	mov	88(%rsi), %r12\n"
-	"	mov	96(%rsi), %r13\n"
-	"	mov	104(%rsi), %r14\n"
-	"	mov	112(%rsi), %r15\n"
-	"	mov	32(%rsi), %rsi\n"
-	"	call	*(%rsp)\n"
-	"	mov	%rsi, 16(%rsp)\n"
-	"	mov	8(%rsp), %rsi\n"
-	"	mov	%rax, (%rsi)\n"
-	"	mov	%rbx, 8(%rsi)\n"
-	"	mov	%rcx, 16(%rsi)\n"
-	"	mov	%rdx, 24(%rsi)\n"
-	"	mov	%rdi, 40(%rsi)\n"
-	"	mov	%rbp, 48(%rsi)\n"
-	"	mov	%r8, 56(%rsi)\n"
-	"	mov	%r9, 64(%rsi)\n"
-	"	mov	%r10, 72(%rsi)\n"
-	"	mov	%r11, 80(%rsi)\n"
-	"	mov	%r12, 88(%rsi)\n"
-	"	mov	%r13, 96(%rsi)\n"
-	"	mov	%r14, 104(%rsi)\n"
-	"	mov	%r15, 112(%rsi)\n"
-	"	mov	16(%rsp), %rax\n"
-	"	mov	%rax, 32(%rsi)\n"
-	"	.irp	n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
-	"	vmovdqu	%ymm\\n, 128+32*\\n(%rsi)\n"
-	"	.endr\n"
-	"	vzeroupper\n"
-	"	add	$24, %rsp\n"
-	"	pop	%r15\n	pop	%r14\n	pop	%r13\n"
-	"	pop	%r12\n	pop	%rbx\n	pop	%rbp\n"
-	"	ret\n"
-	"	.size	call_with, . - call_with\n");
 
 static void fill(struct registers *registers)
 {
@@ -125,48 +54,50 @@ static void check_general(
 			FAIL("register %u is not kept by hook call %lu", kept[i], checked);
 }
 
-/* Of the registers that may have arguments or results, the bytes that a vector of 128 bits has. */
-static void check_vectors(const struct registers *in, const struct registers *out, size_t n)
+/* Of the vector registers from … to below the bytes that one of 128 bits has. */
+static void check_vectors(
+	const struct registers *in, const struct registers *out, unsigned from, unsigned to)
 {
-	for (size_t i = 0; i < n; i++)
+	for (unsigned i = from; i < to; i++)
 		if (memcmp(in->vector[i], out->vector[i], 16))
-			FAIL("xmm%zu is not kept by hook call %lu", i, checked);
+			FAIL("xmm%u is not kept by hook call %lu", i, checked);
 }
 
-/* Whether not even a byte of the first n vector registers has changed. */
-static int vectors_untouched(const struct registers *in, const struct registers *out, size_t n)
+/* Whether not even a byte of these has changed. */
+static int vectors_untouched(
+	const struct registers *in, const struct registers *out, unsigned from, unsigned to)
 {
-	return !memcmp(in->vector, out->vector, n * sizeof(in->vector[0]));
+	return !memcmp(in->vector[from], out->vector[from], (to - from) * sizeof(in->vector[0]));
 }
 
-/* Returns whether the vector registers that can have arguments were left alone. */
+/* Returns whether the vector registers that are to be kept were left alone. */
 static int enter(uint32_t method, uintptr_t sp)
 {
-	static const unsigned kept[] = {RBX, RCX, RDX, RSI, RDI, RBP, R8, R9, R12, R13, R14, R15};
+	const struct hook_convention *by = &hook_convention;
 	struct registers in, out;
 
 	fill(&in);
-	in.general[R14] = (uintptr_t)&dnp_call_methods[method];
-	in.general[R15] = sp;
+	in.general[by->enter_id] = (uintptr_t)&dnp_call_methods[method];
+	in.general[by->enter_sp] = sp;
 	call_with(hooks[depth].enter, &in, &out);
 	checked++;
-	check_general(&in, &out, kept, DNP_ARRAY_SIZE(kept));
-	check_vectors(&in, &out, 8);
-	return vectors_untouched(&in, &out, 8);
+	check_general(&in, &out, by->enter_kept, by->n_enter_kept);
+	check_vectors(&in, &out, by->first_vector, by->end_vector);
+	return vectors_untouched(&in, &out, by->first_vector, by->end_vector);
 }
 
 static void end_by(void (*hook)(void), uint32_t method, uintptr_t sp)
 {
-	static const unsigned kept[] = {RAX, RBX, RCX, RDX, RBP, R12, R13, R14, R15};
+	const struct hook_convention *by = &hook_convention;
 	struct registers in, out;
 
 	fill(&in);
-	in.general[RDI] = (uintptr_t)&dnp_call_methods[method];
-	in.general[RSI] = sp;
+	in.general[by->end_id] = (uintptr_t)&dnp_call_methods[method];
+	in.general[by->end_sp] = sp;
 	call_with(hook, &in, &out);
 	checked++;
-	check_general(&in, &out, kept, DNP_ARRAY_SIZE(kept));
-	CHECK(vectors_untouched(&in, &out, 16));
+	check_general(&in, &out, by->end_kept, by->n_end_kept);
+	CHECK(vectors_untouched(&in, &out, 0, 16));
 }
 
 static void leave(uint32_t method, uintptr_t sp)
@@ -181,16 +112,11 @@ static void tailcall(uint32_t method, uintptr_t sp)
 
 /* ---- What they keep */
 
-/* Called out of a hook: vector registers are its own, as any function's. */
+/* Called out of a hook: as any function it may change registers. */
 static uint32_t index_of(int tid)
 {
 	(void)tid;
-	__asm__ volatile(".irp	n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
-			 "	vpcmpeqd	%%xmm\\n, %%xmm\\n, %%xmm\\n\n"
-			 "	.endr\n"
-			 :
-			 :
-			 : "memory");
+	spoil_vectors();
 	return THREAD;
 }
 
@@ -321,9 +247,9 @@ TEST(time_touches_no_vector_register)
 	check_untouched(DNP_CALLS_TIME);
 }
 
-TEST(stack_repairs_itself)
+static void check_repairs(enum dnp_calls_choice how)
 {
-	start(DNP_CALLS_TREE);
+	start(how);
 	for (uint32_t i = 1; i <= 5; i++)
 		enter(i, TOP - 64 * i);
 	enter(6, TOP - 64 * 4); /* an exception ended 4 and 5, caught in 3 */
@@ -342,6 +268,16 @@ TEST(stack_repairs_itself)
 	CHECK_EQ(dnp_calls_own->unwinds, 6);
 	leave(1, TOP - 64);
 	check_balance(10);
+}
+
+TEST(tree_repairs_itself)
+{
+	check_repairs(DNP_CALLS_TREE);
+}
+
+TEST(time_repairs_itself)
+{
+	check_repairs(DNP_CALLS_TIME);
 }
 
 TEST(exceptions_end_calls)
@@ -409,46 +345,6 @@ TEST(nothing_is_made_while_off)
 	CHECK(!dnp_calls_own);
 }
 
-static volatile sig_atomic_t asked;
-
-static void on_refused(int signo)
-{
-	(void)signo;
-	asked = 1;
-}
-
-/* From now on a thread that asks for its id gets a signal in place of it. */
-static void refuse_ids(void)
-{
-	struct sock_filter steps[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filter = {DNP_ARRAY_SIZE(steps), steps};
-
-	CHECK(signal(SIGSYS, on_refused) != SIG_ERR);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
-		SKIP("no seccomp filters here");
-}
-
-/* Hooks stay in compiled code: new threads come here at each call, for as long as the program runs.
- */
-TEST(calls_behind_the_end_make_no_system_call)
-{
-	start(DNP_CALLS_TREE);
-	refuse_ids();
-	dnp_calls_switch(false);
-	enter(1, TOP);
-	leave(1, TOP);
-	CHECK(!asked);
-	dnp_calls_switch(true);
-	enter(1, TOP);
-	CHECK(asked);
-}
-
 static void check_many(enum dnp_calls_choice how)
 {
 	uint64_t enters = 0;
@@ -473,6 +369,28 @@ static void check_many(enum dnp_calls_choice how)
 	/* Each node is there once. */
 	for (uint32_t i = 1; i < dnp_calls_own->n_nodes; i++)
 		CHECK(dnp_calls_own->origins[i].parent < i);
+}
+
+/* Of the address space only what is used is memory. */
+TEST(memory_is_asked_for_as_it_is_used)
+{
+	uint32_t first;
+
+	start(DNP_CALLS_TREE);
+	enter(1, TOP);
+	first = dnp_calls_own->ready_nodes;
+	CHECK(first < dnp_calls_own->max_nodes / 256);
+	CHECK(dnp_calls_own->ready_blocks < dnp_calls_own->max_blocks / 256);
+	for (uint32_t i = 0; i < 3 * first; i++)
+		enter(1 + i % METHODS, TOP - 64 * (i + 1));
+	CHECK_EQ(dnp_calls_own->n_nodes, 3 * first + 2);
+	CHECK(dnp_calls_own->ready_nodes >= 3 * first + 2 &&
+		dnp_calls_own->ready_nodes <= 8 * first);
+	CHECK(dnp_calls_own->top < dnp_calls_own->end &&
+		dnp_calls_own->limit == dnp_calls_own->end);
+	CHECK_EQ(dnp_calls_own->unstacked, 0);
+	leave(1, TOP);
+	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), 0);
 }
 
 TEST(tree_grows)
@@ -648,7 +566,7 @@ static void check_told(enum dnp_calls_choice how)
 		dnp_ticks_begin(&clock);
 		teller.ticks = &clock;
 	}
-	CHECK_EQ(dnp_writer_open(&writer, open("/dev/null", O_WRONLY | O_CLOEXEC), 1), 0);
+	CHECK_EQ(dnp_writer_open(&writer, fileno(tmpfile()), 1), 0);
 	enter(9, TOP + 64);
 	calls = dnp_calls_own;
 	for (int i = 0; i < 10; i++) {

@@ -6,6 +6,9 @@
 #include "base/clean.h"
 #include "os/clock.h"
 #include "os/file_sink.h"
+#include "os/mem.h"
+#include "os/thread.h"
+#include "os/thread_word.h"
 #include "os/windows/wide.h"
 
 #include "test.h"
@@ -62,4 +65,63 @@ TEST(time_has_its_zone)
 	if (strstr(text, "UTC"))
 		CHECK(!strncmp(text, utc, 19));
 	CHECK(!dnp_unix_text(0, text, 8));
+}
+
+static bool is_memory(void *page)
+{
+	MEMORY_BASIC_INFORMATION region;
+
+	return VirtualQuery(page, &region, sizeof(region)) && region.State == MEM_COMMIT;
+}
+
+TEST(address_space_is_memory_once_it_is_asked_for)
+{
+	const size_t bytes = (size_t)1 << 32, page = 4096;
+	char *space = dnp_mem_reserve(bytes);
+
+	CHECK(space);
+	CHECK(!is_memory(space));
+	CHECK_EQ(dnp_mem_commit(space + 2 * page, 3 * page), 0);
+	space[2 * page] = 1;
+	CHECK_EQ(dnp_mem_commit(space + page, 3 * page), 0);
+	CHECK_EQ(space[2 * page], 1);
+	CHECK(is_memory(space + page) && is_memory(space + 4 * page));
+	CHECK(!is_memory(space + 5 * page));
+	dnp_mem_decommit(space, bytes);
+	CHECK(!is_memory(space + 2 * page));
+	CHECK_EQ(dnp_mem_commit(space, 3 * page), 0);
+	CHECK_EQ(space[2 * page], 0);
+	dnp_mem_unmap(space, bytes);
+}
+
+static void *look_at_word(void *context)
+{
+	void **seen = context;
+
+	seen[0] = *dnp_thread_word_place();
+	dnp_thread_word_set(seen);
+	seen[1] = *dnp_thread_word_place();
+	return NULL;
+}
+
+TEST(each_thread_has_a_word)
+{
+	struct dnp_own_thread thread;
+	void *seen[2] = {seen, NULL};
+
+	CHECK_EQ(dnp_thread_word_open(), 0);
+	CHECK_EQ(dnp_thread_word_set(&thread), 0);
+	CHECK_EQ(dnp_own_thread_start(&thread, look_at_word, seen), 0);
+	dnp_own_thread_join(&thread);
+	CHECK(!seen[0] && seen[1] == seen);
+	CHECK(*dnp_thread_word_place() == &thread);
+}
+
+/* Slots behind the first 64 are not in the thread's description. */
+TEST(no_word_is_left)
+{
+	while (TlsAlloc() < TLS_MINIMUM_AVAILABLE)
+		;
+	CHECK_EQ(dnp_thread_word_open(), -ENOTSUP);
+	CHECK_EQ(dnp_thread_word, 0);
 }
