@@ -59,9 +59,8 @@ static struct {
 /* --- the runtime's side --- */
 
 /*
- * What COR_PRF_ELT_INFO points to on x86-64 System V: not documented, the same in CoreCLR 8, 9 and
- * 10 (dotnet/runtime, PROFILE_PLATFORM_SPECIFIC_DATA), and checked in each call: compiled methods
- * with hooks have a frame, whose caller's stack pointer is two words above what rbp points to.
+ * What COR_PRF_ELT_INFO points to on x86-64: not documented, the same in CoreCLR 8, 9 and 10
+ * (dotnet/runtime, PROFILE_PLATFORM_SPECIFIC_DATA), and checked in each call.
  */
 struct elt_frame {
 	uintptr_t function;
@@ -75,13 +74,28 @@ struct elt_info {
 	const struct elt_frame *frame;
 };
 
+/*
+ * Compiled methods with hooks have a frame. Its caller's stack pointer is two words above what rbp
+ * points to by System V; on Windows, where rbp may be anywhere in the frame, it is above that, and
+ * aligned as for every call.
+ */
+static bool is_known(const struct elt_frame *frame)
+{
+#ifdef _WIN32
+	return frame->rbp >= frame->probe_sp && frame->rbp < frame->caller_sp &&
+		frame->caller_sp % 16 == 0;
+#else
+	return frame->caller_sp == frame->rbp + 2 * sizeof(void *);
+#endif
+}
+
 /* 0: it is not what we know. */
 static uintptr_t sp_of(COR_PRF_ELT_INFO elt)
 {
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
 	const struct elt_frame *frame = ((const struct elt_info *)elt)->frame;
 
-	if (frame->caller_sp == frame->rbp + 2 * sizeof(void *))
+	if (is_known(frame))
 		return frame->caller_sp;
 	atomic_fetch_add_explicit(&state.unknown, 1, memory_order_relaxed);
 	return 0;

@@ -21,7 +21,6 @@ static const struct {
 	{"source", "--source"},
 	{"live", "--live"},
 	{"wait", "--wait"},
-	{"args", "--args"},
 	{"profiler_clsid", "--profiler-clsid"},
 	{"profiler_path", "--profiler-path"},
 	{"profiler_env", "--profiler-env"},

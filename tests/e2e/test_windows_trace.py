@@ -7,6 +7,7 @@ import json
 import pytest
 
 from harness import LOOSE, PATIENCE_S, cases, check_whole, dnprof, plain, refused, report
+from test_args import logged, short
 from test_trace import DEPTHS, UNWOUND_EXACTLY, Traced, calls_of, read_log
 from test_windows import on_windows, pytestmark, truth, wine  # noqa: F401
 
@@ -148,6 +149,42 @@ def test_log_at_the_end_of_a_run(truth, tmp_path, monkeypatch, named):
     assert (tmp_path / name).read_text().startswith("Truth.Program.Main, id=0x")
 
 
+# ---- Arguments and results
+
+@pytest.mark.parametrize("tiering", [[], ["--no-tiering"]], ids=["tiers", "optimised"])
+def test_values(truth, tmp_path, tiering):
+    """In registers, on the stack and behind pointers, as this convention passes them."""
+    told = run_traced(truth, tmp_path / "out.dnp", "values", options=("--args", "--depth", "events", *tiering)).truth
+    want = [[call["method"], call["args"], None if call["result"] in ("void", "") else call["result"]]
+            for call in told["calls"]]
+    names = {name for name, _, _ in want}
+    have = [[short(name), args, value] for name, args, value in logged(tmp_path / "out.dnp")]
+    have = [call for call in have if call[0] in names]
+    for wanted, found in zip(want, have):
+        assert wanted == found
+    assert len(want) == len(have) > 20
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_exact_generics(truth, tmp_path, depth):
+    """Instances of shared code are methods of their own."""
+    traced = trace(truth, tmp_path, "values", "--work", 3, depth=depth, options=("--args",))
+    names = {short(m["name"]): m["calls"] for m in traced.report.data["methods"]}
+    for name, times in {"Same<string>(string)": 1, "Same<int>(int)": 1, "Shelf<Truth.Order>.Put(Truth.Order)": 1,
+                        "Shelf<Truth.Order>..ctor()": 2, "Kinds<string, int>(string, int)": 1}.items():
+        assert names.get(name) == 3 * times, sorted(names)
+    traced.check_balance()
+
+
+@pytest.mark.parametrize("case", ["exceptions", "tails", "generics", "recursion"])
+def test_counts_with_arguments(truth, tmp_path, case):
+    traced = trace_case(truth, tmp_path, case, depth="events", options=("--args",))
+    traced.check_counts()
+    traced.check_balance()
+    if case in UNWOUND_EXACTLY:
+        assert traced.event["unwinds"] == traced.truth["unwound"]
+
+
 # ---- Ends
 
 @pytest.mark.parametrize("depth", DEPTHS)
@@ -164,7 +201,6 @@ def test_program_that_crashes(truth, tmp_path, depth):
     (("-e", "trace", "--depth", "deep"), ("--depth deep",)),
     (("-e", "trace", "--log", "--depth", "tree"), ("--log", "leave")),
     (("-e", "trace", "--engine", "snapshot"), ("--engine",)),
-    (("-e", "trace", "--args"), ("--args", "Windows")),
 ], ids=str)
 def test_refusals(tmp_path, arguments, words):
     refused(on_windows("run", *arguments, "-o", "t.dnp", "--", "truth", cwd=tmp_path), 2, *words)
