@@ -47,6 +47,12 @@ int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock);
 int dnp_task_cpu(int pid, int tid, uint64_t *cpu_ns);
 
 /*
+ * What a thread has got that has ended, and when that was: where the system keeps it for who has
+ * asked about the thread before. Once. 0 or -ESRCH.
+ */
+int dnp_task_end(int pid, int tid, struct dnp_task_clock *clock);
+
+/*
  * A number that grows whenever the thread runs, where its CPU time goes by steps; 0: nothing of the
  * kind is counted.
  */

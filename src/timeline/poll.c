@@ -113,6 +113,35 @@ static void take_move(dnprof_timeline *timeline, struct dnp_tl_thread *thread, u
 	dnp_tl_store_checkpoint(&timeline->store, thread, &clock);
 }
 
+/* What it got since it was seen last; where the system does not know (Wine), it says less. */
+static void take_rest(dnprof_timeline *timeline, struct dnp_tl_thread *thread,
+	const struct dnp_task_clock *last, const struct dnp_task_clock *end)
+{
+	uint64_t seen_ns = thread->seen_ns, from_ns;
+
+	if (end->cpu_ns <= last->cpu_ns || end->time_ns <= last->time_ns || end->time_ns <= seen_ns)
+		return;
+	from_ns = seen_ns ? ran_since(thread, last, end->cpu_ns, seen_ns) : last->time_ns;
+	if (seen_ns)
+		keep_last(timeline, thread, end, seen_ns);
+	dnp_tl_store_ran(&timeline->store, thread, from_ns, end->time_ns);
+	dnp_tl_store_checkpoint(&timeline->store, thread, end);
+}
+
+static void take_end(dnprof_timeline *timeline, struct dnp_tl_thread *thread)
+{
+	size_t n = thread->checkpoints.n;
+	uint64_t now_ns = dnp_now_ns();
+	struct dnp_task_clock end;
+
+	if (!dnp_task_end(thread->pid, thread->tid, &end) && n) {
+		if (end.time_ns > now_ns) /* the clock on the wall was set meanwhile */
+			end.time_ns = now_ns;
+		take_rest(timeline, thread, &thread->checkpoints.p[n - 1], &end);
+	}
+	dnp_tl_store_end(&timeline->store, thread, now_ns);
+}
+
 /* From the time that it was seen before to that of this look at it, which a busy system can delay.
  */
 static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread)
@@ -122,7 +151,7 @@ static void look(dnprof_timeline *timeline, struct dnp_tl_thread *thread)
 	bool worked;
 
 	if (dnp_task_cpu(thread->pid, thread->tid, &cpu_ns)) {
-		dnp_tl_store_end(&timeline->store, thread, dnp_now_ns());
+		take_end(timeline, thread);
 		return;
 	}
 	worked = has_worked(thread, !seen_ns);

@@ -16,6 +16,7 @@ enum { PID = 100, TID = 104 };
 
 static uint64_t cpu_ns, cycles, step_ns, listed_ns;
 static bool gone;
+static struct dnp_task_clock end; /* of one that has; its time 0: it is not told */
 
 int dnp_tasks_allowed(int pid, struct dnp_err *err)
 {
@@ -51,6 +52,14 @@ int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock)
 {
 	*clock = (struct dnp_task_clock){.time_ns = dnp_now_ns()};
 	return dnp_task_cpu(pid, tid, &clock->cpu_ns);
+}
+
+int dnp_task_end(int pid, int tid, struct dnp_task_clock *clock)
+{
+	(void)pid;
+	(void)tid;
+	*clock = end;
+	return gone && end.time_ns ? 0 : -ESRCH;
 }
 
 uint64_t dnp_task_cycles(int pid, int tid)
@@ -119,6 +128,7 @@ static void begin(uint64_t step)
 	step_ns = step;
 	cpu_ns = cycles = 0;
 	gone = false;
+	end.time_ns = 0;
 	timeline.store.pid = PID;
 	timeline.store.bytes_max = UINT64_MAX;
 	timeline.store.from_ns = stands.time_ns;
@@ -260,4 +270,59 @@ TEST(thread_lives_until_it_is_missed)
 	CHECK(thread->end_ns >= listed_ns);
 	CHECK(thread->end_ns <= timeline.told_ns);
 	done();
+}
+
+/* Ends so long after it was seen, and with that by its clock, which is looked at `late` after that.
+ */
+static uint64_t end_with(uint64_t after_ns, uint64_t cpu, uint64_t late_ns)
+{
+	uint64_t before_ns = thread->seen_ns;
+
+	end = (struct dnp_task_clock){.time_ns = before_ns + after_ns, .cpu_ns = cpu};
+	gone = true;
+	dnp_sleep_until_ns(before_ns + late_ns);
+	dnp_sleep_until_ns(end.time_ns + late_ns);
+	dnp_tl_poll(&timeline);
+	CHECK_EQ(thread->state, DNP_TL_ENDED);
+	return before_ns;
+}
+
+TEST(what_a_thread_got_at_its_end_is_known_where_the_system_tells)
+{
+	const struct dnp_task_clock *last;
+	uint64_t before_ns;
+
+	begin(10 * MS);
+	cycles = 1;
+	look(10 * MS, 1);
+	before_ns = end_with(2 * MS, 20 * MS, 3 * MS);
+	last = &thread->checkpoints.p[thread->checkpoints.n - 1];
+	CHECK_EQ(last->cpu_ns, 20 * MS);
+	CHECK_EQ(last->time_ns, before_ns + 2 * MS);
+	CHECK_EQ(thread->slices.p[thread->slices.n - 1].end_ns, last->time_ns);
+	CHECK(thread->end_ns >= last->time_ns);
+	done();
+}
+
+static void check_nothing_is_new(uint64_t after_ns, uint64_t cpu)
+{
+	size_t slices;
+
+	begin(10 * MS);
+	look(10 * MS, 0);
+	slices = thread->slices.n;
+	end_with(after_ns, cpu, MS);
+	CHECK_EQ(thread->slices.n, slices);
+	CHECK_EQ(thread->checkpoints.p[thread->checkpoints.n - 1].cpu_ns, 10 * MS);
+	done();
+}
+
+TEST(end_of_which_nothing_is_told)
+{
+	check_nothing_is_new(2 * MS, 0);
+}
+
+TEST(end_before_a_thread_was_seen)
+{
+	check_nothing_is_new(-(uint64_t)(5 * MS), 30 * MS);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The time line's library on Windows, where it looks at clocks: of live threads that know what they did. */
+/* The time line's library on Windows, where it looks at clocks: of live threads that know what they
+ * did. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

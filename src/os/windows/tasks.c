@@ -15,7 +15,11 @@
 #include "os/windows/wide.h"
 
 #define TICK_NS UINT64_C(100) /* of a FILETIME */
-#define ACCESS  (SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION)
+
+/* Ticks from 1601, where a FILETIME begins, to 1970. */
+#define TICKS_TO_1970 UINT64_C(116444736000000000)
+
+#define ACCESS (SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION)
 
 /* A thread has one place only, which is the newest's that has it. Ids are multiples of 4. */
 #define PLACES      1024u
@@ -25,6 +29,7 @@
 static struct held {
 	HANDLE handle; /* owned; NULL: none */
 	int pid, tid;
+	bool ended; /* it was found to have */
 } held[PLACES];
 static SRWLOCK lock = SRWLOCK_INIT;
 
@@ -69,7 +74,7 @@ static HANDLE hold(int pid, int tid)
 
 	if (!place->handle || place->pid != pid || place->tid != tid) {
 		let_go(place);
-		*place = (struct held){open_thread(pid, tid), pid, tid};
+		*place = (struct held){open_thread(pid, tid), pid, tid, false};
 	}
 	return place->handle;
 }
@@ -98,8 +103,7 @@ static int ask_times(int pid, int tid, uint64_t *begin, uint64_t *cpu_ns)
 
 	AcquireSRWLockExclusive(&lock);
 	known = read_times(hold(pid, tid), begin, cpu_ns);
-	if (!known)
-		let_go(&held[PLACE_OF(tid)]);
+	held[PLACE_OF(tid)].ended |= !known;
 	ReleaseSRWLockExclusive(&lock);
 	return known ? 0 : -ESRCH;
 }
@@ -154,7 +158,7 @@ static bool is_held(int pid, int tid)
 	bool known;
 
 	AcquireSRWLockExclusive(&lock);
-	known = place->handle && place->pid == pid && place->tid == tid;
+	known = place->handle && place->pid == pid && place->tid == tid && !place->ended;
 	ReleaseSRWLockExclusive(&lock);
 	return known;
 }
@@ -214,6 +218,43 @@ int dnp_task_cpu(int pid, int tid, uint64_t *cpu_ns)
 	uint64_t begin;
 
 	return ask_times(pid, tid, &begin, cpu_ns);
+}
+
+/* By the clock that times are given in here. */
+static uint64_t when(FILETIME time)
+{
+	uint64_t unix_ns = (number_of(time) - TICKS_TO_1970) * TICK_NS;
+	uint64_t ago_ns = dnp_unix_ns() - unix_ns;
+
+	return dnp_now_ns() - ago_ns;
+}
+
+/* With the lock. */
+static int read_end(const struct held *place, struct dnp_task_clock *clock)
+{
+	FILETIME began, ended, kernel, user;
+
+	if (!place->ended || !GetThreadTimes(place->handle, &began, &ended, &kernel, &user))
+		return -ESRCH;
+	*clock = (struct dnp_task_clock){
+		.time_ns = when(ended),
+		.cpu_ns = (number_of(kernel) + number_of(user)) * TICK_NS,
+	};
+	return 0;
+}
+
+int dnp_task_end(int pid, int tid, struct dnp_task_clock *clock)
+{
+	struct held *place = &held[PLACE_OF(tid)];
+	int failed = -ESRCH;
+
+	AcquireSRWLockExclusive(&lock);
+	if (place->handle && place->pid == pid && place->tid == tid) {
+		failed = read_end(place, clock);
+		let_go(place);
+	}
+	ReleaseSRWLockExclusive(&lock);
+	return failed;
 }
 
 /* Wine counts none: the caller has used some, or else they are not asked for. */
