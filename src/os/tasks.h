@@ -57,6 +57,7 @@ int dnp_task_end(int pid, int tid, struct dnp_task_clock *clock);
  * kind is counted.
  */
 uint64_t dnp_task_cycles(int pid, int tid);
+bool dnp_task_has_cycles(void);
 
 /* By how much a thread's CPU time grows at once; 0: as it runs. */
 uint64_t dnp_task_step_ns(void);

@@ -5,6 +5,7 @@
 
 #include "os/clock.h"
 #include "os/process.h"
+#include "os/tasks.h"
 #include "switches/others.h"
 #include "timeline/timeline.h"
 
@@ -86,7 +87,12 @@ const char *dnp_taker_reason(const struct dnp_taker *taker)
 
 uint64_t dnp_taker_interval_ns(const struct dnp_taker *taker)
 {
-	return taker->timeline->switches ? 0 : taker->timeline->interval_ns;
+	uint64_t looks_ns = taker->timeline->interval_ns;
+	uint64_t step_ns = dnp_task_has_cycles() ? 0 : dnp_task_step_ns();
+
+	if (taker->timeline->switches)
+		return 0;
+	return looks_ns > step_ns ? looks_ns : step_ns;
 }
 
 bool dnp_taker_has_others(const struct dnp_taker *taker)

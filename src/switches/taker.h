@@ -74,7 +74,10 @@ struct dnp_tl_thread;
 void dnp_taker_meet(
 	struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer);
 
-/* For the record `event`: where the switches come from, why so, and the time between looks. */
+/*
+ * For the record `event`: where the switches come from, why so, and how well it is known when a
+ * thread ran: by the time between looks, or the steps of clocks. 0: to the switch.
+ */
 const char *dnp_taker_source(const struct dnp_taker *taker);
 const char *dnp_taker_reason(const struct dnp_taker *taker);
 uint64_t dnp_taker_interval_ns(const struct dnp_taker *taker);

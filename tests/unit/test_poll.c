@@ -69,6 +69,11 @@ uint64_t dnp_task_cycles(int pid, int tid)
 	return cycles;
 }
 
+bool dnp_task_has_cycles(void)
+{
+	return cycles;
+}
+
 uint64_t dnp_task_step_ns(void)
 {
 	return step_ns;

@@ -160,6 +160,11 @@ uint64_t dnp_task_cycles(int pid, int tid)
 	return 0;
 }
 
+bool dnp_task_has_cycles(void)
+{
+	return false;
+}
+
 uint64_t dnp_task_step_ns(void)
 {
 	return 0;

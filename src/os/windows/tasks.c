@@ -258,12 +258,19 @@ int dnp_task_end(int pid, int tid, struct dnp_task_clock *clock)
 }
 
 /* Wine counts none: the caller has used some, or else they are not asked for. */
+bool dnp_task_has_cycles(void)
+{
+	ULONG64 cycles = 0;
+
+	return QueryThreadCycleTime(GetCurrentThread(), &cycles) && cycles;
+}
+
 uint64_t dnp_task_cycles(int pid, int tid)
 {
 	ULONG64 cycles = 0;
 	HANDLE thread;
 
-	if (!QueryThreadCycleTime(GetCurrentThread(), &cycles) || !cycles)
+	if (!dnp_task_has_cycles())
 		return 0;
 	AcquireSRWLockExclusive(&lock);
 	thread = hold(pid, tid);
