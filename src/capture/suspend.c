@@ -109,7 +109,7 @@ static enum dnp_suspended_ask when_to_ask(void)
 static void take(struct dnp_due *due, const struct dnp_managed *managed, uint64_t walk_ns)
 {
 	const struct dnp_suspended *walk = &sampler.walk;
-	bool whole = walk->mixed.stop == DNP_STOP_END;
+	bool whole = dnp_suspended_is_all(walk->mixed.stop);
 
 	if (walk->asked && FAILED(walk->result) && !whole)
 		count(due, walk->result);

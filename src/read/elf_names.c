@@ -160,7 +160,8 @@ static int open_files(
 
 static int name_below(const struct dnp_wanted_names *names, const char *root)
 {
-	struct question question = {.wanted = names->wanted, .n = names->n, .file = -1, .debug = -1};
+	struct question question = {
+		.wanted = names->wanted, .n = names->n, .file = -1, .debug = -1};
 	int status = open_files(names, root, &question);
 
 	if (!status)

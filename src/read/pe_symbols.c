@@ -385,7 +385,7 @@ static uint32_t end_of(const struct file *file, uint32_t begin, uint64_t next)
 		end = next;
 	if (i && file->functions.p[i - 1].end > begin)
 		return end < file->functions.p[i - 1].end ? (uint32_t)end
-							   : file->functions.p[i - 1].end;
+							  : file->functions.p[i - 1].end;
 	if (i < file->functions.n && end > file->functions.p[i].begin)
 		end = file->functions.p[i].begin;
 	if (end > (uint64_t)begin + UNSIZED)
@@ -399,8 +399,8 @@ static void set_ends(const struct file *file)
 	size_t n = file->symbols->list.n;
 
 	for (size_t i = 0; i < n; i++)
-		list[i].end = end_of(file, (uint32_t)list[i].start,
-			i + 1 < n ? list[i + 1].start : UINT32_MAX);
+		list[i].end = end_of(
+			file, (uint32_t)list[i].start, i + 1 < n ? list[i + 1].start : UINT32_MAX);
 }
 
 int dnp_symbols_add_pe(

@@ -14,9 +14,9 @@
 #include "read/symbols.h"
 
 /*
- * Adds them to none, and sorts. The bytes may be any: nothing outside of them is read, and time and memory
- * are bounded by their number. 0, -ENOMEM, -ENOEXEC: it is no such file, -EBADMSG: it has another
- * build id (as in `module` of format/rec.def; checked where it is not empty).
+ * Adds them to none, and sorts. The bytes may be any: nothing outside of them is read, and time and
+ * memory are bounded by their number. 0, -ENOMEM, -ENOEXEC: it is no such file, -EBADMSG: it has
+ * another build id (as in `module` of format/rec.def; checked where it is not empty).
  */
 int dnp_symbols_add_pe(
 	struct dnp_symbols *symbols, const uint8_t *bytes, size_t n, struct dnp_str build_id);

@@ -73,7 +73,7 @@ STOPPED static void look(const void *context, void *arg)
 	managed = first_managed(out->mixed.frames, out->mixed.n);
 	out->managed = managed < out->mixed.n;
 	if (out->managed && out->ask != DNP_ASK_NEVER &&
-		(out->ask == DNP_ASK_ALWAYS || out->mixed.stop != DNP_STOP_END))
+		(out->ask == DNP_ASK_ALWAYS || !dnp_suspended_is_all(out->mixed.stop)))
 		ask(&leaf, managed, job);
 }
 

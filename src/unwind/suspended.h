@@ -27,7 +27,7 @@
 /* When the runtime is asked. */
 enum dnp_suspended_ask {
 	DNP_ASK_NEVER,  /* it has not walked any thread for ours yet, see dnp_dss_walk */
-	DNP_ASK_NEEDED, /* where our own walk has an end that is not the thread's start */
+	DNP_ASK_NEEDED, /* where our own walk has an end before the thread's start */
 	DNP_ASK_ALWAYS,
 };
 
@@ -47,6 +47,12 @@ struct dnp_suspended {
 	bool managed;        /* our walk saw managed frames */
 	uint64_t stopped_ns; /* how long it stood still */
 };
+
+/* Whether nobody could see more: the thread's start, or as many frames as there is room for. */
+SIGSAFE static inline bool dnp_suspended_is_all(enum dnp_walk_stop stop)
+{
+	return stop == DNP_STOP_END || stop == DNP_STOP_DEPTH;
+}
 
 /*
  * Walks thread `tid`, which the runtime calls `id`. 0 with mixed.n frames, mixed.stop; -ESRCH: it

@@ -186,6 +186,8 @@ static void prepare(void (*work)(void), bool leaves)
 	program.sleeper = begin(run_sleeper, &program.sleeper_tid, &sleeper);
 }
 
+static uint32_t depth = 64;
+
 static void start(enum dnp_engine_choice choice, const char *event)
 {
 	static struct dnp_agent_options options;
@@ -194,7 +196,7 @@ static void start(enum dnp_engine_choice choice, const char *event)
 
 	dnp_agent_options_init(&options);
 	options.interval_ns = 1000000;
-	options.depth = 64;
+	options.depth = depth;
 	setting = (struct dnp_engine_setting){.options = &options, .info = &info};
 	engine = dnp_engine_find(dnp_str(event), choice, false);
 	CHECK(engine);
@@ -271,6 +273,20 @@ TEST(suspend_asks_only_where_it_has_to)
 	engine->stop();
 	CHECK_EQ(runtime.walks, 0);
 	CHECK_EQ(runtime.first, 0);
+}
+
+/* Nobody sees more where there is no room for it, and that is no failure. */
+TEST(suspend_does_not_ask_for_what_there_is_no_room_for)
+{
+	prepare(spin, true);
+	depth = 3;
+	runtime.result = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	WAIT(samples() > 20);
+	engine->stop();
+	CHECK_EQ(runtime.walks, 0);
+	engine->failures(0, note);
+	CHECK_EQ(told.reasons, 0);
 }
 
 TEST(suspend_asks_where_its_own_walk_ends)
@@ -472,8 +488,8 @@ static uint64_t next(uint64_t *random)
 /* Near something that is there, or anywhere. */
 static uintptr_t some_address(uint64_t *random, const struct dnp_stack_range *stack)
 {
-	uintptr_t near_to[] = {stack->low, stack->high, (uintptr_t)program.code,
-		win_ntdll(), (uintptr_t)&spin, 0, UINTPTR_MAX};
+	uintptr_t near_to[] = {stack->low, stack->high, (uintptr_t)program.code, win_ntdll(),
+		(uintptr_t)&spin, 0, UINTPTR_MAX};
 	uint64_t which = next(random) % (2 * DNP_ARRAY_SIZE(near_to));
 
 	if (which >= DNP_ARRAY_SIZE(near_to))

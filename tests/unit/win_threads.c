@@ -55,8 +55,7 @@ void win_sleep_for_ever(void)
 
 uint8_t *win_code_new(size_t bytes)
 {
-	uint8_t *code =
-		VirtualAlloc(NULL, bytes, MEM_COMMIT | MEM_RESERVE, PAGE_EXECUTE_READWRITE);
+	uint8_t *code = VirtualAlloc(NULL, bytes, MEM_COMMIT | MEM_RESERVE, PAGE_EXECUTE_READWRITE);
 
 	CHECK(code);
 	return code;

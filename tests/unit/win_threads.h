@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads, code and locks of Windows for tests that know the runtime's types, which Windows has, too. */
+/* Threads, code and locks of Windows for tests that know the runtime's types, which Windows has,
+ * too. */
 #ifndef DNP_TEST_WIN_THREADS_H
 #define DNP_TEST_WIN_THREADS_H
 
