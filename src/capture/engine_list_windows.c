@@ -10,6 +10,7 @@ const struct dnp_engine *const dnp_engines_all[] = {
 	&dnp_engine_jit,
 	&dnp_engine_live,
 	&dnp_engine_load,
+	&dnp_engine_lock,
 	&dnp_engine_request,
 	&dnp_engine_safepoint,
 	&dnp_engine_transition,

@@ -41,13 +41,21 @@ static void count(_Atomic uint64_t *counter, uint64_t n)
 	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
+static bool is_monitor(const struct dnp_contention *contention)
+{
+	uint64_t word;
+
+	return dnp_contention_is_monitor(contention) &&
+		!dnp_mem_read(contention->lock, &word, sizeof(word));
+}
+
 /* The first word of an object is its type. */
 static uint32_t label_of(const struct dnp_contention *contention)
 {
 	struct dnp_str unknown = dnp_str("[unknown type]");
 	uintptr_t class_id = 0;
 
-	if (!dnp_contention_is_monitor(contention))
+	if (!is_monitor(contention))
 		return dnp_label(dnp_str("System.Threading.Lock"));
 	if (setting->runtime > LAST_RUNTIME ||
 		dnp_mem_read(contention->object, &class_id, sizeof(class_id)) || !class_id)

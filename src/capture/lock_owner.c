@@ -312,7 +312,7 @@ static void take_over(void)
 }
 
 /* False: its stack is still on its way. */
-static bool tell(struct dnp_writer *writer, const struct dnp_lock_wait *wait)
+static bool tell_wait(struct dnp_writer *writer, const struct dnp_lock_wait *wait)
 {
 	for (size_t i = 0; i < owner.held.n; i++) {
 		struct held held = owner.held.p[i];
@@ -363,7 +363,7 @@ static void owner_write(struct dnp_writer *writer, int last)
 	take_over();
 	take_seen();
 	for (size_t i = 0; i < owner.over.n; i++)
-		if (!tell(writer, &owner.over.p[i]))
+		if (!tell_wait(writer, &owner.over.p[i]))
 			owner.over.p[left++] = owner.over.p[i];
 	owner.over.n = left;
 	write_stats(writer, last);

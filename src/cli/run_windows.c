@@ -40,10 +40,10 @@ static int check_options(const struct dnp_values *values)
 }
 
 /* Events of what is not there. */
-static const char *const missing_events[] = {"lock", "mark"};
+static const char *const missing_events[] = {"mark"};
 
 /* Events that the runtime delivers. */
-static const char *const delivered_events[] = {"alloc", "gc", "jit"};
+static const char *const delivered_events[] = {"alloc", "gc", "jit", "lock"};
 
 static bool has(const char *const *names, size_t n, struct dnp_str event)
 {

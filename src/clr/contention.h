@@ -32,10 +32,15 @@ int dnp_contention_start(
 /* *ns: how long the wait was, by the runtime's clock. */
 int dnp_contention_stop(const uint8_t *data, size_t n, uint32_t version, uint64_t *ns);
 
-/* Whether it is a Monitor. */
+/*
+ * Whether it is a Monitor, if memory is there: handles are counted from 4 on by 4, and nobody has
+ * so many that addresses of the runtime's begin among them (which may be as low as under Wine).
+ */
+#define DNP_HANDLES_END UINT64_C(0x100000)
+
 static inline int dnp_contention_is_monitor(const struct dnp_contention *contention)
 {
-	return contention->lock > UINT32_MAX;
+	return contention->lock >= DNP_HANDLES_END && contention->lock % sizeof(uint64_t) == 0;
 }
 
 #endif

@@ -402,7 +402,6 @@ def test_no_child_of_net(tmp_path, command, status):
     (("-o", "no/such/t.dnp", "--", "truth"), 1, ("no/such", "another place")),
     (("-o", ".", "--", "truth"), 2, ("folder",)),
     (("--", "no-such-program"), 1, ("cannot start no-such-program",)),
-    (("-e", "lock", "--", "truth"), 2, ("-e lock", "Windows", "leave it away")),
     (("-e", "cpu,mark", "--", "truth"), 2, ("-e mark", "Windows")),
     (("--engine", "signal", "--", "truth"), 2, ("--engine signal",)),
     ((), 2, ("command",)),

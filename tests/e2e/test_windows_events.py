@@ -11,6 +11,7 @@ import test_alloc
 import test_exception
 import test_gc
 import test_jit
+import test_lock
 import test_transition
 from harness import check_whole, is_sequence, report
 from test_windows import compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401: fixtures and marks
@@ -91,6 +92,27 @@ def test_sampled_allocations(record):
     assert sum(types[n]["bytes"] for n in allocated) + lost == pytest.approx(whole, rel=5 * by_chance)
 
 
+# Locks
+
+def test_waits_for_locks_and_their_owners(record):
+    result, out = record("lock", "locks", "--work", 1)
+    owners = shown(out, "lock-owner")
+    test_lock.check(result, shown(out, "lock"))
+    test_lock.check_owners(result, owners)
+    # Who holds it asleep is in the kernel; who works all the time is not, but when it looks at the clock.
+    waiting = report(out, options=("-e", "lock-owner", "-n", 0, "--state", "waiting"))
+    held = {way: sum(n for _, n in waiting.with_frame(f"Truth.Locks.{way}")) for way in test_lock.LOCKED}
+    assert held["HoldAsleep"] == sum(n for _, n in owners.with_frame("Truth.Locks.HoldAsleep"))
+    assert held["HoldBusy"] < sum(n for _, n in owners.with_frame("Truth.Locks.HoldBusy")) or not owners.with_frame("Truth.Locks.HoldBusy")
+
+
+@pytest.mark.parametrize("events", ("cpu,lock,exception", "wall,lock=1us,alloc=100k"))
+def test_locks_with_others(record, events):
+    """Two threads of the profiler take turns at suspending."""
+    result, out = record(events, "locks", "--work", 2)
+    test_lock.check(result, shown(out, "lock"))
+
+
 # Calls to native code and back
 
 def test_transitions(record):
@@ -100,7 +122,7 @@ def test_transitions(record):
 
 # Together
 
-TOGETHER = "cpu,wall,exception,gc,jit,load,alloc,transition,request"
+TOGETHER = "cpu,wall,exception,gc,jit,load,lock,alloc,transition"
 
 
 def test_together(record, tmp_path):

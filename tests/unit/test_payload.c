@@ -183,6 +183,9 @@ TEST(a_wait_for_a_lock_begins)
 	CHECK_EQ(dnp_contention_start(made.bytes, made.n, 2, &contention), 0);
 	CHECK_EQ(contention.owner, 0);
 	CHECK(!dnp_contention_is_monitor(&contention));
+	made = contention_start(0x1249e30, 1); /* as low as addresses are under Wine */
+	CHECK_EQ(dnp_contention_start(made.bytes, made.n, 2, &contention), 0);
+	CHECK(dnp_contention_is_monitor(&contention));
 }
 
 static int stop_after(double ns, uint64_t *out)
