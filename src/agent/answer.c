@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/answer.h"
 
-#include <sys/socket.h>
-
 #include "base/str.h"
-#include "os/passed.h"
+#include "os/channel.h"
 
 /* An answer that does not fit into the client's buffer at once is lost: it takes none. */
 int dnp_answer_send(
@@ -14,5 +12,5 @@ int dnp_answer_send(
 	size_t n =
 		dnp_control_put(packet, &(struct dnp_control_message){kind, value, dnp_str(text)});
 
-	return dnp_send_with_fd(fd, packet, n, passed, MSG_DONTWAIT);
+	return dnp_channel_send(fd, packet, n, passed, false);
 }

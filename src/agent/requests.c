@@ -2,12 +2,8 @@
 #include "agent/requests.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -19,7 +15,9 @@
 #include "base/text.h"
 #include "clr/hresult.h"
 #include "format/agent_options.h"
+#include "os/channel.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/process.h"
 
 #define MS_NS     UINT64_C(1000000)
@@ -42,14 +40,6 @@ static void refuse(const struct dnp_asker *asker, int error, const char *text)
 	dnp_answer_send(asker->fd, DNP_CONTROL_ERROR, (uint32_t)error, text, -1);
 }
 
-/* Whether the one who asked has hung up. */
-static bool has_gone(const struct dnp_asker *asker)
-{
-	struct pollfd end = {.fd = asker->fd};
-
-	return poll(&end, 1, 0) != 0;
-}
-
 /* ---- Stacks */
 
 struct patience {
@@ -63,7 +53,8 @@ static bool still_wanted(void *context)
 	struct patience *patience = context;
 
 	patience->ending = !patience->asker->meanwhile();
-	return !patience->ending && dnp_now_ns() < patience->until_ns && !has_gone(patience->asker);
+	return !patience->ending && dnp_now_ns() < patience->until_ns &&
+		!dnp_channel_has_news(patience->asker->fd);
 }
 
 /* Code has to be known: where nothing is recorded, for as long as the dump takes. */
@@ -88,8 +79,8 @@ static void give_stacks(struct dnp_asker *asker, uint32_t patience_ms)
 	struct patience patience = {.asker = asker, dnp_now_ns() + patience_ms * MS_NS, false};
 	int n, fd = asker->given;
 
-	/* Only a file in memory has seals: to write to it waits for nobody. */
-	if (fd < 0 || fcntl(fd, F_GET_SEALS) < 0) {
+	/* To write to one waits for nobody. */
+	if (fd < 0 || !dnp_file_is_in_memory(fd)) {
 		refuse(asker, EINVAL,
 			"the request brings no file in memory to write to; use the dnprof of this "
 			"version");
@@ -121,17 +112,9 @@ static void refuse_second(const struct dnp_asker *asker)
 		(unsigned long long)((dnp_now_ns() - status.since_ns) / SECOND_NS));
 	if (status.client)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, ", by process %d", status.client);
-	snprintf(text + n, sizeof(text) - (size_t)n, "); 'dnprof stop %d' ends it", (int)getpid());
+	snprintf(text + n, sizeof(text) - (size_t)n, "); 'dnprof stop %d' ends it",
+		dnp_process_id());
 	refuse(asker, EBUSY, text);
-}
-
-/* Whether it is a file that can be read and written without waiting for anybody. */
-static bool is_recording_file(int fd)
-{
-	struct stat st; /* read by system call: libc's fstat is newer than the oldest libc */
-
-	return fd >= 0 && !syscall(SYS_fstat, fd, &st) && S_ISREG(st.st_mode) &&
-		(fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
 static bool start(struct dnp_asker *asker, const struct dnp_control_message *message)
@@ -150,14 +133,14 @@ static bool start(struct dnp_asker *asker, const struct dnp_control_message *mes
 		refuse(asker, EOPNOTSUPP, dnp_hresult_text(DNPROF_E_LOST));
 		return false;
 	}
-	if (!is_recording_file(asker->given)) {
+	if (asker->given < 0 || !dnp_file_is_readable_back(asker->given)) {
 		refuse(asker, EINVAL,
 			"the request brings no regular file, open for reading and writing; use the "
 			"dnprof of this version");
 		return false;
 	}
 	/* He would not learn of it, and nobody could find it. */
-	if (!(message->value & DNP_START_HOLD) && has_gone(asker))
+	if (!(message->value & DNP_START_HOLD) && dnp_channel_has_news(asker->fd))
 		return false;
 	asker->given = -1;
 	failed = dnp_recording_start(&order, &err);

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "format/control.h"
 #include "format/rec.h"
@@ -13,7 +12,7 @@
 /* One who has asked, while the answer is made. */
 struct dnp_asker {
 	int fd;    /* borrowed: the connection */
-	pid_t pid; /* at its other end, 0: in no process that we can see */
+	int pid;   /* at its other end, 0: in no process that we can see */
 	int given; /* the one descriptor that came, -1: none; who takes it over puts -1 */
 	bool (*meanwhile)(void); /* see dnp_control_serve */
 };

@@ -56,7 +56,7 @@ static int parse(
 	return status ? status : parse_profiler(values, options);
 }
 
-static void tell(const struct dnp_attached *attached, uint64_t took_ns)
+static void tell_attached(const struct dnp_attached *attached, uint64_t took_ns)
 {
 	if (attached->at_start)
 		printf("process %d has begun, with the profiler\n", (int)attached->pid);
@@ -86,7 +86,7 @@ int dnp_cmd_attach(const struct dnp_values *values, int argc, char **argv)
 		 : dnp_attach(&options, &attached, &err))
 		status = dnp_failed(&err);
 	else if (!values->given[OPT(quiet)])
-		tell(&attached, dnp_now_ns() - begin_ns);
+		tell_attached(&attached, dnp_now_ns() - begin_ns);
 	dnp_interrupt_give_back(&interrupt);
 	return status;
 }

@@ -572,6 +572,16 @@ static int parse_result(struct dnp_choice *choice)
 	return DNP_EXIT_DONE;
 }
 
+/* What the system has not is told before what does not go together. */
+static int record_by_system(struct dnp_choice *choice)
+{
+	int status = dnp_choice_before(choice);
+
+	if (!status)
+		status = parse_recording(choice);
+	return status ? status : dnp_choice_suit(choice);
+}
+
 int dnp_choice_parse(struct dnp_choice *choice, const struct dnp_values *values)
 {
 	int status;
@@ -582,7 +592,7 @@ int dnp_choice_parse(struct dnp_choice *choice, const struct dnp_values *values)
 	dnp_agent_options_init(&choice->agent);
 	status = parse_result(choice);
 	if (!status && value(choice, "event"))
-		status = parse_recording(choice);
+		status = record_by_system(choice);
 	return status ? status : parse_patterns(choice);
 }
 

@@ -40,6 +40,14 @@ extern const bool dnp_choice_snapshot_stops;
 /* Whether -e switch tells why threads wait, with stacks (--wait). By system. */
 extern const bool dnp_choice_tells_waits;
 
+/*
+ * What the system has of it: whether the options of a command that records are there at all; and,
+ * once they are read, whether that can be recorded, and how where nobody said. Exit statuses, after
+ * saying why not.
+ */
+int dnp_choice_before(const struct dnp_choice *choice);
+int dnp_choice_suit(struct dnp_choice *choice);
+
 /* Where --log goes. */
 const char *dnp_choice_log_path(void);
 

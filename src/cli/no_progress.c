@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A build for systems whose terminals nothing is drawn on while a program runs. */
+/* Consoles here may not know the words by which a line is written over. */
 #include "cli/progress.h"
 
 bool dnp_progress_possible(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* dnprof record: a running process, for a time, and what it spent it on. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "cli/progress.h"
 #include "cli/result.h"
 #include "launch/held.h"
+#include "os/file.h"
 
 struct record {
 	struct dnp_choice choice;
@@ -46,7 +46,7 @@ static int tell_nothing(const struct record *record)
 		dnp_say("nothing was recorded: process %d ended before anything was written; "
 			"record it longer",
 			(int)held->options.remote.pid);
-	unlink(held->remote.recording);
+	dnp_file_remove(held->remote.recording);
 	return DNP_EXIT_FAILED;
 }
 

@@ -11,9 +11,6 @@
 #include "launch/launch.h"
 #include "os/sampling_signal.h"
 
-const bool dnp_choice_snapshot_stops = true;
-const bool dnp_choice_tells_waits = true;
-
 struct run {
 	struct dnp_choice choice;
 	struct dnp_launch launch;

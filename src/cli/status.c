@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clean.h"
 #include "base/json.h"
@@ -11,6 +10,8 @@
 #include "cli/output.h"
 #include "launch/processes.h"
 #include "launch/stale.h"
+#include "os/clock.h"
+#include "os/library.h"
 
 #define OPT(name) DNP_OPT(status, name)
 
@@ -26,9 +27,7 @@ struct row {
 
 static const char *base_name(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return path + dnp_path_base_at(path, strlen(path));
 }
 
 /* What others have named is shown without the bytes that a terminal would obey. */
@@ -41,11 +40,8 @@ static void make_plain(char *text)
 
 static uint64_t seconds_since(uint64_t unix_ns)
 {
-	struct timespec now;
-	uint64_t now_ns;
+	uint64_t now_ns = dnp_unix_ns();
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	now_ns = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 	return now_ns > unix_ns ? (now_ns - unix_ns) / SECOND_NS : 0;
 }
 
@@ -238,7 +234,8 @@ static void put_process(struct dnp_json *json, const struct dnp_seen *seen)
 
 	dnp_json_open(json, NULL, '{');
 	dnp_json_u64(json, "pid", (uint64_t)seen->pid);
-	dnp_json_u64(json, "uid", seen->uid);
+	if (seen->uid >= 0)
+		dnp_json_u64(json, "uid", (uint64_t)seen->uid);
 	dnp_json_text(json, "user", seen->user);
 	dnp_json_str(json, "name", dnp_seen_name(seen));
 	put_command(json, seen);

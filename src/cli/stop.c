@@ -2,7 +2,6 @@
 /* dnprof stop: ends a recording that 'dnprof start' has begun. */
 #include "cli/stop.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/clean.h"
@@ -11,6 +10,7 @@
 #include "launch/copy.h"
 #include "launch/interrupt.h"
 #include "launch/rights.h"
+#include "os/file.h"
 
 /* Where the recording goes that lies nowhere here, and nobody said where to. */
 #define ELSEWHERE "dnprof-%p-%t.dnp"
@@ -80,28 +80,31 @@ static int leave_to_client(const struct stop *stop)
 	return DNP_EXIT_DONE;
 }
 
-/* Of the user's, who may be another one; *again: the finished one, if that can be opened. */
-static void finish(const struct stop *stop, const char *original, int from, int *again)
+/*
+ * Of the user's, who may be another one. *from is closed meanwhile, as not every system replaces a
+ * file that somebody has open, and is the finished one then.
+ */
+static void finish(const struct stop *stop, const char *original, int *from)
 {
 	struct dnp_rights rights;
 
-	dnp_rights_take(&rights, from);
+	dnp_rights_take(&rights, *from);
+	close(*from);
 	dnp_result_finish_of_process(stop->pid, original);
-	*again = open(original, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	*from = dnp_file_open(original);
 	dnp_rights_give_back(&rights);
 }
 
-/* What becomes of the recording `from`. An exit status. */
-static int conclude(struct stop *stop, struct dnp_copy *copy, int from)
+/* What becomes of the recording *from. An exit status. */
+static int conclude(struct stop *stop, struct dnp_copy *copy, int *from)
 {
 	bool awaited = stop->before.awaited;
-	auto_free char *original = awaited ? NULL : dnp_copy_original(from);
-	auto_close int finished = -1;
+	auto_free char *original = awaited ? NULL : dnp_copy_original(*from);
 
 	if (original)
-		finish(stop, original, from, &finished);
+		finish(stop, original, from);
 	if (copy)
-		return make_copy(stop, copy, finished < 0 ? from : finished);
+		return make_copy(stop, copy, *from);
 	if (original) {
 		dnp_interrupt_give_back(&stop->interrupt);
 		return dnp_result_of_process(
@@ -114,7 +117,7 @@ static int conclude(struct stop *stop, struct dnp_copy *copy, int from)
 			},
 			stop->pid);
 	}
-	return awaited ? leave_to_client(stop) : copy_elsewhere(stop, from);
+	return awaited ? leave_to_client(stop) : copy_elsewhere(stop, *from);
 }
 
 static int stop_recording(
@@ -138,7 +141,7 @@ static int stop_recording(
 	if (ret)
 		status = *recorded ? dnp_failed(&err) : DNP_EXIT_DONE;
 	else
-		status = conclude(&stop, choice->output ? &copy : NULL, fd);
+		status = conclude(&stop, choice->output ? &copy : NULL, &fd);
 	dnp_copy_done(&copy);
 	dnp_interrupt_give_back(&stop.interrupt);
 	return status;

@@ -8,6 +8,8 @@
  * SOCK_SEQPACKET, so that a message comes whole or not at all, has mode 0600, and serves the user
  * that the process belongs to, and root.
  *
+ * On Windows it is a named pipe of that name, with the ticks of a FILETIME; see os/channel.h.
+ *
  * One connection, one request, one answer; only a connection that DNP_CONTROL_START holds takes
  * more of them, one after the other. Requests and answers may bring a descriptor (SCM_RIGHTS).
  * Numbers are in the machine's byte order: both ends are on one machine.

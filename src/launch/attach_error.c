@@ -10,12 +10,6 @@
 /* Of the diagnostics server, not of a profiler. */
 #define UNKNOWN_COMMAND ((HRESULT)0x80131385)
 
-/*
- * The path to a socket has 107 bytes at most, and the runtime's name takes some 50 of them. Of a
- * longer one it cuts off the end, and with it what tells one process's from another's.
- */
-#define TMPDIR_MAX 60u
-
 static int pid_of(const struct dnp_attach_case *attach)
 {
 	return (int)attach->target->pid;
@@ -75,28 +69,6 @@ int dnp_attach_no_runtime(const struct dnp_attach_case *attach, struct dnp_err *
 		"cannot attach to process %d: no .NET runtime was seen in it; give the id of a "
 		".NET process ('dnprof status' lists them)",
 		pid_of(attach));
-}
-
-int dnp_attach_no_socket(const struct dnp_attach_case *attach, struct dnp_err *err)
-{
-	auto_free char *variable = dnp_target_switched_off(attach->target);
-	auto_free char *folder = dnp_target_variable(attach->target, "TMPDIR");
-
-	if (variable)
-		return dnp_err(err, -EPERM,
-			"cannot attach to process %d: its diagnostics are switched off (%s); start "
-			"it without that variable",
-			pid_of(attach), variable);
-	if (folder && strlen(folder) > TMPDIR_MAX)
-		return dnp_err(err, -ENOENT,
-			"cannot attach to process %d: its TMPDIR, of %zu bytes, is too long for "
-			"the "
-			"runtime's socket; start it with one of %u at most",
-			pid_of(attach), strlen(folder), TMPDIR_MAX);
-	return dnp_err(err, -ENOENT,
-		"cannot attach to process %d: its runtime has no socket in %s; it has been "
-		"removed, or could not be made there: start the program again",
-		pid_of(attach), folder && *folder ? folder : "/tmp");
 }
 
 /* The port that it waits at for a word to begin, as far as its environment tells. */

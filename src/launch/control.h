@@ -66,8 +66,12 @@ int dnp_control_detach(struct dnp_control *control, unsigned flags, struct dnp_e
 /* After that: waits until the process has the agent's library no more. 0 or -errno. */
 int dnp_control_wait_gone(pid_t pid, uint64_t patience_ns, struct dnp_err *err);
 
-/* Becomes readable when something comes that nobody has asked for. */
+/*
+ * What dnp_interrupt_await waits for until something comes that nobody has asked for, and whether
+ * something has.
+ */
 int dnp_control_fd(const struct dnp_control *control);
+bool dnp_control_has_news(const struct dnp_control *control);
 
 /* Whether a recording that this connection held has ended, as far as was heard. */
 bool dnp_control_has_ended(const struct dnp_control *control, struct dnp_control_ended *ended);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/copy.h"
 
-#include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/clean.h"
 #include "launch/record.h"
 
@@ -29,6 +25,9 @@ int dnp_copy_take(struct dnp_copy *copy, int from, bool raw, bool dumped, struct
 {
 	int ret = dnp_record_copy(from, copy->fd, copy->output.folder, err);
 
+	/* Not every system replaces a file that somebody has open. */
+	close(copy->fd);
+	copy->fd = -1;
 	if (!ret && dumped)
 		ret = dnp_record_dumped(copy->recording, err);
 	if (!ret)
@@ -46,21 +45,4 @@ void dnp_copy_done(struct dnp_copy *copy)
 	dnp_output_done(&copy->output);
 	free(copy->recording);
 	copy->recording = NULL;
-}
-
-char *dnp_copy_original(int fd)
-{
-	char link[32], path[PATH_MAX];
-	struct stat there, here;
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0)
-		return NULL;
-	path[n] = '\0';
-	if (fstat(fd, &there) || lstat(path, &here) || there.st_dev != here.st_dev ||
-		there.st_ino != here.st_ino)
-		return NULL;
-	return strdup(path);
 }

@@ -2,20 +2,19 @@
 /*
  * Ctrl-C and its like (SIGINT, SIGTERM, SIGHUP) while something has to be undone before they end
  * this process: they are kept, and show at a descriptor. Those that are ignored, as after nohup or
- * in the background of a script, stay so. Single-threaded.
+ * in the background of a script, stay so. On Windows what shows is the handle of an event. One at
+ * a time, single-threaded.
  */
 #ifndef DNP_LAUNCH_INTERRUPT_H
 #define DNP_LAUNCH_INTERRUPT_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
 struct dnp_interrupt {
-	int fd; /* a signalfd, owned: readable when one has come; -1: they are not kept */
-	sigset_t old_mask;
+	int fd; /* owned: readable when one has come; -1: they are not kept */
 };
 
 /* 0 or -errno with err. */
@@ -34,8 +33,8 @@ void dnp_interrupt_give_back(struct dnp_interrupt *interrupt);
 bool dnp_interrupt_sleep(int fd, uint64_t until_ns);
 
 /*
- * Waits until `fd` is readable: 0. -EINTR: `interrupt` (-1: none) is; -EAGAIN: neither is by then
- * (dnp_now_ns()); or the -errno of poll.
+ * Waits until `fd`, a connection's (os/channel.h) or a socket's, is readable: 0. -EINTR:
+ * `interrupt` (-1: none) is; -EAGAIN: neither is by then (dnp_now_ns()); or the -errno of poll.
  */
 int dnp_interrupt_await(int fd, int interrupt, uint64_t until_ns);
 

@@ -142,3 +142,10 @@ HRESULT dnp_ipc_read_result(const uint8_t *bytes, size_t n)
 		value |= (uint32_t)bytes[i] << 8 * i;
 	return (HRESULT)value;
 }
+
+HRESULT dnp_ipc_outcome(bool done, const uint8_t *bytes, size_t n)
+{
+	HRESULT result = dnp_ipc_read_result(bytes, n);
+
+	return !done && result >= 0 ? E_FAIL : result;
+}

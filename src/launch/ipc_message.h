@@ -55,6 +55,10 @@ int dnp_ipc_read_head(const uint8_t head[DNP_IPC_HEAD], bool *done, size_t *rest
  */
 HRESULT dnp_ipc_read_result(const uint8_t *bytes, size_t n);
 
+/* The same as a whole: a failure also where it was not done, and nothing, or a success, is said of
+ * it. */
+HRESULT dnp_ipc_outcome(bool done, const uint8_t *bytes, size_t n);
+
 /* Whether text is xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx, hexadecimal, in braces or without. */
 bool dnp_ipc_is_guid(const char *text);
 

@@ -15,7 +15,7 @@
 
 struct dnp_seen {
 	pid_t pid;
-	uid_t uid;
+	int64_t uid;   /* -1: users have no numbers */
 	char user[33]; /* its name, or number */
 	char state;    /* of the process, as in /proc/PID/stat */
 	char *command; /* owned: its arguments, each ended by a zero byte */
@@ -38,6 +38,13 @@ int dnp_processes_find_one(
 	struct dnp_processes *processes, pid_t pid, uint64_t patience_ns, struct dnp_err *err);
 
 void dnp_processes_done(struct dnp_processes *processes);
+
+/*
+ * Of one, what is known without rights: whose it is, and its command line. -ESRCH: it has gone. Why
+ * the rest is not. By system.
+ */
+int dnp_seen_read(struct dnp_seen *seen);
+const char *dnp_seen_unreadable(const struct dnp_seen *seen);
 
 /* What a person would call it: the program's file, or its assembly where it is `dotnet X.dll`. */
 struct dnp_str dnp_seen_name(const struct dnp_seen *seen);

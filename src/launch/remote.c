@@ -39,7 +39,7 @@ static void await_settled(pid_t pid, uint64_t patience_ns, int interrupt)
 	uint64_t wait_ns = patience_ns < UNSETTLED_NS ? patience_ns : UNSETTLED_NS;
 	uint64_t until_ns = dnp_now_ns() + wait_ns;
 
-	while (dnp_process_maps(pid, "libdnprof.so") && dnp_control_presence(pid) != DNP_HERE &&
+	while (dnp_process_has_agent(pid) && dnp_control_presence(pid) != DNP_HERE &&
 		dnp_now_ns() < until_ns &&
 		!dnp_interrupt_sleep(interrupt, dnp_now_ns() + UNSETTLED_LOOK_NS))
 		;
@@ -180,8 +180,13 @@ int dnp_remote_begin(
 	/* Who is interrupted does not wait: an agent that nobody uses leaves by itself. */
 	if (ret == -EINTR)
 		remote->attached = false;
-	if (ret)
-		give_up(remote, started);
+	if (!ret)
+		return 0;
+	/* Not every system removes a file that is open. */
+	if (fd >= 0)
+		close(fd);
+	fd = -1;
+	give_up(remote, started);
 	return ret;
 }
 

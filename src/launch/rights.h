@@ -7,18 +7,15 @@
 #define DNP_LAUNCH_RIGHTS_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct dnp_rights {
 	bool taken;
-	gid_t groups[64]; /* the caller's others */
-	int n_groups;
 };
 
 /*
  * Files are opened, made and renamed with the rights of whom the open file `fd` belongs to, until
  * dnp_rights_give_back; those to look into processes stay the caller's. Nothing changes for who is
- * not root, nor for a file of root's. In a process of one thread.
+ * not root, nor for a file of root's. One at a time, in a process of one thread.
  */
 void dnp_rights_take(struct dnp_rights *rights, int fd);
 void dnp_rights_give_back(struct dnp_rights *rights);

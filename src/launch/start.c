@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "launch/agent_file.h"
 #include "launch/environment.h"
 #include "launch/record.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "os/library.h"
 #include "os/process.h"
 #include "os/spawn.h"
 
@@ -16,24 +16,7 @@
 #define OUTLIVING_NS      UINT64_C(3000000000) /* what goes on has so long to end its recording */
 #define OUTLIVING_TICK_NS UINT64_C(20000000)
 #define MS_NS             UINT64_C(1000000)
-#define AGENT             "dnprof"
 #define SESSION_NAME      "session"
-
-/* Beside this program. */
-static int find_agent(char path[PATH_MAX], struct dnp_err *err)
-{
-	char self[PATH_MAX], name[32];
-	size_t n = dnp_process_executable(self, sizeof(self));
-	int folder = (int)dnp_path_base_at(self, n);
-
-	snprintf(name, sizeof(name), "%s" AGENT "%s", dnp_library_prefix, dnp_library_suffix);
-	if (snprintf(path, PATH_MAX, "%.*s%s", folder, self, name) < PATH_MAX &&
-		dnp_file_kind(path) == DNP_FILE_REGULAR)
-		return 0;
-	return dnp_err(err, -ENOENT,
-		"cannot find the agent: no %s in %.*s; build or install dnprof again", name, folder,
-		self);
-}
 
 static int check_environment(struct dnp_err *err)
 {
@@ -62,7 +45,7 @@ int dnp_start_open(
 	*start = (struct dnp_start){.options = *options};
 	ret = check_environment(err);
 	if (!ret)
-		ret = find_agent(start->agent, err);
+		ret = dnp_agent_file_find(start->agent, err);
 	if (!ret)
 		ret = dnp_output_open(&start->output, options->output, err);
 	if (!ret)

@@ -50,6 +50,13 @@ int dnp_target_open_folder(const struct dnp_target *target);
 int dnp_target_connect(const struct dnp_target *target, int folder, const char *name, int type,
 	uint64_t patience_ns, int interrupt);
 
+/*
+ * Connects to the agent in it: a connection (os/channel.h), or -errno with err. -ENOENT: it is not
+ * there; -EACCES: the process is another user's; -EPERM: somebody else listens by its name.
+ */
+int dnp_target_connect_agent(
+	const struct dnp_target *target, uint64_t patience_ns, struct dnp_err *err);
+
 /* Whether it has ended since it was found; *now: what it is. */
 bool dnp_target_has_ended(const struct dnp_target *target, struct dnp_process *now);
 

@@ -66,6 +66,13 @@ int dnp_file_again(int fd);
  */
 int dnp_file_inherited(int fd, uint64_t device, uint64_t number);
 
+/* Whether it is an ordinary file, open for reading and writing: neither waits for anybody. */
+bool dnp_file_is_readable_back(int fd);
+
+/* A file in memory, without a name, that tells its kind; the caller's to close. -errno. */
+int dnp_file_in_memory(void);
+bool dnp_file_is_in_memory(int fd);
+
 /* The whole path of a file or folder that exists, without links; owned. NULL and errno. */
 char *dnp_file_full(const char *path);
 

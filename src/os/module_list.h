@@ -13,6 +13,9 @@ struct dnp_module_version {
 	uint64_t adds, subs;
 };
 void dnp_modules_version(struct dnp_module_version *version);
+/* The system has nothing of ours any more that it would call for that; the next call begins anew.
+ */
+void dnp_modules_version_done(void);
 
 struct dnp_module_collection {
 	struct dnp_elf_module **modules; /* owned, and what it points to */

@@ -276,5 +276,6 @@ void dnp_modules_done(void (*release)(void *unwind))
 		free_module(list->entries[i].module, release);
 	free(list);
 	seen = (struct dnp_module_version){0};
+	dnp_modules_version_done();
 	pthread_mutex_unlock(&lock);
 }

@@ -413,12 +413,9 @@ def test_refusals(tmp_path, arguments, status, words):
 
 # What is not there
 
-@pytest.mark.parametrize("arguments", [
-    ("record", "-d", 5, 4242), ("attach", 4242), ("start", 4242), ("dump", 4242), ("stop", 4242),
-    ("detach", 4242), ("stack", 4242), ("status",), ("doctor",),
-], ids=lambda arguments: arguments[0])
-def test_commands_for_running_programs_say_that_they_are_not_there(arguments):
-    refused(on_windows(*arguments), 1, f"no '{arguments[0]}' in this build", "from their start", "use run")
+@pytest.mark.parametrize("arguments", [("stack", 4242), ("doctor",)], ids=lambda arguments: arguments[0])
+def test_commands_that_are_not_there_say_so(arguments):
+    refused(on_windows(*arguments), 1, f"no '{arguments[0]}' in this build", "Windows", "run, record")
 
 
 @pytest.mark.parametrize("name", ["dnprof.exe", "dnprof.dll", "dnprof-timeline.dll"])

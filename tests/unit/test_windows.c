@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What is other on Windows than elsewhere: names, devices, zones. */
+/* What is other on Windows than elsewhere: names, devices, zones, channels. */
+#include <io.h>
 #include <stdio.h>
 #include <windows.h>
 
 #include "base/clean.h"
+#include "os/channel.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/file_sink.h"
 #include "os/mem.h"
+#include "os/process.h"
 #include "os/thread.h"
 #include "os/thread_word.h"
+#include "os/watch.h"
+#include "os/windows/channel.h"
 #include "os/windows/wide.h"
 
 #include "test.h"
@@ -124,4 +130,159 @@ TEST(no_word_is_left)
 		;
 	CHECK_EQ(dnp_thread_word_open(), -ENOTSUP);
 	CHECK_EQ(dnp_thread_word, 0);
+}
+
+/* ---- Channels: both ends in this process */
+
+static int make_file(char *path)
+{
+	int fd = dnp_file_create_new(path);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(dnp_file_write_all(fd, "recorded", 8), 0);
+	return fd;
+}
+
+static bool is_same_file(int a, int b)
+{
+	BY_HANDLE_FILE_INFORMATION one, other;
+
+	return GetFileInformationByHandle((HANDLE)_get_osfhandle(a), &one) &&
+		GetFileInformationByHandle((HANDLE)_get_osfhandle(b), &other) &&
+		one.nFileIndexLow == other.nFileIndexLow &&
+		one.nFileIndexHigh == other.nFileIndexHigh;
+}
+
+/* Waits for what the other end has sent. */
+static int await(int connection, struct dnp_channel_message *message)
+{
+	int failed;
+
+	while ((failed = dnp_channel_receive(connection, message)) == -EAGAIN)
+		Sleep(1);
+	return failed;
+}
+
+static int await_client(void)
+{
+	bool same_user = false;
+	int pid, connection;
+
+	while ((connection = dnp_channel_accept(&pid, &same_user)) == -EAGAIN)
+		Sleep(1);
+	CHECK(connection >= 0 && same_user);
+	CHECK_EQ(pid, dnp_process_id());
+	return connection;
+}
+
+static int connect_to_self(void)
+{
+	int pid = dnp_process_id();
+
+	return dnp_channel_connect(pid, dnp_process_start_ticks(pid), dnp_now_ns());
+}
+
+TEST(channel_passes_messages_and_files)
+{
+	char path[] = "channel-test.tmp", hello[] = "hello", answer[] = "answer";
+	uint8_t room[64];
+	struct dnp_channel_message message = {.bytes = room, .room = sizeof(room)};
+	int client, server, file = make_file(path);
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(connect_to_self(), -ENOENT);
+	CHECK_EQ(dnp_channel_listen(), 0);
+	CHECK_EQ(dnp_channel_listen(), -EACCES); /* the name is taken, by whomever */
+	client = connect_to_self();
+	CHECK(client >= 0);
+	server = await_client();
+	CHECK_EQ(dnp_channel_receive(server, &message), -EAGAIN);
+
+	CHECK_EQ(dnp_channel_send(client, hello, sizeof(hello), file, true), 0);
+	CHECK_EQ(await(server, &message), 0);
+	CHECK_EQ(message.n, sizeof(hello));
+	CHECK_STR((char *)room, "hello");
+	CHECK_EQ(message.n_files, 1);
+	CHECK(is_same_file(message.files[0], file) && dnp_file_is_readable_back(message.files[0]));
+	CHECK_EQ(close(message.files[0]), 0);
+
+	/* What was sent arrives after its sender has let go of the connection. */
+	CHECK_EQ(dnp_channel_send(server, answer, sizeof(answer), file, false), 0);
+	dnp_channel_drop(server);
+	CHECK_EQ(await(client, &message), 0);
+	CHECK_STR((char *)room, "answer");
+	CHECK_EQ(message.n_files, 1);
+	CHECK(is_same_file(message.files[0], file));
+	CHECK(!dnp_file_is_readable_back(message.files[0])); /* to be read, not written */
+	CHECK_EQ(close(message.files[0]), 0);
+
+	dnp_channel_close(client);
+	dnp_channel_shut();
+	CHECK_EQ(connect_to_self(), -ENOENT);
+	dnp_watch_close();
+	CHECK_EQ(close(file), 0);
+	dnp_file_remove(path);
+}
+
+TEST(channel_tells_that_the_other_end_has_gone)
+{
+	uint8_t room[64];
+	struct dnp_channel_message message = {.bytes = room, .room = sizeof(room)};
+	int client, server;
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(dnp_channel_listen(), 0);
+	client = connect_to_self();
+	server = await_client();
+	CHECK(!dnp_channel_has_news(server));
+	dnp_channel_close(client);
+	CHECK_EQ(await(server, &message), -EPIPE);
+	CHECK(dnp_channel_has_news(server));
+	CHECK(dnp_channel_send(server, room, sizeof(room), -1, false) < 0);
+	dnp_channel_drop(server);
+	dnp_channel_shut();
+	dnp_watch_close();
+}
+
+/* What somebody else says in the place of a process does not count as its word. */
+TEST(channel_of_another_process_is_not_spoken_to)
+{
+	int pid = dnp_process_parent_id();
+	wchar_t name[128];
+	HANDLE pipe;
+
+	swprintf(name, 128, L"\\\\.\\pipe\\dnprof-%d-%d-socket", pid, 42);
+	pipe = CreateNamedPipeW(name, PIPE_ACCESS_DUPLEX, PIPE_TYPE_MESSAGE, 1, 64, 64, 0, NULL);
+	CHECK(pipe != INVALID_HANDLE_VALUE);
+	CHECK_EQ(dnp_channel_connect(pid, 42, dnp_now_ns()), -EBADE);
+	CloseHandle(pipe);
+}
+
+/* Who asks for more places than there are has to wait; who listens goes on. */
+TEST(channel_has_so_many_places)
+{
+	int clients[DNP_WATCH_FDS], servers[DNP_WATCH_FDS], n = 0, pid;
+	bool same_user;
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(dnp_channel_listen(), 0);
+	while ((clients[n] = connect_to_self()) >= 0) {
+		servers[n] = dnp_channel_accept(&pid, &same_user);
+		if (servers[n++] < 0)
+			break;
+	}
+	CHECK(n >= 4 && n < DNP_WATCH_FDS);
+	for (int i = 0; i < n; i++) {
+		if (clients[i] >= 0)
+			dnp_channel_close(clients[i]);
+		if (servers[i] >= 0)
+			dnp_channel_drop(servers[i]);
+	}
+	clients[0] = connect_to_self();
+	CHECK(clients[0] >= 0);
+	servers[0] = await_client();
+	dnp_channel_close(clients[0]);
+	dnp_channel_drop(servers[0]);
+	dnp_channel_shut();
+	dnp_watch_close();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/attach.h"
+#include "launch/attaching.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -9,54 +9,25 @@
 #include "base/clean.h"
 #include "format/agent_options.h"
 #include "launch/agent_file.h"
-#include "launch/attach_error.h"
-#include "launch/control.h"
-#include "launch/interrupt.h"
 #include "launch/linux/ipc.h"
 #include "launch/library.h"
 #include "launch/linux/place.h"
 #include "launch/program.h"
-#include "launch/runtime.h"
 #include "launch/stale.h"
 #include "launch/linux/startup.h"
 #include "launch/target.h"
-#include "os/clock.h"
 
-#define MS_NS UINT64_C(1000000)
+/*
+ * The path to a socket has 107 bytes at most, and the runtime's name takes some 50 of them. Of a
+ * longer one it cuts off the end, and with it what tells one process's from another's.
+ */
+#define TMPDIR_MAX 60u
 
-/* A runtime that is there makes its socket in some milliseconds, on a busy machine in more. */
-#define SOCKET_NS UINT64_C(2000000000)
-
-/* Between two tries: at first it may be up any moment. */
-#define FIRST_PAUSE_NS MS_NS
-#define LAST_PAUSE_NS  (20 * MS_NS)
-
-/* So long an answer is waited for at least, also of the last question before the time is over. */
-#define LEAST_NS (200 * MS_NS)
-
-/* So long one that passes waits for the request that it was brought for. */
-#define PASSING "leave_ms=5000"
-
-struct attach {
-	const struct dnp_attach_options *options;
-	struct dnp_target target;
-	struct dnp_ipc_request request;
-	struct dnp_program program;
-	struct dnp_place place;
-	struct dnp_attach_case c; /* the same, for what goes wrong */
-	char library[PATH_MAX];
-	bool at_start;
-	uint64_t deadline_ns, pause_ns;
-};
-
-static int pid_of(const struct attach *attach)
-{
-	return (int)attach->target.pid;
-}
+static struct dnp_place place;
 
 /* ---- What can be known before anything is asked */
 
-static int find_library(
+int dnp_attach_find_library(
 	const struct dnp_attach_options *options, char path[PATH_MAX], struct dnp_err *err)
 {
 	const char *library = options->library;
@@ -81,15 +52,14 @@ static int find_library(
 	return ret;
 }
 
-/* What it is by its file; -EACCES, -ENOEXEC with err where nothing can be loaded into it. */
-static int check_program(struct attach *attach, struct dnp_err *err)
+int dnp_attach_check_program(struct dnp_attaching *attach, struct dnp_err *err)
 {
 	struct dnp_program *program = &attach->program;
 	struct dnp_err unseen;
 	char path[32];
 	int ret;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid_of(attach));
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)attach->target.pid);
 	ret = dnp_program_find(program, path, &unseen);
 	if (ret == -EACCES || ret == -EPERM)
 		return dnp_target_no_rights(&attach->target, err);
@@ -99,14 +69,14 @@ static int check_program(struct attach *attach, struct dnp_err *err)
 	return dnp_err(err, -ENOEXEC,
 		"cannot attach to process %d: it is %s; the agent is for 64-bit programs of its "
 		"own processor with glibc",
-		pid_of(attach),
+		(int)attach->target.pid,
 		program->kind == DNP_PROGRAM_FOREIGN ? program->what
 						     : "a program for the C library musl");
 }
 
 /* ---- The runtime's socket */
 
-static bool has_socket(const struct attach *attach, int *error)
+bool dnp_attach_has_server(const struct dnp_attaching *attach, int *error)
 {
 	char name[DNP_IPC_NAME_ROOM];
 	auto_close int folder = dnp_ipc_folder(&attach->target, name);
@@ -116,84 +86,26 @@ static bool has_socket(const struct attach *attach, int *error)
 	return folder >= 0 && !fstatat(folder, name, &st, 0) && S_ISSOCK(st.st_mode);
 }
 
-/* Waits a little. 0, -ETIMEDOUT: there is no time left, -EINTR. */
-static int pause_for(struct attach *attach)
+int dnp_attach_no_socket(const struct dnp_attach_case *attach, struct dnp_err *err)
 {
-	uint64_t now = dnp_now_ns(), until = now + attach->pause_ns;
+	auto_free char *variable = dnp_target_switched_off(attach->target);
+	auto_free char *folder = dnp_target_variable(attach->target, "TMPDIR");
 
-	if (now >= attach->deadline_ns)
-		return -ETIMEDOUT;
-	if (until > attach->deadline_ns)
-		until = attach->deadline_ns;
-	if (dnp_interrupt_sleep(attach->options->interrupt, until))
-		return -EINTR;
-	if (attach->pause_ns < LAST_PAUSE_NS)
-		attach->pause_ns *= 2;
-	return 0;
-}
-
-/* Our agent must not be there; one that is leaving is waited for. */
-static int await_absence(struct attach *attach, struct dnp_err *err)
-{
-	auto_close int folder = dnp_target_open_folder(&attach->target);
-	enum dnp_presence presence;
-	int failed = 0;
-
-	if (folder >= 0)
-		dnp_stale_remove(folder);
-
-	while (!failed && (presence = dnp_control_presence(pid_of(attach))) == DNP_LEAVING)
-		failed = pause_for(attach);
-	if (failed)
-		return failed == -EINTR ? dnp_attach_interrupted(&attach->c, err)
-					: dnp_attach_detaching(&attach->c, err);
-	return presence == DNP_HERE ? dnp_attach_already(&attach->c, err) : 0;
-}
-
-/* The runtime is there, and long enough: its socket will not come any more. */
-static bool is_too_late(const struct attach *attach, uint64_t *seen_ns)
-{
-	if (!dnp_process_maps(attach->target.pid, "libcoreclr.so"))
-		return false;
-	if (!*seen_ns)
-		*seen_ns = dnp_now_ns();
-	return dnp_now_ns() - *seen_ns > SOCKET_NS;
-}
-
-/* Its socket is not there: why it will not come. 0: it may. */
-static int judge_absence(
-	const struct attach *attach, int error, uint64_t *seen_ns, struct dnp_err *err)
-{
-	auto_free char *variable = dnp_target_switched_off(&attach->target);
-	bool host = attach->program.kind == DNP_PROGRAM_DOTNET;
-	bool late = is_too_late(attach, seen_ns);
-	struct dnp_process now;
-
-	if (error == EACCES || error == EPERM)
-		return dnp_target_no_rights(&attach->target, err);
-	if (dnp_target_has_ended(&attach->target, &now))
-		return dnp_target_ended(&attach->target, err);
-	if (!*seen_ns && !host)
-		return dnp_attach_no_runtime(&attach->c, err);
-	return late || variable ? dnp_attach_no_socket(&attach->c, err) : 0;
-}
-
-/* Until the runtime's socket is there. */
-static int wait_for_socket(struct attach *attach, struct dnp_err *err)
-{
-	uint64_t seen_ns = 0;
-	int error, ret;
-
-	while (!has_socket(attach, &error)) {
-		ret = judge_absence(attach, error, &seen_ns, err);
-		if (ret)
-			return ret;
-		ret = pause_for(attach);
-		if (ret)
-			return ret == -EINTR ? dnp_attach_interrupted(&attach->c, err)
-					     : dnp_attach_not_up(&attach->c, err);
-	}
-	return 0;
+	if (variable)
+		return dnp_err(err, -EPERM,
+			"cannot attach to process %d: its diagnostics are switched off (%s); start "
+			"it without that variable",
+			(int)attach->target->pid, variable);
+	if (folder && strlen(folder) > TMPDIR_MAX)
+		return dnp_err(err, -ENOENT,
+			"cannot attach to process %d: its TMPDIR, of %zu bytes, is too long for "
+			"the "
+			"runtime's socket; start it with one of %u at most",
+			(int)attach->target->pid, strlen(folder), TMPDIR_MAX);
+	return dnp_err(err, -ENOENT,
+		"cannot attach to process %d: its runtime has no socket in %s; it has been "
+		"removed, or could not be made there: start the program again",
+		(int)attach->target->pid, folder && *folder ? folder : "/tmp");
 }
 
 /* ---- Asking */
@@ -218,27 +130,13 @@ static int prepare_startup(const struct dnp_attach_options *options, const char 
 	return 0;
 }
 
-static void write_request(struct attach *attach, uint64_t left_ns)
-{
-	const struct dnp_attach_options *options = attach->options;
-	const char *data = options->passing ? PASSING : options->data;
-	size_t bytes = options->passing ? strlen(PASSING) : options->data_bytes;
-
-	dnp_ipc_begin(&attach->request, DNP_IPC_ATTACH_PROFILER);
-	dnp_ipc_put_u32(&attach->request, (uint32_t)(left_ns / MS_NS));
-	dnp_ipc_put_guid(&attach->request, attach->c.clsid);
-	dnp_ipc_put_text(&attach->request, attach->place.path);
-	dnp_ipc_put_u32(&attach->request, (uint32_t)bytes);
-	dnp_ipc_put_bytes(&attach->request, data, bytes);
-}
-
 /* It has stopped before its start, and goes on as soon as somebody says so. */
-static bool waits_for_us(const struct attach *attach, HRESULT result)
+static bool waits_for_us(const struct dnp_attaching *attach, HRESULT result)
 {
 	return result == CORPROF_E_NOT_YET_AVAILABLE && dnp_startup_waits(&attach->target);
 }
 
-static int begin_with(struct attach *attach, struct dnp_err *err)
+static int begin_with(struct dnp_attaching *attach, struct dnp_err *err)
 {
 	const struct dnp_attach_options *options = attach->options;
 	struct dnp_startup startup;
@@ -252,152 +150,49 @@ static int begin_with(struct attach *attach, struct dnp_err *err)
 	return ret;
 }
 
-/* 0: there is an answer, *result; -E2BIG with err; or why there is none, as of dnp_ipc_ask. */
-static int ask_once(struct attach *attach, HRESULT *result, struct dnp_err *err)
+int dnp_attach_at_start(struct dnp_attaching *attach, HRESULT result, struct dnp_err *err)
 {
-	uint64_t now_ns = dnp_now_ns(), left_ns = LEAST_NS;
+	return waits_for_us(attach, result) ? begin_with(attach, err) : -EALREADY;
+}
 
-	if (now_ns + LEAST_NS < attach->deadline_ns)
-		left_ns = attach->deadline_ns - now_ns;
-	write_request(attach, left_ns);
-	if (dnp_ipc_end(&attach->request))
-		return dnp_err(err, -E2BIG,
-			"cannot attach to process %d: the client data are longer than 60000 "
-			"bytes; shorten them",
-			pid_of(attach));
-	*result = S_OK;
-	attach->c.asked = true;
+int dnp_attach_ask(struct dnp_attaching *attach, uint64_t patience_ns, HRESULT *result)
+{
 	return dnp_ipc_ask(
-		&attach->target, &attach->request, left_ns, attach->options->interrupt, result);
+		&attach->target, &attach->request, patience_ns, attach->options->interrupt, result);
 }
 
-/* One class: until it is loaded, refused, or the time is over. 0 or -errno with err, *result. */
-static int ask(struct attach *attach, HRESULT *result, struct dnp_err *err)
+void dnp_attach_tidy(const struct dnp_attaching *attach)
 {
-	struct dnp_process now;
-	int failed, paused = 0;
+	auto_close int folder = dnp_target_open_folder(&attach->target);
 
-	attach->pause_ns = FIRST_PAUSE_NS;
-	for (;;) {
-		failed = ask_once(attach, result, err);
-		if (failed == -E2BIG)
-			return failed;
-		if (!failed && waits_for_us(attach, *result)) {
-			int begun = begin_with(attach, err);
-
-			if (begun != -EALREADY)
-				return begun;
-		}
-		if (!dnp_attach_may_change(failed, *result) ||
-			dnp_target_has_ended(&attach->target, &now))
-			break;
-		attach->c.asked = false;
-		paused = pause_for(attach);
-		if (paused)
-			break;
-	}
-	if (paused == -EINTR)
-		return dnp_attach_interrupted(&attach->c, err);
-	if (failed)
-		return dnp_attach_no_answer(&attach->c, -failed, err);
-	return *result < 0 ? dnp_attach_refused(&attach->c, *result, err) : 0;
+	if (folder >= 0)
+		dnp_stale_remove(folder);
 }
 
-/* Whether another profiler's library is there. */
-static bool has_other(const struct dnp_target *target)
+int dnp_attach_place(struct dnp_attaching *attach, bool *copied, struct dnp_err *err)
 {
-	struct dnp_runtime runtime;
-	bool found;
-
-	if (dnp_runtime_look(&runtime, target->pid))
-		return false;
-	found = runtime.profiler != NULL;
-	dnp_runtime_done(&runtime);
-	return found;
-}
-
-/*
- * Our agent has a class that stands beside a profiler which was there first. It had better be asked
- * for at once: a runtime that refuses the other keeps the library for ever (CoreCLR 8 to 10).
- */
-static int ask_for_agent(struct attach *attach, struct dnp_attached *attached, struct dnp_err *err)
-{
-	HRESULT result = S_OK;
-	int ret;
-
-	attach->c.clsid = DNP_AGENT_CLSID;
-	if (!attach->options->notification && !has_other(&attach->target)) {
-		ret = ask(attach, &result, err);
-		if (result != CORPROF_E_PROFILER_ALREADY_ACTIVE)
-			return ret;
-		if (dnp_control_presence(pid_of(attach)) != DNP_AWAY)
-			return dnp_attach_already(&attach->c, err);
-	}
-	attached->notification = true;
-	attach->c.clsid = DNP_AGENT_NOTIFY_CLSID;
-	return ask(attach, &result, err);
-}
-
-static int load(struct attach *attach, struct dnp_attached *attached, struct dnp_err *err)
-{
-	HRESULT result = S_OK;
-	int ret = dnp_place_open(&attach->place, &attach->target, attach->library, err);
+	int ret = dnp_place_open(&place, &attach->target, attach->library, err);
 
 	if (ret)
 		return ret;
-	attached->copied = attach->place.folder >= 0;
-	if (attach->options->library) {
-		attach->c.clsid = attach->options->clsid;
-		ret = ask(attach, &result, err);
-	} else {
-		ret = ask_for_agent(attach, attached, err);
-	}
-	dnp_place_done(&attach->place);
-	return ret;
+	*copied = place.folder >= 0;
+	snprintf(attach->seen, sizeof(attach->seen), "%s", place.path);
+	return 0;
 }
 
-int dnp_attach(const struct dnp_attach_options *options, struct dnp_attached *attached,
-	struct dnp_err *err)
+void dnp_attach_unplace(void)
 {
-	static struct attach attach; /* its request is large */
-	int ret;
-
-	attach.options = options;
-	attach.deadline_ns = dnp_now_ns() + options->timeout_ns;
-	attach.pause_ns = FIRST_PAUSE_NS;
-	attach.program = (struct dnp_program){0};
-	attach.c = (struct dnp_attach_case){
-		.target = &attach.target,
-		.program = &attach.program,
-		.path = attach.place.path,
-		.timeout_ns = options->timeout_ns,
-		.passing = options->passing,
-	};
-	attach.at_start = false;
-	*attached = (struct dnp_attached){0};
-	ret = dnp_target_find(&attach.target, options->pid, err);
-	if (!ret && !options->library)
-		ret = await_absence(&attach, err);
-	if (!ret)
-		ret = find_library(options, attach.library, err);
-	if (!ret)
-		ret = check_program(&attach, err);
-	if (!ret)
-		ret = wait_for_socket(&attach, err);
-	if (!ret)
-		ret = load(&attach, attached, err);
-	dnp_program_done(&attach.program);
-	attached->pid = options->pid;
-	attached->at_start = attach.at_start;
-	return ret;
+	dnp_place_done(&place);
 }
+
+/* ---- At a port */
 
 int dnp_attach_at_port(const struct dnp_attach_options *options, const char *file,
 	struct dnp_attached *attached, struct dnp_err *err)
 {
 	char library[PATH_MAX];
 	struct dnp_startup startup;
-	int ret = find_library(options, library, err);
+	int ret = dnp_attach_find_library(options, library, err);
 
 	*attached = (struct dnp_attached){.at_start = true};
 	if (!ret)

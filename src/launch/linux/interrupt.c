@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include "os/clock.h"
 
 #define MS_NS UINT64_C(1000000)
+
+static sigset_t old_mask; /* of the one that keeps them */
 
 bool dnp_interrupt_ignores(int signal)
 {
@@ -32,7 +35,7 @@ int dnp_interrupt_take(struct dnp_interrupt *interrupt, struct dnp_err *err)
 	if (interrupt->fd < 0)
 		return dnp_err(err, -errno, "cannot receive signals: %s; see 'ulimit -n'",
 			strerror(errno));
-	sigprocmask(SIG_BLOCK, &set, &interrupt->old_mask);
+	sigprocmask(SIG_BLOCK, &set, &old_mask);
 	return 0;
 }
 
@@ -52,7 +55,7 @@ void dnp_interrupt_give_back(struct dnp_interrupt *interrupt)
 		return;
 	close(interrupt->fd);
 	interrupt->fd = -1;
-	sigprocmask(SIG_SETMASK, &interrupt->old_mask, NULL);
+	sigprocmask(SIG_SETMASK, &old_mask, NULL);
 }
 
 bool dnp_interrupt_sleep(int fd, uint64_t until_ns)

@@ -62,10 +62,7 @@ int dnp_ipc_talk(int fd, const struct dnp_ipc_request *request, uint64_t patienc
 		ret = receive_all(fd, rest, n, until_ns, interrupt);
 	if (ret)
 		return ret;
-	*result = dnp_ipc_read_result(rest, n);
-	/* It says that it failed, and not why, or with a success. */
-	if (!done && *result >= 0)
-		*result = E_FAIL;
+	*result = dnp_ipc_outcome(done, rest, n);
 	return 0;
 }
 

@@ -190,7 +190,7 @@ static void look(struct dnp_launch *launch)
 	if (!dnp_process_read(&process, launch->child.pid))
 		launch->cpu_ns = process.cpu_ns;
 	if (!launch->sum.processes && !launch->saw_runtime && launch->elapsed_ns < FIRST_NS)
-		launch->saw_runtime = dnp_process_maps(launch->child.pid, "libcoreclr.so");
+		launch->saw_runtime = dnp_process_has_runtime(launch->child.pid);
 	place_early(launch);
 	if (launch->child.interrupts ||
 		(launch->options.duration_ns && launch->elapsed_ns >= launch->options.duration_ns))

@@ -370,12 +370,6 @@ int dnp_program_find(struct dnp_program *program, const char *command, struct dn
 	return ret;
 }
 
-void dnp_program_done(struct dnp_program *program)
-{
-	free(program->path);
-	program->path = NULL;
-}
-
 int dnp_program_check(const struct dnp_program *program, struct dnp_err *err)
 {
 	switch (program->kind) {

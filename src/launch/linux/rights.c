@@ -8,6 +8,10 @@
 
 #include "base/clean.h"
 
+/* The caller's others, meanwhile. */
+static gid_t groups[64];
+static int n_groups;
+
 void dnp_rights_take(struct dnp_rights *rights, int fd)
 {
 	struct stat st;
@@ -15,11 +19,11 @@ void dnp_rights_take(struct dnp_rights *rights, int fd)
 	rights->taken = false;
 	if (geteuid() || fstat(fd, &st) || !st.st_uid)
 		return;
-	rights->n_groups = getgroups(DNP_ARRAY_SIZE(rights->groups), rights->groups);
+	n_groups = getgroups(DNP_ARRAY_SIZE(groups), groups);
 	/* Where groups must not be left (user namespaces) root's are of no use to the user either.
 	 */
-	if (rights->n_groups > 0 && setgroups(0, NULL))
-		rights->n_groups = 0;
+	if (n_groups > 0 && setgroups(0, NULL))
+		n_groups = 0;
 	setfsgid(st.st_gid);
 	setfsuid(st.st_uid);
 	rights->taken = true;
@@ -31,7 +35,7 @@ void dnp_rights_give_back(struct dnp_rights *rights)
 		return;
 	setfsuid(geteuid());
 	setfsgid(getegid());
-	if (rights->n_groups > 0 && setgroups((size_t)rights->n_groups, rights->groups))
-		rights->n_groups = 0; /* they were this process's a moment ago */
+	if (n_groups > 0 && setgroups((size_t)n_groups, groups))
+		n_groups = 0; /* they were this process's a moment ago */
 	rights->taken = false;
 }

@@ -15,16 +15,6 @@
 #define GLIBC_MARK     "stable release version "
 #define PROFILER_ENTRY "DllGetClassObject"
 
-void dnp_runtime_version(const char *number, char out[32])
-{
-	unsigned major, minor, build, revision;
-
-	if (sscanf(number, "%u.%u.%u.%u", &major, &minor, &build, &revision) == 4)
-		snprintf(out, 32, "%u.%u.%u", major, minor, build / 100);
-	else
-		snprintf(out, 32, "%.31s", number);
-}
-
 /* Points at the last component of a path. */
 static const char *base_name(const char *path)
 {
@@ -216,12 +206,4 @@ int dnp_runtime_look(struct dnp_runtime *runtime, pid_t pid)
 		return status;
 	}
 	return 0;
-}
-
-void dnp_runtime_done(struct dnp_runtime *runtime)
-{
-	free(runtime->library);
-	free(runtime->agent);
-	free(runtime->profiler);
-	runtime->library = runtime->agent = runtime->profiler = NULL;
 }

@@ -15,7 +15,6 @@
 #include "os/clock.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define ENDING_NS UINT64_C(2000000000)
 
 /* Between two looks whether a socket has room. */
 #define ROOM_NS UINT64_C(5000000)
@@ -75,27 +74,6 @@ char *dnp_target_variable(const struct dnp_target *target, const char *name)
 	while (file && getdelim(&line, &room, '\0', file) > 0)
 		if (!strncmp(line, name, n) && line[n] == '=')
 			return strdup(line + n + 1);
-	return NULL;
-}
-
-char *dnp_target_switched_off(const struct dnp_target *target)
-{
-	static const char *const names[] = {
-		"DOTNET_EnableDiagnostics",
-		"DOTNET_EnableDiagnostics_IPC",
-		"COMPlus_EnableDiagnostics",
-		"COMPlus_EnableDiagnostics_IPC",
-	};
-
-	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++) {
-		auto_free char *value = dnp_target_variable(target, names[i]);
-		char *text, *end;
-
-		/* The runtime reads its numbers as hexadecimal. */
-		if (value && *value && !strtoul(value, &end, 16) && end != value &&
-			asprintf(&text, "%s=%s", names[i], value) > 0)
-			return text;
-	}
 	return NULL;
 }
 
@@ -196,24 +174,6 @@ int dnp_target_connect(const struct dnp_target *target, int folder, const char *
 	return connected;
 }
 
-bool dnp_target_has_ended(const struct dnp_target *target, struct dnp_process *now)
-{
-	return dnp_process_read(now, target->pid) || now->state == 'Z' ||
-		now->start_ticks != target->process.start_ticks;
-}
-
-bool dnp_target_has_ended_soon(const struct dnp_target *target, struct dnp_process *now)
-{
-	uint64_t deadline_ns = dnp_now_ns() + ENDING_NS;
-
-	while (!dnp_target_has_ended(target, now)) {
-		if (dnp_now_ns() >= deadline_ns)
-			return false;
-		dnp_sleep_until_ns(dnp_now_ns() + ENDING_NS / 50);
-	}
-	return true;
-}
-
 int dnp_target_no_rights(const struct dnp_target *target, struct dnp_err *err)
 {
 	char path[32];
@@ -238,25 +198,4 @@ int dnp_target_not_own(const struct dnp_target *target, const char *name, struct
 		"cannot ask process %d: its socket was made by another process; remove %s from its "
 		"TMPDIR",
 		(int)target->pid, name);
-}
-
-int dnp_target_ended(const struct dnp_target *target, struct dnp_err *err)
-{
-	return dnp_err(err, -ESRCH, "cannot ask process %d: it ended meanwhile; run it again",
-		(int)target->pid);
-}
-
-int dnp_target_timed_out(const struct dnp_target *target, const struct dnp_process *now,
-	uint64_t patience_ns, struct dnp_err *err)
-{
-	int pid = (int)target->pid;
-
-	if (now->state == 'T' || now->state == 't')
-		return dnp_err(err, -ETIMEDOUT,
-			"cannot ask process %d: it is stopped, by a signal or a debugger; let it "
-			"go on ('kill -CONT %d')",
-			pid, pid);
-	return dnp_err(err, -ETIMEDOUT,
-		"cannot ask process %d: no answer within %.1f s; give it more time with --timeout",
-		pid, (double)patience_ns / 1e9);
 }

@@ -2,6 +2,7 @@
 /* What the agent needs of files, with the oldest C library. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,4 +32,25 @@ int dnp_file_inherited(int fd, uint64_t device, uint64_t number)
 		(uint64_t)st.st_ino != number)
 		return -ENOENT;
 	return fcntl(fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
+}
+
+bool dnp_file_is_readable_back(int fd)
+{
+	struct stat st;
+
+	return !syscall(SYS_fstat, fd, &st) && S_ISREG(st.st_mode) &&
+		(fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
+int dnp_file_in_memory(void)
+{
+	int fd = memfd_create("dnprof-stack", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Only such a file has seals. */
+bool dnp_file_is_in_memory(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
 }

@@ -77,6 +77,11 @@ void dnp_modules_version(struct dnp_module_version *version)
 	ask_linker(read_version, version);
 }
 
+void dnp_modules_version_done(void)
+{
+	/* It calls nobody. */
+}
+
 #define NOTE_BYTES_MAX 1024
 #define PATH_BYTES_MAX 4096
 

@@ -104,8 +104,6 @@ void dnp_file_drop(const uint8_t *bytes, size_t n)
 	VirtualUnlock((void *)(uintptr_t)bytes, n);
 }
 
-#define READ_MOST (UINT32_C(1) << 30) /* bytes at once */
-
 int dnp_file_open(const char *path)
 {
 	auto_free wchar_t *wide = dnp_wide(path);
@@ -117,14 +115,45 @@ int dnp_file_open(const char *path)
 	return file == INVALID_HANDLE_VALUE ? dnp_windows_error() : descriptor_of(file, O_RDONLY);
 }
 
+/* Whole pages are mapped from multiples of this on. */
+#define MAP_STEP UINT64_C(65536)
+
+/*
+ * By a mapping: reading otherwise moves the place at which an agent writes, which a handle out of
+ * its process has in common with it.
+ */
+static ssize_t copy_mapped(HANDLE mapping, void *bytes, size_t n, uint64_t at)
+{
+	uint64_t from = at / MAP_STEP * MAP_STEP;
+	size_t before = (size_t)(at - from);
+	const char *view =
+		MapViewOfFile(mapping, FILE_MAP_READ, (DWORD)(from >> 32), (DWORD)from, before + n);
+
+	if (!view)
+		return dnp_windows_error();
+	memcpy(bytes, view + before, n);
+	UnmapViewOfFile(view);
+	return (ssize_t)n;
+}
+
 ssize_t dnp_file_read_at(int fd, void *bytes, size_t n, uint64_t at)
 {
-	OVERLAPPED from = {.Offset = (DWORD)at, .OffsetHigh = (DWORD)(at >> 32)};
-	DWORD got, most = n < READ_MOST ? (DWORD)n : READ_MOST;
+	HANDLE file = (HANDLE)_get_osfhandle(fd), mapping;
+	LARGE_INTEGER size;
+	ssize_t got;
 
-	if (ReadFile((HANDLE)_get_osfhandle(fd), bytes, most, &got, &from))
-		return (ssize_t)got;
-	return GetLastError() == ERROR_HANDLE_EOF ? 0 : dnp_windows_error();
+	if (!GetFileSizeEx(file, &size))
+		return dnp_windows_error();
+	if (at >= (uint64_t)size.QuadPart)
+		return 0;
+	if (n > (uint64_t)size.QuadPart - at)
+		n = (size_t)((uint64_t)size.QuadPart - at);
+	mapping = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
+	if (!mapping)
+		return dnp_windows_error();
+	got = copy_mapped(mapping, bytes, n, at);
+	CloseHandle(mapping);
+	return got;
 }
 
 int dnp_file_append(const char *path)
@@ -233,6 +262,29 @@ int dnp_file_inherited(int fd, uint64_t device, uint64_t number)
 	(void)device;
 	(void)number;
 	return -ENOENT;
+}
+
+bool dnp_file_is_readable_back(int fd)
+{
+	HANDLE file = (HANDLE)_get_osfhandle(fd);
+	char byte;
+	DWORD n;
+
+	/* What may be written to says so when nothing is. */
+	return file != INVALID_HANDLE_VALUE && GetFileType(file) == FILE_TYPE_DISK &&
+		ReadFile(file, &byte, 0, &n, NULL) && WriteFile(file, &byte, 0, &n, NULL);
+}
+
+/* There are none here that another process could be given. */
+int dnp_file_in_memory(void)
+{
+	return -ENOSYS;
+}
+
+bool dnp_file_is_in_memory(int fd)
+{
+	(void)fd;
+	return false;
 }
 
 char *dnp_file_full(const char *path)
@@ -365,6 +417,26 @@ int dnp_folder_check(const char *path)
 	return wide && is_folder(wide) ? 0 : -ENOENT;
 }
 
+#define REPLACE_TRIES    200u
+#define REPLACE_PAUSE_MS 10u
+
+/*
+ * A file that somebody has open is not replaced: for a moment that may be an agent that is about to
+ * close it, or who looks at each new file.
+ */
+static int replace(const wchar_t *from, const wchar_t *to)
+{
+	for (unsigned i = 0; !MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING); i++) {
+		int failed = dnp_windows_error();
+
+		if (failed != -EACCES || i == REPLACE_TRIES ||
+			GetFileAttributesW(to) == INVALID_FILE_ATTRIBUTES)
+			return failed;
+		Sleep(REPLACE_PAUSE_MS);
+	}
+	return 0;
+}
+
 int dnp_file_rename(const char *from, const char *to)
 {
 	auto_free wchar_t *wide_from = dnp_wide(from);
@@ -372,7 +444,7 @@ int dnp_file_rename(const char *from, const char *to)
 
 	if (!wide_from || !wide_to)
 		return -errno;
-	return MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING) ? 0 : dnp_windows_error();
+	return replace(wide_from, wide_to);
 }
 
 /* A new file has the rights of its folder. */

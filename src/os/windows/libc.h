@@ -7,6 +7,7 @@
 #define DNP_OS_WINDOWS_LIBC_H
 
 #ifndef __ASSEMBLER__
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
@@ -24,6 +25,11 @@
 #undef isinf
 #define isnan(x) __builtin_isnan(x)
 #define isinf(x) __builtin_isinf(x)
+
+/* Errors that the C library has no numbers for, behind those that it has. */
+#define EBADE     201
+#define ELIBBAD   202
+#define ESHUTDOWN 203
 
 void *memmem(const void *in, size_t n, const void *what, size_t n_what);
 void *memrchr(const void *in, int byte, size_t n);

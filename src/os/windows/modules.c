@@ -23,8 +23,12 @@ typedef VOID(CALLBACK *notification)(ULONG reason, const void *data, void *conte
 typedef LONG(NTAPI *register_notification)(
 	ULONG flags, notification function, void *context, void **cookie);
 
+typedef LONG(NTAPI *unregister_notification)(void *cookie);
+
 static _Atomic uint64_t adds, subs;
-static bool told; /* of changes; else each look is as if there was one */
+static bool asked; /* to be told of changes */
+static bool told;  /* else each look is as if there was one */
+static void *cookie;
 
 /* With the loader's lock. */
 static VOID CALLBACK on_change(ULONG reason, const void *data, void *context)
@@ -34,20 +38,31 @@ static VOID CALLBACK on_change(ULONG reason, const void *data, void *context)
 	atomic_fetch_add(reason == LOADED ? &adds : &subs, 1);
 }
 
+static void *find(const char *name)
+{
+	return (void *)(uintptr_t)GetProcAddress(GetModuleHandleW(L"ntdll.dll"), name);
+}
+
 static void ask_to_be_told(void)
 {
-	void *ntdll = GetModuleHandleW(L"ntdll.dll"), *cookie;
-	register_notification ask = (register_notification)(void *)(uintptr_t)GetProcAddress(
-		ntdll, "LdrRegisterDllNotification");
+	register_notification ask = (register_notification)find("LdrRegisterDllNotification");
 
-	/* It is called until the process ends. */
-	told = ask && !dnp_library_keep() && !ask(0, on_change, NULL, &cookie);
+	told = ask && !ask(0, on_change, NULL, &cookie);
+}
+
+/* Waits for who calls it, if somebody does. If it cannot be undone it is called for ever. */
+void dnp_modules_version_done(void)
+{
+	unregister_notification undo =
+		(unregister_notification)find("LdrUnregisterDllNotification");
+
+	if (told && (!undo || undo(cookie)))
+		dnp_library_keep();
+	told = asked = false;
 }
 
 void dnp_modules_version(struct dnp_module_version *version)
 {
-	static bool asked;
-
 	if (!asked)
 		ask_to_be_told();
 	asked = true;

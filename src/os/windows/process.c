@@ -12,6 +12,7 @@
 
 #include <ntsecapi.h> /* does not stand alone */
 
+#include "os/windows/peb.h"
 #include "os/windows/wide.h"
 
 #define TICK_NS    UINT64_C(100) /* of a FILETIME */
@@ -105,50 +106,11 @@ static wchar_t *next_word(wchar_t **at)
 	return word;
 }
 
-static bool read_at(HANDLE process, const void *address, void *out, size_t n)
-{
-	SIZE_T read;
-
-	return ReadProcessMemory(process, address, out, n, &read) && read == n;
-}
-
-/* From its own memory, where its first code found it. */
-static wchar_t *copy_line(HANDLE process)
-{
-	struct dnp_process_basic basic = {0};
-	RTL_USER_PROCESS_PARAMETERS given;
-	wchar_t *line;
-	PEB peb;
-
-	if (!NT_SUCCESS(NtQueryInformationProcess(
-		    process, ProcessBasicInformation, &basic, sizeof(basic), NULL)) ||
-		!read_at(process, basic.peb, &peb, sizeof(peb)) ||
-		!read_at(process, peb.ProcessParameters, &given, sizeof(given)))
-		return NULL;
-	line = calloc(given.CommandLine.Length / sizeof(*line) + 1, sizeof(*line));
-	if (line && read_at(process, given.CommandLine.Buffer, line, given.CommandLine.Length))
-		return line;
-	free(line);
-	return NULL;
-}
-
-/* Another process's; owned, NULL: it may not be known. */
-static wchar_t *line_of(int pid)
-{
-	HANDLE process =
-		OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE, (DWORD)pid);
-	wchar_t *line = process ? copy_line(process) : NULL;
-
-	if (process)
-		CloseHandle(process);
-	return line;
-}
-
 /* The system has one string for all words. */
 size_t dnp_process_command(int pid, char *out, size_t capacity)
 {
 	auto_free wchar_t *line =
-		pid == dnp_process_id() ? _wcsdup(GetCommandLineW()) : line_of(pid);
+		pid == dnp_process_id() ? _wcsdup(GetCommandLineW()) : dnp_peb_command_line(pid);
 	size_t n = 0;
 
 	for (wchar_t *at = line; at && *at && n < capacity;) {

@@ -20,41 +20,59 @@ static HANDLE new_timer(void)
 			       NULL, NULL, CREATE_WAITABLE_TIMER_MANUAL_RESET, TIMER_ALL_ACCESS);
 }
 
+/* Which of the objects has ended a wait; -1: none did. */
+static int number_of(DWORD ended, unsigned n)
+{
+	return ended < WAIT_OBJECT_0 + n ? (int)(ended - WAIT_OBJECT_0) : -1;
+}
+
 /* Without a timer. */
-static bool wait_coarsely(HANDLE object, uint64_t ns)
+static int wait_coarsely(const HANDLE *objects, unsigned n, uint64_t ns)
 {
 	DWORD ms = (DWORD)((ns + NS_PER_MS - 1) / NS_PER_MS);
 
-	if (object)
-		return WaitForSingleObject(object, ms) == WAIT_OBJECT_0;
+	if (n)
+		return number_of(WaitForMultipleObjects(n, objects, FALSE, ms), n);
 	Sleep(ms);
-	return false;
+	return -1;
 }
 
-static bool wait_for(HANDLE object, uint64_t ns)
+static int wait_for(const HANDLE *objects, unsigned n, uint64_t ns)
 {
 	LARGE_INTEGER due = {.QuadPart = -(LONGLONG)((ns + TICK_NS - 1) / TICK_NS)};
-	HANDLE both[2] = {new_timer(), object};
+	HANDLE all[MAXIMUM_WAIT_OBJECTS];
+	HANDLE timer = new_timer();
 	DWORD ended;
 
-	if (!both[0] || !SetWaitableTimer(both[0], &due, 0, NULL, NULL, FALSE)) {
-		if (both[0])
-			CloseHandle(both[0]);
-		return wait_coarsely(object, ns);
+	if (!timer || !SetWaitableTimer(timer, &due, 0, NULL, NULL, FALSE)) {
+		if (timer)
+			CloseHandle(timer);
+		return wait_coarsely(objects, n, ns);
 	}
-	ended = WaitForMultipleObjects(object ? 2 : 1, both, FALSE, INFINITE);
-	CloseHandle(both[0]);
-	return ended == WAIT_OBJECT_0 + 1;
+	for (unsigned i = 0; i < n; i++)
+		all[i] = objects[i];
+	all[n] = timer;
+	ended = WaitForMultipleObjects(n + 1, all, FALSE, INFINITE);
+	CloseHandle(timer);
+	return number_of(ended, n);
+}
+
+int dnp_timer_wait_any(const HANDLE *objects, unsigned n, uint64_t deadline_ns)
+{
+	uint64_t now_ns;
+	int ended;
+
+	if (n && deadline_ns == UINT64_MAX)
+		return number_of(WaitForMultipleObjects(n, objects, FALSE, INFINITE), n);
+	while ((now_ns = dnp_now_ns()) < deadline_ns) {
+		ended = wait_for(objects, n, deadline_ns - now_ns);
+		if (ended >= 0)
+			return ended;
+	}
+	return n ? number_of(WaitForMultipleObjects(n, objects, FALSE, 0), n) : -1;
 }
 
 bool dnp_timer_wait(HANDLE object, uint64_t deadline_ns)
 {
-	uint64_t now_ns;
-
-	if (object && deadline_ns == UINT64_MAX)
-		return WaitForSingleObject(object, INFINITE) == WAIT_OBJECT_0;
-	while ((now_ns = dnp_now_ns()) < deadline_ns)
-		if (wait_for(object, deadline_ns - now_ns))
-			return true;
-	return object && WaitForSingleObject(object, 0) == WAIT_OBJECT_0;
+	return dnp_timer_wait_any(&object, object ? 1 : 0, deadline_ns) >= 0;
 }

@@ -13,4 +13,7 @@
  */
 bool dnp_timer_wait(HANDLE object, uint64_t deadline_ns);
 
+/* The same for the first of at most 63 objects, whose number it returns; -1: the time is over. */
+int dnp_timer_wait_any(const HANDLE *objects, unsigned n, uint64_t deadline_ns);
+
 #endif

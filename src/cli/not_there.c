@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands that ask a running program for something, in a build for systems where none can be.
- */
+/* The commands that this build does not have, for systems on which there is no way for them yet. */
 #include "cli/cli.h"
 
 static int refuse(const struct dnp_values *values)
 {
-	dnp_say("no '%s' in this build: it records programs from their start; use run or timeline, "
-		"and "
-		"report, export and log for what was recorded",
+	dnp_say("no '%s' in this build: it is not there on Windows yet; record with run, record, "
+		"or "
+		"start and stop",
 		values->command->name);
 	return DNP_EXIT_FAILED;
 }
@@ -20,12 +19,5 @@ static int refuse(const struct dnp_values *values)
 		return refuse(values);                                                             \
 	}
 
-REFUSED(attach)
-REFUSED(detach)
 REFUSED(doctor)
-REFUSED(dump)
-REFUSED(record)
 REFUSED(stack)
-REFUSED(start)
-REFUSED(status)
-REFUSED(stop)

@@ -2,15 +2,14 @@
 #include "launch/control.h"
 
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 
 #include "base/clean.h"
 #include "format/rec.h"
 #include "launch/interrupt.h"
 #include "launch/target.h"
+#include "os/channel.h"
 #include "os/clock.h"
-#include "os/passed.h"
+#include "os/file.h"
 
 /* Between two looks whether a library has gone. */
 #define GONE_LOOK_NS UINT64_C(10000000)
@@ -28,52 +27,6 @@ struct dnp_control {
 	uint8_t packet[DNP_CONTROL_MAX + 1]; /* a byte more: what is longer does not pass */
 };
 
-/* Nobody listens there. Why, as well as it can be known. */
-static int no_agent(const struct dnp_target *target, struct dnp_err *err)
-{
-	if (dnp_process_maps(target->pid, "libdnprof.so"))
-		return dnp_err(err, -ENOENT,
-			"cannot ask process %d: the agent in it has no socket in its TMPDIR; it "
-			"has been removed, could not be made there, or the program is ending",
-			(int)target->pid);
-	if (dnp_process_maps(target->pid, "libcoreclr.so"))
-		return dnp_err(err, -ENOENT,
-			"cannot ask process %d: the agent is not in it; 'dnprof attach %d' brings "
-			"it there",
-			(int)target->pid, (int)target->pid);
-	return dnp_err(err, -ENOENT,
-		"cannot ask process %d: no .NET runtime was seen in it; it has to be a .NET "
-		"program",
-		(int)target->pid);
-}
-
-static int failed_connect(
-	const struct dnp_target *target, const char *name, int error, struct dnp_err *err)
-{
-	if (error == EACCES || error == EPERM)
-		return dnp_target_no_rights(target, err);
-	if (error == ENOENT || error == ENOTDIR || error == ECONNREFUSED)
-		return no_agent(target, err);
-	if (error == EBADE)
-		return dnp_target_not_own(target, name, err);
-	return dnp_err(err, -error, "cannot ask process %d: its socket: %s; try again",
-		(int)target->pid, strerror(error));
-}
-
-/* A connection to the agent, or -errno with err. */
-static int connect_to(const struct dnp_target *target, uint64_t patience_ns, struct dnp_err *err)
-{
-	auto_close int folder = dnp_target_open_folder(target);
-	char name[64];
-	int fd = folder;
-
-	snprintf(name, sizeof(name), DNP_CONTROL_NAME, target->inner_pid,
-		(unsigned long long)target->process.start_ticks);
-	if (folder >= 0)
-		fd = dnp_target_connect(target, folder, name, SOCK_SEQPACKET, patience_ns, -1);
-	return fd < 0 ? failed_connect(target, name, -fd, err) : fd;
-}
-
 int dnp_control_open(struct dnp_control **out, pid_t pid, uint64_t patience_ns, struct dnp_err *err)
 {
 	struct dnp_control *control = malloc(sizeof(*control));
@@ -88,7 +41,7 @@ int dnp_control_open(struct dnp_control **out, pid_t pid, uint64_t patience_ns, 
 	control->fd = -1;
 	failed = dnp_target_find(&control->target, pid, err);
 	if (!failed)
-		control->fd = connect_to(&control->target, patience_ns, err);
+		control->fd = dnp_target_connect_agent(&control->target, patience_ns, err);
 	if (failed || control->fd < 0) {
 		failed = failed ? failed : control->fd;
 		free(control);
@@ -102,7 +55,7 @@ void dnp_control_close(struct dnp_control *control)
 {
 	if (!control)
 		return;
-	close(control->fd);
+	dnp_channel_close(control->fd);
 	free(control);
 }
 
@@ -116,13 +69,18 @@ int dnp_control_fd(const struct dnp_control *control)
 	return control->fd;
 }
 
+bool dnp_control_has_news(const struct dnp_control *control)
+{
+	return dnp_channel_has_news(control->fd);
+}
+
 /* passed -1: none. */
 static int send_request(
 	struct dnp_control *control, const struct dnp_control_message *message, int passed)
 {
 	size_t n = dnp_control_put(control->packet, message);
 
-	return dnp_send_with_fd(control->fd, control->packet, n, passed, 0);
+	return dnp_channel_send(control->fd, control->packet, n, passed, true);
 }
 
 static int no_answer(const struct dnp_control *control, int error, struct dnp_err *err)
@@ -150,41 +108,19 @@ static int refused(const struct dnp_control *control, const struct dnp_control_m
 		(int)answer->text.n, answer->text.p);
 }
 
-/* The descriptor that came with a message, -1: none. Others are closed. */
-static int take_fd(struct msghdr *header)
-{
-	int fd = -1;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-			c->cmsg_len < CMSG_LEN(sizeof(int)))
-			continue;
-		if (fd >= 0)
-			close(fd);
-		memcpy(&fd, CMSG_DATA(c), sizeof(int));
-	}
-	return fd;
-}
-
 /* A message of the agent's, decoded, and its descriptor (-1: none). 0 or -errno. */
 static int receive(struct dnp_control *control, struct dnp_control_message *message, int *fd)
 {
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))];
-	struct iovec bytes = {control->packet, sizeof(control->packet)};
-	struct msghdr header = {
-		.msg_iov = &bytes,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof(space),
-	};
-	ssize_t n = recvmsg(control->fd, &header, MSG_CMSG_CLOEXEC);
-	int failed;
+	struct dnp_channel_message came = {
+		.bytes = control->packet, .room = sizeof(control->packet)};
+	int failed = dnp_channel_receive(control->fd, &came);
 
-	*fd = -1;
-	if (n <= 0)
-		return n ? -errno : -ECONNRESET;
-	*fd = take_fd(&header);
-	failed = dnp_control_get(control->packet, (size_t)n, message);
+	*fd = came.n_files ? came.files[0] : -1;
+	for (unsigned i = 1; i < came.n_files; i++)
+		close(came.files[i]);
+	if (failed)
+		return failed == -EPIPE ? -ECONNRESET : failed;
+	failed = dnp_control_get(control->packet, came.n, message);
 	return failed ? -EPROTONOSUPPORT : 0;
 }
 
@@ -281,7 +217,7 @@ static bool was_done_meanwhile(struct dnp_control *control)
 	struct dnp_control_message answer;
 	int fd, failed;
 
-	shutdown(control->fd, SHUT_RD);
+	dnp_channel_deafen(control->fd);
 	failed = receive(control, &answer, &fd);
 	if (fd >= 0)
 		close(fd);
@@ -338,7 +274,7 @@ int dnp_control_wait_gone(pid_t pid, uint64_t patience_ns, struct dnp_err *err)
 {
 	uint64_t until_ns = dnp_now_ns() + patience_ns;
 
-	while (dnp_process_maps(pid, "libdnprof.so")) {
+	while (dnp_process_has_agent(pid)) {
 		if (dnp_now_ns() >= until_ns)
 			return dnp_err(err, -ETIMEDOUT,
 				"process %d still has the agent: the runtime did not unload it "
@@ -387,10 +323,10 @@ int dnp_control_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, s
 	if (failed)
 		return failed;
 	dnp_control_interrupt_by(control, interrupt);
-	memory = memfd_create("dnprof-stack", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	memory = dnp_file_in_memory();
 	if (memory < 0)
-		failed = dnp_err(err, -errno, "cannot make a file in memory: %s; free some memory",
-			strerror(errno));
+		failed = dnp_err(err, memory, "cannot make a file in memory: %s; free some memory",
+			strerror(-memory));
 	else
 		failed = ask(control, &request, memory, &answer, NULL, err);
 	dnp_control_close(control);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/process.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/clean.h"
@@ -46,4 +47,22 @@ bool dnp_process_maps(pid_t pid, const char *text)
 			return true;
 	}
 	return false;
+}
+
+bool dnp_process_has_agent(pid_t pid)
+{
+	return dnp_process_maps(pid, "libdnprof.so");
+}
+
+bool dnp_process_has_runtime(pid_t pid)
+{
+	return dnp_process_maps(pid, "libcoreclr.so");
+}
+
+int dnp_process_open_root(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/held.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 
 #include "base/clean.h"
@@ -11,7 +9,6 @@
 #include "os/clock.h"
 
 #define TICK_NS UINT64_C(500000000)
-#define MS_NS   UINT64_C(1000000)
 
 /* A runtime takes 0.3 s to unload a profiler, and if it oversleeps then, 5 s more. */
 #define GONE_NS UINT64_C(1000000000)
@@ -24,15 +21,6 @@ static uint64_t read_cpu(const struct dnp_held *held, uint64_t otherwise_ns)
 	struct dnp_process process;
 
 	return dnp_process_read(&process, held->options.remote.pid) ? otherwise_ns : process.cpu_ns;
-}
-
-/* Kept open: it outlasts the process. */
-static int open_root(pid_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 int dnp_held_begin(
@@ -54,7 +42,7 @@ int dnp_held_begin(
 	}
 	held->start_ns = dnp_now_ns();
 	held->cpu_before_ns = read_cpu(held, 0);
-	held->root = open_root(options->remote.pid);
+	held->root = dnp_process_open_root(options->remote.pid);
 	return 0;
 }
 
@@ -104,38 +92,30 @@ static void show_progress(struct dnp_held *held)
 	held->options.progress(held->options.context, held);
 }
 
-/* How long to wait for what may come; -1: for ever. */
-static int wait_ms(const struct dnp_held *held, uint64_t tick_ns)
+/* How long to wait for what may come (dnp_now_ns()); UINT64_MAX: for ever. */
+static uint64_t wait_until(const struct dnp_held *held, uint64_t tick_ns)
 {
-	uint64_t elapsed_ns = dnp_now_ns() - held->start_ns, until_ns = UINT64_MAX;
+	uint64_t until_ns = UINT64_MAX;
 
 	if (held->options.duration_ns)
 		until_ns = held->options.duration_ns;
 	if (held->options.progress && tick_ns < until_ns)
 		until_ns = tick_ns;
-	if (until_ns == UINT64_MAX)
-		return -1;
-	if (until_ns <= elapsed_ns)
-		return 0;
-	return (until_ns - elapsed_ns) / MS_NS < INT_MAX
-		? (int)((until_ns - elapsed_ns) / MS_NS + 1)
-		: INT_MAX;
+	return until_ns < UINT64_MAX - held->start_ns ? held->start_ns + until_ns : UINT64_MAX;
 }
 
 /* Until it has ended, or has to. Whether it has. */
 static bool follow(struct dnp_held *held)
 {
-	struct pollfd ready[] = {
-		{.fd = held->signals.fd, .events = POLLIN},
-		{.fd = dnp_control_fd(held->remote.control), .events = POLLIN},
-	};
+	int control = dnp_control_fd(held->remote.control);
 	uint64_t tick_ns = TICK_NS, duration_ns = held->options.duration_ns;
 
 	for (;;) {
-		int n = poll(ready, 2, wait_ms(held, tick_ns));
+		int failed =
+			dnp_interrupt_await(control, held->signals.fd, wait_until(held, tick_ns));
 
 		held->elapsed_ns = dnp_now_ns() - held->start_ns;
-		if (n > 0 && ready[1].revents) {
+		if (!failed) {
 			listen_to_agent(held);
 			return true;
 		}
@@ -152,7 +132,6 @@ static bool follow(struct dnp_held *held)
 /* STOP was not done: it ended by itself meanwhile, or it is not known what became of it. */
 static void stop_failed(struct dnp_held *held, const struct dnp_err *err)
 {
-	struct pollfd ready = {.fd = dnp_control_fd(held->remote.control), .events = POLLIN};
 	struct dnp_control_ended ended;
 
 	if (err->code == -EINTR) {
@@ -162,7 +141,7 @@ static void stop_failed(struct dnp_held *held, const struct dnp_err *err)
 		held->end = DNP_HELD_LEFT;
 	} else if (dnp_control_has_ended(held->remote.control, &ended)) {
 		note_end(held, &ended);
-	} else if (err->code == -ENODATA && poll(&ready, 1, 0) > 0) {
+	} else if (err->code == -ENODATA && dnp_control_has_news(held->remote.control)) {
 		listen_to_agent(held);
 	} else {
 		note_failure(held, err);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What an agent does not do on systems for which it is not there as yet. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "agent/dump.h"
+#include "agent/finalizer.h"
+#include "agent/relay.h"
+#include "clr/hresult.h"
+
+int dnp_dump_write(int fd, bool (*go_on)(void *context), void *context)
+{
+	(void)go_on;
+	(void)context;
+	close(fd);
+	return -ENOSYS;
+}
+
+HRESULT dnp_relay_class(const struct dnp_guid *clsid, const struct dnp_guid *iid, void **object)
+{
+	(void)clsid;
+	(void)iid;
+	*object = NULL;
+	return CLASS_E_CLASSNOTAVAILABLE;
+}
+
+/* What a thread waits for is not known here: it gets the time that it needs in the rule. */
+bool dnp_finalizer_rests(uint64_t patience_ns)
+{
+	(void)patience_ns;
+	return false;
+}

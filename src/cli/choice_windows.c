@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "base/clean.h"
+#include "cli/choice.h"
+
+const bool dnp_choice_snapshot_stops = false;
+const bool dnp_choice_tells_waits = false;
+
+/* Options of what is not there; those of calls and switches go with their events. */
+static const struct {
+	const char *name, *shown;
+} missing[] = {
+	{"source", "--source"},
+	{"live", "--live"},
+	{"wait", "--wait"},
+	{"profiler_clsid", "--profiler-clsid"},
+	{"profiler_path", "--profiler-path"},
+	{"profiler_env", "--profiler-env"},
+};
+
+static int check_options(const struct dnp_choice *choice)
+{
+	const struct dnp_values *values = choice->values;
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(missing); i++)
+		if (dnp_given(values, missing[i].name))
+			return dnp_usage(choice->command,
+				"%s is not there on Windows yet; leave it away", missing[i].shown);
+	if (dnp_given(values, "engine") && !strcmp(dnp_value(values, "engine"), "signal"))
+		return dnp_usage(choice->command,
+			"--engine signal: Windows has no such signals; leave it away, and threads "
+			"are suspended one by one");
+	return DNP_EXIT_DONE;
+}
+
+/* Events of what is not there. */
+static const char *const missing_events[] = {"mark"};
+
+/* Those that come to programs that run already; the others have to be there from the start. */
+static const char *const later_events[] = {"cpu", "wall"};
+
+static bool has(const char *const *names, size_t n, struct dnp_str event)
+{
+	for (size_t i = 0; i < n; i++)
+		if (dnp_str_eq(event, dnp_str(names[i])))
+			return true;
+	return false;
+}
+
+static bool comes_later(const struct dnp_choice *choice)
+{
+	return strcmp(choice->command, "run") != 0 && strcmp(choice->command, "timeline") != 0;
+}
+
+static int check_events(const struct dnp_choice *choice)
+{
+	struct dnp_str rest = dnp_str(choice->agent.event), event;
+
+	while (dnp_str_cut(&rest, ',', &event)) {
+		if (has(missing_events, DNP_ARRAY_SIZE(missing_events), event))
+			return dnp_usage(choice->command,
+				"-e %.*s: cannot be recorded on Windows yet; leave it away",
+				(int)event.n, event.p);
+		if (comes_later(choice) && !has(later_events, DNP_ARRAY_SIZE(later_events), event))
+			return dnp_usage(choice->command,
+				"-e %.*s: on Windows only from a program's start; use run, or cpu "
+				"and wall",
+				(int)event.n, event.p);
+	}
+	return DNP_EXIT_DONE;
+}
+
+int dnp_choice_before(const struct dnp_choice *choice)
+{
+	return check_options(choice);
+}
+
+int dnp_choice_suit(struct dnp_choice *choice)
+{
+	int status = check_events(choice);
+
+	if (!dnp_given(choice->values, "engine"))
+		choice->agent.engine = DNP_ENGINE_SUSPEND;
+	return status;
+}

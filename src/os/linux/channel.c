@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "format/control.h"
+#include "os/fds.h"
+#include "os/process.h"
+#include "os/watch.h"
+
+#define WAITING_MAX 8 /* who have connected and were not accepted yet */
+
+static struct {
+	int fd;        /* owned, -1: none */
+	pid_t pid;     /* of the process that made it */
+	int folder;    /* owned, -1: none; where the socket lies */
+	char name[64]; /* there */
+} listener = {.fd = -1, .folder = -1};
+
+/* As the runtime finds the place of its own socket. */
+static const char *folder_path(void)
+{
+	const char *path = getenv("TMPDIR");
+
+	return path && *path ? path : "/tmp";
+}
+
+/* A path to the socket that is short enough for an address, whatever the folder's is. */
+static int make_address(struct sockaddr_un *address)
+{
+	int n;
+
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s", folder_path(),
+		listener.name);
+	if (n >= (int)sizeof(address->sun_path))
+		n = snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%s",
+			listener.folder, listener.name);
+	return n < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+/*
+ * Whether the name is taken by a socket of ours that nobody listens to: a process of that id and
+ * start time that has died without a word.
+ */
+static bool is_stale(const struct sockaddr_un *address)
+{
+	struct stat st; /* read by system call: libc's is newer than the oldest libc */
+	bool refused;
+	int fd;
+
+	if (syscall(SYS_newfstatat, listener.folder, listener.name, &st, AT_SYMLINK_NOFOLLOW) ||
+		!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+		return false;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	refused = connect(fd, (const struct sockaddr *)address, sizeof(*address)) &&
+		errno == ECONNREFUSED;
+	close(fd);
+	return refused;
+}
+
+/* The mode is the socket's before it has a name, so that nobody meets it with another. */
+static int bind_socket(const struct sockaddr_un *address)
+{
+	if (fchmod(listener.fd, 0600))
+		return -errno;
+	if (!bind(listener.fd, (const struct sockaddr *)address, sizeof(*address)))
+		return 0;
+	if (errno != EADDRINUSE || !is_stale(address))
+		return -errno;
+	if (unlinkat(listener.folder, listener.name, 0) && errno != ENOENT)
+		return -errno;
+	return bind(listener.fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
+}
+
+static int listen_in_folder(void)
+{
+	struct sockaddr_un address;
+	int failed;
+
+	snprintf(listener.name, sizeof(listener.name), DNP_CONTROL_NAME, (int)getpid(),
+		(unsigned long long)dnp_process_start_ticks(getpid()));
+	failed = make_address(&address);
+	if (!failed)
+		failed = bind_socket(&address);
+	if (failed)
+		return failed;
+	if (!listen(listener.fd, WAITING_MAX))
+		failed = dnp_watch_add(listener.fd);
+	else
+		failed = -errno;
+	if (failed)
+		unlinkat(listener.folder, listener.name, 0);
+	return failed;
+}
+
+static void close_fds(void)
+{
+	if (listener.fd >= 0)
+		close(listener.fd);
+	if (listener.folder >= 0)
+		close(listener.folder);
+	listener.fd = listener.folder = -1;
+}
+
+int dnp_channel_listen(void)
+{
+	int failed;
+
+	listener.pid = getpid();
+	listener.folder = open(folder_path(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (listener.folder < 0)
+		return -errno;
+	listener.folder = dnp_fd_move_up(listener.folder);
+	listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	failed = listener.fd < 0 ? -errno : 0;
+	if (!failed) {
+		listener.fd = dnp_fd_move_up(listener.fd);
+		failed = listen_in_folder();
+	}
+	if (failed)
+		close_fds();
+	return failed;
+}
+
+void dnp_channel_tell(const char *folder)
+{
+	char open_one[32], there[PATH_MAX], link[PATH_MAX + sizeof(listener.name)];
+	ssize_t n;
+
+	if (listener.folder < 0)
+		return;
+	snprintf(open_one, sizeof(open_one), "/proc/self/fd/%d", listener.folder);
+	n = readlink(open_one, there, sizeof(there));
+	if (n <= 0 || (size_t)n == sizeof(there))
+		return;
+	there[n] = '\0';
+	snprintf(link, sizeof(link), "%s/%s", folder, listener.name);
+	if (symlink(there, link))
+		return; /* as said */
+}
+
+void dnp_channel_shut(void)
+{
+	if (listener.fd < 0)
+		return;
+	unlinkat(listener.folder, listener.name, 0);
+	dnp_watch_remove(listener.fd);
+	close_fds();
+}
+
+/* A program that ends while we leave it does not tell us any more. */
+__attribute__((destructor)) static void remove_socket(void)
+{
+	if (listener.fd >= 0 && listener.pid == getpid())
+		unlinkat(listener.folder, listener.name, 0);
+}
+
+static bool is_allowed(int fd, int *pid)
+{
+	struct ucred peer = {.uid = (uid_t)-1};
+	socklen_t n = sizeof(peer);
+
+	*pid = 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n))
+		return false;
+	*pid = peer.pid;
+	return peer.uid == geteuid() || peer.uid == 0;
+}
+
+int dnp_channel_accept(int *pid, bool *same_user)
+{
+	int fd = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return -EAGAIN;
+	fd = dnp_fd_move_up(fd);
+	*same_user = is_allowed(fd, pid);
+	dnp_watch_add(fd);
+	return fd;
+}
+
+void dnp_channel_drop(int connection)
+{
+	dnp_watch_remove(connection);
+	close(connection);
+}
+
+int dnp_channel_send(int connection, void *bytes, size_t n, int file, bool waits)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec part = {bytes, n};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+	struct cmsghdr *rights;
+
+	if (file >= 0) {
+		header.msg_control = space;
+		header.msg_controllen = sizeof(space);
+		rights = CMSG_FIRSTHDR(&header);
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(rights), &file, sizeof(int));
+	}
+	/* No signal comes where the other side has gone. */
+	return sendmsg(connection, &header, MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT)) < 0 ? -errno
+											   : 0;
+}
+
+static void take_files(struct dnp_channel_message *message, struct msghdr *header)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n && message->n_files < DNP_CHANNEL_FILES; i++)
+			memcpy(&message->files[message->n_files++], CMSG_DATA(c) + i * sizeof(int),
+				sizeof(int));
+	}
+}
+
+int dnp_channel_receive(int connection, struct dnp_channel_message *message)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(DNP_CHANNEL_FILES * sizeof(int))];
+	struct iovec bytes = {message->bytes, message->room};
+	struct msghdr header = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof(space),
+	};
+	ssize_t n = recvmsg(connection, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	message->n_files = 0;
+	if (n < 0)
+		return -errno;
+	take_files(message, &header);
+	message->n = (size_t)n;
+	return n || message->n_files ? 0 : -EPIPE;
+}
+
+bool dnp_channel_has_news(int connection)
+{
+	struct pollfd end = {.fd = connection};
+
+	return poll(&end, 1, 0) != 0;
+}
+
+void dnp_channel_deafen(int connection)
+{
+	shutdown(connection, SHUT_RD);
+}
+
+void dnp_channel_close(int connection)
+{
+	close(connection);
+}
