@@ -56,7 +56,8 @@ static struct end {
 	OVERLAPPED going;   /* the connecting or reading that goes on */
 	DWORD failed;       /* it could not begin: why */
 	HANDLE offered;     /* owned: until the other end has gone, NULL: none */
-	HANDLE other;       /* owned: the process that listens, where that is another; NULL */
+	HANDLE other;       /* owned: the process that listens; NULL: this one does */
+	bool known;         /* this one does, and who has connected is the same user */
 	uint8_t *packet;    /* owned */
 } ends[ENDS];
 
@@ -258,8 +259,9 @@ static bool has_own_user(HANDLE token)
 }
 
 /*
- * The pipe's list of access lets nobody else in; this asks once more, of who has come: this thread
- * speaks as the other end does for as long as it takes to have its token.
+ * The pipe's list of access lets nobody else in; this asks once more, of who has said something,
+ * as nobody is known before that: this thread speaks as the other end does for as long as it takes
+ * to have its token.
  */
 static bool is_same_user(const struct end *end)
 {
@@ -330,7 +332,7 @@ int dnp_channel_accept(int *pid, bool *same_user)
 	end->state = CONNECTED;
 	GetNamedPipeClientProcessId(end->pipe, &client);
 	*pid = (int)client;
-	*same_user = is_same_user(end);
+	*same_user = true; /* nobody else can connect, see is_same_user */
 	begin_read(end);
 	return number_of(end);
 }
@@ -396,6 +398,10 @@ int dnp_channel_connect(int pid, uint64_t start_ticks, uint64_t until_ns)
 	if (!end)
 		return failed;
 	end->other = OpenProcess(PROCESS_DUP_HANDLE, FALSE, (DWORD)pid);
+	if (!end->other) {
+		release(end);
+		return -EACCES;
+	}
 	begin_read(end);
 	return number_of(end);
 }
@@ -607,6 +613,9 @@ int dnp_channel_receive(int connection, struct dnp_channel_message *message)
 	message->n = message->n_files = 0;
 	if (failed)
 		return failed;
+	if (!end->other && !end->known && !is_same_user(end))
+		return -EACCES;
+	end->known = true;
 	take(end, n, message);
 	begin_read(end);
 	return 0;

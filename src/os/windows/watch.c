@@ -87,5 +87,10 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 	ended = dnp_timer_wait_any(objects, object_count, deadline_ns);
 	if (ended < 0)
 		return 0;
-	return ended ? DNP_WATCH_READABLE : DNP_WATCH_CALLED;
+	if (ended)
+		return DNP_WATCH_READABLE;
+	/* The first counts: a bell that is rung all the time is not to hide the others. */
+	return dnp_timer_wait_any(objects + 1, object_count - 1, 0) < 0
+		? DNP_WATCH_CALLED
+		: DNP_WATCH_CALLED | DNP_WATCH_READABLE;
 }
