@@ -125,7 +125,7 @@ static void mark_forked(void)
 
 static const char *mark_source(void)
 {
-	return "Dnprof.Mark and dnprof/mark.h";
+	return dnp_mark_gates_exist ? "Dnprof.Mark and dnprof/mark.h" : "Dnprof.Mark";
 }
 
 static void mark_thread_end(struct dnp_thread *thread)

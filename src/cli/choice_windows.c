@@ -35,7 +35,7 @@ static int check_options(const struct dnp_choice *choice)
 }
 
 /* Events of what is not there. */
-static const char *const missing_events[] = {"mark"};
+static const char *const missing_events[] = {"safepoint"};
 
 /* Those that come to programs that run already; the others have to be there from the start. */
 static const char *const later_events[] = {"cpu", "wall"};

@@ -16,6 +16,9 @@
 
 typedef uint64_t (*dnp_mark_gate_say)(enum dnprof_say what, uint64_t id, const char *text);
 
+/* Whether native code of this system has any. */
+extern const bool dnp_mark_gates_exist;
+
 /*
  * Opens those that are closed, where libraries have come since the last time. `say` is called by
  * the program's threads until dnp_mark_gates_close has returned true.

@@ -402,7 +402,7 @@ def test_no_child_of_net(tmp_path, command, status):
     (("-o", "no/such/t.dnp", "--", "truth"), 1, ("no/such", "another place")),
     (("-o", ".", "--", "truth"), 2, ("folder",)),
     (("--", "no-such-program"), 1, ("cannot start no-such-program",)),
-    (("-e", "cpu,mark", "--", "truth"), 2, ("-e mark", "Windows")),
+    (("-e", "gc,safepoint", "--", "truth"), 2, ("-e safepoint", "Windows")),
     (("--engine", "signal", "--", "truth"), 2, ("--engine signal",)),
     ((), 2, ("command",)),
 ], ids=str)

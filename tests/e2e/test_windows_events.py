@@ -12,8 +12,9 @@ import test_exception
 import test_gc
 import test_jit
 import test_lock
+import test_mark
 import test_transition
-from harness import check_whole, is_sequence, report
+from harness import check_whole, dnprof, is_sequence, report
 from test_windows import compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401: fixtures and marks
 
 
@@ -118,6 +119,29 @@ def test_locks_with_others(record, events):
 def test_transitions(record):
     result, out = record("transition", "transitions", "--work", 300, "--threads", 3)
     test_transition.check(result.truth, out, failures={"unknown code"})  # see above
+
+
+# What the program says
+
+TICK_NS = 100  # of .NET's Stopwatch on Windows
+
+def test_marks(record):
+    """By the package: in native code there they do nothing, and that is what it is told."""
+    result, out = record("cpu,mark", *test_mark.SAYING, "--native")
+    seen = test_mark.shown_of(out)
+    truth = result.truth
+    assert truth["spans"].pop("native") and truth["points"].pop("native point")
+    for known in truth["spans"].values():
+        for name in ("inside_ns", "outside_ns"):
+            known[name] *= TICK_NS
+    test_mark.check(truth, seen)
+    assert seen.data["events"]["mark"]["source"] == "Dnprof.Mark"
+
+
+def test_requests_of_who_serves_nobody(record):
+    _, out = record("request", "deep", "--work", 1)
+    text = dnprof("report", out).expect().out
+    assert "request: 0 requests" in text and "no request came; only servers of ASP.NET Core tell" in text
 
 
 # Together

@@ -11,6 +11,8 @@
 #include "os/forks.h"
 #include "os/mem.h"
 
+const bool dnp_mark_gates_exist = true;
+
 #define REST_NS     UINT64_C(50000)
 #define PATIENCE_NS UINT64_C(5000000000)
 
