@@ -13,7 +13,7 @@ from harness import PATIENCE_S, check_whole, refused, wait_for
 from test_windows import (APPS, ENVIRONMENT, WINDOWS, on_windows, pytestmark, report, seen,  # noqa: F401
                           truth, wine)
 
-#: Attaches and detaches in one process, in the test; script/soak --windows takes more.
+#: Attaches and detaches in one process, in the test; script/soak --windows --cycles takes more.
 CYCLES = 3
 
 #: A busy machine takes long to start to record; whoever waits longer hangs.
