@@ -44,8 +44,8 @@ RECORDED = {
 MADE = ("wall", "calls", "log", "switches")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def wine():
+@contextlib.contextmanager
+def wine_runs():
     """Wine's own processes come with the first program and go with the last: they must not hold a test's pipes."""
     with subprocess.Popen(["wine", "cmd"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           env={**os.environ, **ENVIRONMENT}) as p:
@@ -56,6 +56,12 @@ def wine():
         yield
         p.stdin.close()
         p.wait()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def wine():
+    with wine_runs():
+        yield
 
 
 @pytest.fixture(scope="session")
