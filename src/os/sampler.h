@@ -83,7 +83,7 @@ SIGSAFE void *dnp_sampler_owner(const struct dnp_signal_info *info);
  * In the handler, first: intervals that this signal stands for. One, and those for which the kernel
  * has held signals back: a thread gets them when it leaves the kernel, and only a few wait for it.
  * Rounded at random, so that the mean is right. Of a trap also 0: the thread's clock says that it
- * has not used so much since the last one, or this is not its account.
+ * has not used so much since the last one, or this is not its account, which may have been stopped.
  */
 SIGSAFE uint32_t dnp_sampler_weight(
 	struct dnp_sampler *sampler, const struct dnp_signal_info *info);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include "os/clock.h"
 #include "os/mem.h"
 #include "os/linux/signal_info.h"
+#include "os/linux/trap_signal.h"
 #include "os/sampler.h"
 #include "os/thread.h"
 #include "test.h"
@@ -125,6 +127,21 @@ TEST(what_no_signal_came_of_is_due_by_the_clock)
 }
 
 /* Each interval is in a signal's weight, or is left: also of those that no handler was told of. */
+/* TRAP_PERF and POLL_HUP are one number: a trap must not be taken for the last signal of perf's. */
+TEST(a_trap_finds_a_sampler_that_has_been_stopped)
+{
+	siginfo_t trap = {.si_code = DNP_TRAP_PERF};
+	struct dnp_sampler one = {0}, as_it_was = {0};
+
+	CHECK_EQ(DNP_TRAP_PERF, POLL_HUP);
+	dnp_sampler_follow(&one, 100, 3, 10);
+	dnp_sampler_stop(&one);
+	CHECK_EQ(dnp_sampler_weight(&one, dnp_signal_info_of(&trap)), 0);
+	dnp_sampler_rearm(&one, 5);
+	CHECK(memcmp(&one, &as_it_was, sizeof(one)) == 0);
+	CHECK_EQ(dnp_sampler_unseen(&one, 1000), 0);
+}
+
 TEST(what_the_timer_tells_and_what_is_left_are_the_cpu_time)
 {
 	uint64_t before_ns = dnp_thread_cpu_ns(0), begun_ns, used_ns, all;

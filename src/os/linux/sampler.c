@@ -253,12 +253,13 @@ SIGSAFE int dnp_sampler_is_ours(const struct dnp_signal_info *info)
 /* Of what is due at fixed times of a thread's clock. */
 static SIGSAFE uint32_t due(const struct dnp_sampler *sampler, uint64_t used_ns)
 {
-	uint64_t units;
+	/* Read once: it may be being stopped, for a thread that has gone and left its number to
+	 * this one. */
+	uint64_t interval_ns = __atomic_load_n(&sampler->interval_ns, __ATOMIC_RELAXED), units;
 
-	/* 0: it is being stopped, for a thread that has gone and left its number to this one. */
-	if (!sampler->interval_ns || used_ns < sampler->expected_ns)
+	if (!interval_ns || used_ns < sampler->expected_ns)
 		return 0;
-	units = 1 + (used_ns - sampler->expected_ns) / sampler->interval_ns;
+	units = 1 + (used_ns - sampler->expected_ns) / interval_ns;
 	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
@@ -292,14 +293,10 @@ static SIGSAFE uint32_t timer_weight(
 	return units;
 }
 
-SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const struct dnp_signal_info *info)
+static SIGSAFE uint32_t perf_weight(struct dnp_sampler *sampler, const struct dnp_signal_info *info)
 {
 	uint64_t now, late;
 
-	if (sampler->source == DNP_SAMPLER_TRAPS)
-		return trap_weight(sampler, info);
-	if (sampler->source == DNP_SAMPLER_TIMER)
-		return timer_weight(sampler, info);
 	if (info->system.si_code != POLL_HUP)
 		return 1;
 	/*
@@ -311,6 +308,20 @@ SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const struct dn
 	late = now > sampler->expected_ns ? now - sampler->expected_ns : 0;
 	late += dnp_random_below(&sampler->random, sampler->interval_ns);
 	return 1 + (uint32_t)(late / sampler->interval_ns);
+}
+
+SIGSAFE uint32_t dnp_sampler_weight(struct dnp_sampler *sampler, const struct dnp_signal_info *info)
+{
+	switch (sampler->source) {
+	case DNP_SAMPLER_TRAPS: return trap_weight(sampler, info);
+	case DNP_SAMPLER_TIMER: return timer_weight(sampler, info);
+	case DNP_SAMPLER_PERF: return perf_weight(sampler, info);
+	/*
+	 * It has been stopped, for a thread that has gone and left its number to this one, which a
+	 * trap finds by that (TRAP_PERF is the same number as POLL_HUP).
+	 */
+	default: return 0;
+	}
 }
 
 /*
