@@ -71,7 +71,8 @@ static void sleep_ms(long ms)
 		;
 }
 
-static volatile sig_atomic_t signal_came;
+/* Those that nobody has awaited yet. */
+static _Atomic int signals_came;
 
 static void on_signal(int signal)
 {
@@ -81,14 +82,15 @@ static void on_signal(int signal)
 	text[8] = (char)('0' + signal % 10);
 	if (write(STDOUT_FILENO, text, sizeof(text) - 1) < 0)
 		_exit(1);
-	signal_came = 1;
+	signals_came++;
 }
 
 static void await_signal(void)
 {
-	for (int i = 0; i < 6000 && !signal_came; i++)
+	for (int i = 0; i < 6000 && !signals_came; i++)
 		sleep_ms(10);
-	signal_came = 0;
+	if (signals_came)
+		signals_came--;
 }
 
 static void catch_signals(void)
