@@ -27,7 +27,6 @@ export const HANG_MS = 300_000;
 
 /** The speed tests at full size against what is promised; else smaller ones that look for what is broken. */
 export const SOAK = Boolean(process.env.DNPROF_TEST_SOAK);
-export const LOOSE = SOAK ? 1 : 3;
 
 const ARGS = [
   '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// How long a page of 200,000 distinct stacks takes to open and to redraw; without DNPROF_TEST_SOAK one of
-// 50,000, in three times what is promised: what is broken is slower still. The figures are printed.
+// How long a page of 200,000 distinct stacks takes to open and to redraw. Without DNPROF_TEST_SOAK one of 20,000, and
+// how long it takes is printed only: whether it is used without an error is the verdict.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { HANG_MS, LOOSE, SOAK, close, cost, open, pageText, samples, save, settle, skip } from './page.mjs';
+import { HANG_MS, SOAK, close, cost, open, pageText, samples, save, settle, skip } from './page.mjs';
 
 after(close);
 
 const OPEN_MS = 3000;
 const REDRAW_MS = 50;
-const STACKS = SOAK ? 200_000 : 50_000;
+const STACKS = SOAK ? 200_000 : 20_000;
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
@@ -24,7 +24,7 @@ test(`${STACKS.toLocaleString('en')} distinct stacks`, { skip, timeout: 3 * HANG
   t.diagnostic(`${stacks} distinct stacks, ${recording.nodeParent.length} calls, ${recording.events[0].time.length} samples`);
   t.diagnostic(`open: ${opened.toFixed(0)} ms (target ${OPEN_MS})`);
   assert.ok(stacks >= 0.75 * STACKS);
-  assert.ok(opened < OPEN_MS * LOOSE);
+  if (SOAK) assert.ok(opened < OPEN_MS);
 
   const box = await page.locator('.flame-canvas').first().boundingBox();
   const sizes = [[1300, 800], [1600, 1000], [1440, 900]];
@@ -53,7 +53,7 @@ test(`${STACKS.toLocaleString('en')} distinct stacks`, { skip, timeout: 3 * HANG
     const target = redraws.has(name) ? ` (target ${REDRAW_MS})` : '';
     t.diagnostic(`${name}: best ${Math.min(...costs).toFixed(0)} ms, median ${median(costs).toFixed(0)} ms, worst ${Math.max(...costs).toFixed(0)} ms${target}`);
     // The best of them is the least disturbed by what else the machine does.
-    if (redraws.has(name)) assert.ok(Math.min(...costs) < REDRAW_MS * LOOSE, name);
+    if (SOAK && redraws.has(name)) assert.ok(Math.min(...costs) < REDRAW_MS, name);
   }
   assert.deepEqual(await done(), []);
 });
