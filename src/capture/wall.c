@@ -239,18 +239,23 @@ static void look_closer(struct dnp_thread *thread, uint64_t cpu_ns)
 /* ---- Turns */
 
 /*
- * The thread has gone. What it ran is told elsewhere, by its last word if it gave one. Nobody but
- * us puts anything into its feed.
+ * The thread has gone, and with it what the system kept of it: its last word is taken, if it gave
+ * one. What it ran is told elsewhere. Nobody but us puts anything into its feed.
  */
 static void end(struct dnp_thread *thread)
 {
 	struct dnp_turn *turn = &thread->turn;
 	uint64_t end_ns = atomic_load(&thread->end_ns), ran_ns = atomic_load(&thread->end_cpu_ns);
+	uint64_t waited_ns = atomic_load(&turn->end_waited_ns);
 
 	turn->gone = 1;
 	turn->slept += (int64_t)((end_ns ? end_ns : dnp_now_ns()) - turn->booked_ns);
 	if (ran_ns > turn->ran_ns)
 		turn->slept -= (int64_t)(ran_ns - turn->ran_ns);
+	if (waited_ns > turn->waited_ns) {
+		turn->slept -= (int64_t)(waited_ns - turn->waited_ns);
+		turn->waited += (int64_t)(waited_ns - turn->waited_ns);
+	}
 	put_last(thread);
 }
 
@@ -274,13 +279,9 @@ static void look(struct dnp_thread *thread)
 
 static void begin(struct dnp_thread *thread)
 {
-	struct dnp_task_clock clock;
-
 	thread->turn.booked_ns = thread->start_ns;
 	thread->turn.ran_ns = thread->start_cpu_ns;
 	thread->turn.slept = thread->turn.waited = 0;
-	if (!dnp_task_clock(wall.pid, thread->tid, &clock))
-		thread->turn.waited_ns = clock.wait_ns;
 }
 
 static void look_at(struct dnp_thread *thread)
@@ -415,9 +416,22 @@ static bool wall_at_once(void)
 	return true;
 }
 
+/* What it has waited for a processor so far; 0: it has gone. */
+static uint64_t waited_so_far(int tid)
+{
+	struct dnp_task_clock clock;
+
+	return dnp_task_clock(wall.pid, tid, &clock) ? 0 : clock.wait_ns;
+}
+
+/*
+ * What it has waited until now is not of its time here. The sampler, which may have to wait for a
+ * processor itself, would ask too late.
+ */
 static void wall_thread_begin(struct dnp_thread *thread)
 {
 	dnp_running_thread_begin(thread, wall.event);
+	thread->turn.waited_ns = waited_so_far(thread->tid);
 	pthread_mutex_lock(&begin_lock);
 	if (atomic_load(&active))
 		dnp_turns_add(thread);
@@ -431,6 +445,17 @@ static void wall_managed_begin(uintptr_t id, struct dnp_thread *thread)
 		return;
 	atomic_store_explicit(&thread->turn.stack_low, thread->stack.low, memory_order_relaxed);
 	atomic_store_explicit(&thread->turn.stack_high, thread->stack.high, memory_order_release);
+}
+
+/* What it has waited since the sampler's last look at it nobody can ask when it has gone. */
+static void wall_managed_end(uintptr_t id, int tid)
+{
+	struct dnp_thread *thread =
+		tid == dnp_thread_id() && atomic_load(&active) ? dnp_thread_find(tid) : NULL;
+
+	(void)id;
+	if (thread)
+		atomic_store(&thread->turn.end_waited_ns, waited_so_far(tid));
 }
 
 static void wall_look(void)
@@ -490,6 +515,7 @@ const struct dnp_engine dnp_engine_wall = {
 	.thread_end = wall_thread_end,
 	.look = wall_look,
 	.managed_begin = wall_managed_begin,
+	.managed_end = wall_managed_end,
 	.walking_since = wall_walking_since,
 	.stop = wall_stop,
 	.failures = wall_failures,

@@ -117,7 +117,7 @@ static class Booked
 /// <summary>
 /// Two threads, with <c>--eight</c> eight, that compute, sleep, wait and poll in turns of milliseconds, as those of a server do.
 /// <c>methods</c>: the time that passed in those that sleep, without what was waited for a processor. <c>ran_ns</c>, <c>ready_ns</c>: what the system booked for these threads,
-/// with a processor and while they could have had one, from their first instruction on.
+/// with a processor from their first instruction on, and while they could have had one during their turns.
 /// </summary>
 static class Turns
 {
@@ -136,6 +136,7 @@ static class Turns
   static void Live(long end)
   {
     object own = new();
+    long before = Booked.Ready();
     using var listener = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
     listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
     listener.Listen(1);
@@ -146,7 +147,7 @@ static class Turns
       Timed("Truth.Turns.Poll", () => Poll(listener));
     }
     Interlocked.Add(ref ran, Booked.Ran());
-    Interlocked.Add(ref ready, Booked.Ready());
+    Interlocked.Add(ref ready, Booked.Ready() - before);
   }
 
   static void Timed(string name, Action part)
