@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from net import surroundings
 from net.hangs import PATIENCE_S, SCALE, Hung, all_stacks, descendants, tasks
-from net.plugin import LOOSE, SOAK
+from net.plugin import LOOSE, SOAK, tried_again
 
 ROOT = Path(__file__).resolve().parents[2]
 DNPROF = Path(os.environ.get("DNPROF", ROOT / "build/bin/dnprof")).resolve()
@@ -100,7 +100,7 @@ def check_whole(event, most=0):
 
 
 def again_where_lost(test):
-    """The test, which is made again without what it has left where something was lost, four times at most."""
+    """The test, which is made again without what it has left where something was lost, four times at most; and named then."""
     @functools.wraps(test)
     def run_test(**fixtures):
         __tracebackhide__ = True
@@ -109,9 +109,10 @@ def again_where_lost(test):
         for left in range(4, -1, -1):
             try:
                 return test(**fixtures)
-            except Lost:
+            except Lost as lost:
                 if not left:
                     raise
+                tried_again(str(lost).partition("\n")[0])
             for path in set(folder.iterdir()) - had if folder else ():
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path, ignore_errors=True)
@@ -371,6 +372,7 @@ def dnprof_again(*arguments, **options):
         result = dnprof(*arguments, **options)
         if result.status != 3 or "were lost" not in result.err:
             break
+        tried_again(result.err.strip().rpartition("\n")[2])
     return result
 
 
@@ -461,11 +463,11 @@ class Report:
         """What was recorded of the event that the tree shows."""
         return self.data["events"][self.data["event"]]
 
-    def few_lost(self, event=None):
-        """A busy machine may give the recorder no turn for a while; what that loses is told."""
+    def check_few_lost(self, event=None):
+        """A busy machine may give the recorder no turn for a while; what that loses is told, and the test is made again."""
         event = event or self.data["event"]
         it, seen = self.data["events"][event], sum(n for _, n in self.stacks()) if event == self.data["event"] else 0
-        return it["lost"] <= LOOSE * 0.01 * max(it["samples"], seen) + 2
+        check_whole(it, LOOSE * 0.01 * max(it["samples"], seen) + 2)
 
     def total(self, name):
         """Samples with this managed method anywhere on the stack; its overloads and instances together."""

@@ -52,7 +52,7 @@ def test_estimates_are_within_their_bars(tmp_path, tfm, size):
     # three of them are missing less than once in a million runs, or five times 6 %.
     large = seen["System.Int64[]"]
     assert large["bytes"] == pytest.approx(result.truth["large"], rel=0.06 if size == "100k" else 0.32)
-    assert shown.few_lost("alloc")
+    shown.check_few_lost("alloc")
 
 
 @pytest.mark.measured
@@ -67,7 +67,8 @@ def test_places_of_allocations(tmp_path, tfm):
         assert path[-1].startswith("Truth.Sizes+Cell<") and path[-2].startswith("Truth.Sizes.Here"), path
         assert not any("libdnprof" in frame for frame in path)
     event = shown.data["events"]["alloc"]
-    assert event["failed"] <= LOOSE * (0.01 * event["samples"] + 1) and shown.few_lost("alloc")
+    shown.check_few_lost("alloc")
+    assert event["failed"] <= LOOSE * (0.01 * event["samples"] + 1)
     assert ("AllocationSampled" if at_random(tfm) else "AllocationTick") in event["source"]
 
 
@@ -78,7 +79,8 @@ def test_with_samples_of_time(tmp_path, tfm):
     dnprof_again("run", "-q", "-e", "cpu,alloc=100k", "-F", 2999, "-o", out, "--",
                  *program(tfm, "alloc", "--seconds", 2)).expect()
     cpu, alloc = report(out, options=("-e", "cpu")), report(out, options=("-e", "alloc"))
-    assert cpu.few_lost("cpu") and alloc.few_lost("alloc")
+    cpu.check_few_lost("cpu")
+    alloc.check_few_lost("alloc")
     # Two do the same, in turn by threads of two names. A sample of allocations is one in so many bytes.
     time, size = cpu.threads(), alloc.threads()
     for counts, samples in ((time, time["alloc-0"] + time["alloc-1"]), (size, (size["alloc-0"] + size["alloc-1"]) / MEAN["100k"])):
@@ -146,7 +148,7 @@ def test_attached(tmp_path, tfm):
             record_while_it_computes(it.pid, tmp_path / "out.dnp", 0.5, "-q", "-e", events)
         shown = report(tmp_path / "out.dnp", options=("-e", "alloc"))
     assert {"Truth.Alloc+Node", "System.Byte[]"} <= set(types(shown))
-    assert shown.few_lost("alloc")
+    shown.check_few_lost("alloc")
 
 
 CYCLES = 15 if SOAK else 4

@@ -199,7 +199,8 @@ def launched(tmp_path, tfm, *options, arguments=BUSY):
 def has_methods(path):
     """The recording is whole, and shows the program's own methods by their names."""
     recorded = report(path)
-    assert recorded.cpu["samples"] > 0 and recorded.few_lost()
+    recorded.check_few_lost()
+    assert recorded.cpu["samples"] > 0
     assert recorded.total("Truth.Cpu.Run") > 0.5 / LOOSE * recorded.threads()["truth"], path
     # The first stack that meets code which the runtime does not list ends there.
     assert recorded.incomplete() <= LOOSE * (2 + 0.01 * recorded.samples)
@@ -255,7 +256,8 @@ def test_methods_of_before_have_their_names(tmp_path, tfm):
         target.ask(DETACH).done()
         target.gone()
     recorded = report(path)
-    assert recorded.few_lost() and recorded.cpu["samples"] > 100
+    recorded.check_few_lost()
+    assert recorded.cpu["samples"] > 100
     assert recorded.cpu["unresolved"] == 0
 
 

@@ -5,6 +5,7 @@ import pytest
 import harness
 
 from harness import DNPROF, start
+from net import plugin
 
 
 def test_child_is_not_dnprofs_own(monkeypatch):
@@ -46,6 +47,22 @@ def test_made_again_where_something_was_lost(tmp_path):
     with pytest.raises(harness.Lost):
         told(3)(tmp_path=tmp_path)
     assert tries == [3] * 5
+
+
+@pytest.mark.parametrize("repeats", ["the test", "the recording"])
+def test_one_that_is_made_again_is_named(tmp_path, monkeypatch, repeats):
+    """In the folder of first failures, of which script/test names each."""
+    monkeypatch.setattr(plugin, "LOG", str(tmp_path))
+    lost = iter([harness.Result(["dnprof"], 3, b"", b"dnprof: the recording is incomplete: 5 samples were lost\n"),
+                 harness.Result(["dnprof"], 0, b"", b"")])
+    monkeypatch.setattr(harness, "dnprof", lambda: next(lost))
+    if repeats == "the test":
+        harness.again_where_lost(lambda: harness.dnprof().expect())()
+    else:
+        assert harness.dnprof_again().status == 0
+    kept, = tmp_path.iterdir()
+    name, said = kept.read_text().splitlines()[:2]
+    assert name.endswith(f"test_harness.py::test_one_that_is_made_again_is_named[{repeats}]") and "again" in said, kept.read_text()
 
 
 def test_what_dnprof_says_is_lost():

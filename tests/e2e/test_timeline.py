@@ -13,6 +13,7 @@ import pytest
 
 from harness import (DNPROF, LOOSE, NEWEST, NOBODY, cases, dnprof, dnprof_again, let_others_in, needs_other_user, program,
                      refused, run, start, tasks, thread_names, told, wait_for)
+from net.plugin import tried_again
 from test_doctor import refuse_perf_events
 
 
@@ -34,6 +35,7 @@ def record_all(out, *argv, options=()):
         if not shown(out)["events"]["switch"]["lost"]:
             return result.expect()
         assert result.status in (0, 3), result  # 3: many were
+        tried_again("some switches were lost")
     raise AssertionError(f"some were lost each time: {result}")
 
 
@@ -275,6 +277,7 @@ def run_switch_whole(tmp_path, tfm, *options, **more):
         data = shown(out)
         if not data["events"]["switch"]["lost"]:
             return truth, out, data
+        tried_again("some switches were lost")
     raise AssertionError(f"some were lost each time: {data['events']}")
 
 

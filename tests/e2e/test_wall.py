@@ -32,7 +32,7 @@ def time_by_thread(report):
 def assert_read(report, promise=0.01):
     """Nearly all stacks could be taken, and are whole."""
     part = LOOSE * promise
-    assert report.few_lost()
+    report.check_few_lost()
     assert event(report)["failed"] <= part * event(report)["samples"], event(report)
     assert report.incomplete() <= 2 * part * event(report)["samples"]
 
@@ -191,7 +191,7 @@ def test_threads_that_come_and_go(tmp_path, name):
     assert result.truth["threads_started"] > 0
     kind = {"crowd": "crowd-", "shortthreads": "short-"}[name]
     assert sum(n for thread, n in report.threads().items() if thread.startswith(kind)) > 0
-    assert report.few_lost()
+    report.check_few_lost()
 
 
 def test_other_programs(tmp_path, tfm):

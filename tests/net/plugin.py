@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What holds for every whole-program test: made surroundings, an end in any case, and a first failure that is kept even
 where a second try goes well. A conftest.py takes this in by `from net.plugin import *`."""
+import contextlib
 import json
 import os
 import re
@@ -87,18 +88,26 @@ def tally(report):
             file.write(json.dumps(end) + "\n")
 
 
+def keep_first(test, text):
+    """What a test said when it failed for the first time, for script/test to name it."""
+    if LOG:
+        with contextlib.suppress(FileExistsError), open(Path(LOG) / name_of(test), "x", encoding="utf-8") as file:
+            file.write(f"{test}\n{text}\n")
+
+
+def tried_again(why):
+    """For what the running test does once more by itself, instead of failing: it is named as those that needed another try."""
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+    if test:
+        keep_first(test, f"E  made again: {why}")
+
+
 def pytest_runtest_logreport(report):
     """The first failure of each test, whatever becomes of it: its name, then all that it said."""
     if os.environ.get("PYTEST_XDIST_WORKER"):
         return  # the one that started it hears of it, too
     if TALLY:
         tally(report)
-    if not LOG or report.outcome not in ("failed", "rerun"):
-        return
-    try:
-        with open(Path(LOG) / name_of(report.nodeid), "x", encoding="utf-8") as file:
-            file.write(f"{report.nodeid}\n{report.longreprtext}\n")
-            for title, text in report.sections:
-                file.write(f"--- {title}\n{text}\n")
-    except FileExistsError:
-        pass
+    if report.outcome in ("failed", "rerun"):
+        said = "\n".join(f"--- {title}\n{text}" for title, text in report.sections)
+        keep_first(report.nodeid, f"{report.longreprtext}\n{said}")

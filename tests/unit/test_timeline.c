@@ -240,11 +240,12 @@ static void end_workers(struct worker *workers, int n)
 
 /*
  * A processor that the machine below takes away between a record's time and its place in the ring
- * tells it too late, which is counted, as losses are: it may be once in a while.
+ * tells it too late, which is counted, as losses are. How often that is depends on the machine; but
+ * there is less than a microsecond for it, so that of a hundred records it cannot be one.
  */
-static bool in_order(void)
+static bool in_order(uint64_t switches)
 {
-	return picture.lost || picture.disordered <= 3;
+	return picture.lost || picture.disordered <= 3 + switches / 100;
 }
 
 /* Slices are in order and disjoint, and, if nothing is lost, each has its end. */
@@ -281,7 +282,7 @@ static uint64_t missing(const struct worker *worker, const char *what, uint64_t 
 
 struct sums {
 	uint64_t cpu_ns, on_cpu_ns;
-	uint64_t missing; /* switches */
+	uint64_t counted, missing; /* switches */
 };
 
 /* What the recording has of a worker, against what the kernel has counted while it worked. */
@@ -296,6 +297,7 @@ static void check_worker(dnprof_timeline *timeline, const struct worker *worker,
 	sums->missing += missing(worker, "", time.voluntary + time.involuntary,
 		worker->voluntary + worker->involuntary);
 	missing(worker, " against its will", time.involuntary, worker->involuntary);
+	sums->counted += (uint64_t)(worker->voluntary + worker->involuntary);
 	sums->cpu_ns += worker->cpu_ns;
 	sums->on_cpu_ns += time.on_cpu_ns;
 	if (untold())
@@ -316,9 +318,9 @@ static void check_counts(int n, uint64_t ns, struct dnprof_timeline_options opti
 	start(timeline);
 	run_workers(ns);
 	stop(timeline);
-	CHECK(in_order());
 	for (int i = 0; i < n; i++)
 		check_worker(timeline, &workers[i], &sums);
+	CHECK(in_order(sums.counted));
 	printf("# %d threads: %.3f ms on-CPU by switches, %.3f ms by their clocks; %llu records "
 	       "lost or late, %llu switches missing\n",
 		n, (double)sums.on_cpu_ns / 1e6, (double)sums.cpu_ns / 1e6,
@@ -609,7 +611,7 @@ TEST(sleeps_lie_between_the_programs_own_stamps)
 		edges[i].waits += count_waits();
 	}
 	stop(timeline);
-	CHECK(in_order());
+	CHECK(in_order(SLEEPS));
 	thread = get(timeline, dnp_thread_id());
 	n = dnprof_timeline_slices(
 		timeline, thread.id, 0, UINT64_MAX, slices, sizeof(slices) / sizeof(*slices));
@@ -805,6 +807,17 @@ static void begin_life(void)
 	pthread_attr_destroy(&attr);
 }
 
+/* Until so many more have begun, and lived: each line's threads but its last have ended. */
+static void wait_for_lives(int more)
+{
+	int until = atomic_load(&n_lives) + more;
+
+	while (atomic_load(&n_lives) < until)
+		sleep_ns(MS);
+}
+
+/* Says so when some have lived; and, when it has read a byte, after many more. Then it tells of
+ * all. */
 static void come_and_go(int from_parent, int to_parent)
 {
 	int n;
@@ -813,7 +826,10 @@ static void come_and_go(int from_parent, int to_parent)
 	lives = calloc(LIVES_MAX, sizeof(*lives));
 	for (int i = 0; i < LINES; i++)
 		begin_life();
-	sleep_ns(50 * MS);
+	wait_for_lives(2 * LINES);
+	if (write(to_parent, "x", 1) != 1 || read(from_parent, &c, 1) != 1)
+		_exit(1);
+	wait_for_lives(50 * LINES);
 	if (write(to_parent, "x", 1) != 1)
 		_exit(1);
 	if (read(from_parent, &c, 1) == 1) {
@@ -875,7 +891,8 @@ TEST(threads_that_come_and_go_are_each_told_once)
 	timeline = open_switches(options);
 	began_ns = dnprof_timeline_now();
 	start(timeline);
-	sleep_ns(500 * MS);
+	CHECK_EQ(write(child.to, "x", 1), 1);
+	CHECK_EQ(read(child.from, &c, 1), 1);
 	stop(timeline);
 	n = list_threads(timeline, &threads);
 	CHECK_EQ(write(child.to, "x", 1), 1);
@@ -898,7 +915,7 @@ TEST(threads_that_come_and_go_are_each_told_once)
 	printf("# %d threads, attached in %.2f ms, lost %llu\n", seen,
 		(double)(began_ns - opened_ns) / 1e6, (unsigned long long)picture.lost);
 	CHECK(seen > 20);
-	CHECK(in_order());
+	CHECK(in_order((uint64_t)seen));
 	CHECK((uint64_t)missed <= untold());
 	CHECK_EQ(doubled, 0);
 	free(threads);
@@ -1172,7 +1189,7 @@ TEST(many_threads_may_ask_at_once)
 	while (atomic_load(&n_alive))
 		sleep_ns(MS);
 	stop(timeline);
-	CHECK(in_order());
+	CHECK(in_order((uint64_t)atomic_load(&n_lives)));
 	dnprof_timeline_close(timeline);
 	free(lives);
 }
@@ -1223,6 +1240,7 @@ TEST(others_are_a_row_where_that_is_allowed)
 
 TEST(a_ring_keeps_the_newest)
 {
+	enum { SLEEPS = 3000 };
 	struct dnprof_timeline_options options = {.mode = DNPROF_TIMELINE_RING, .ring_bytes = 8192};
 	dnprof_timeline *timeline = open_switches(options);
 	struct dnprof_thread thread;
@@ -1231,17 +1249,17 @@ TEST(a_ring_keeps_the_newest)
 
 	start(timeline);
 	began = dnprof_timeline_now();
-	for (int i = 0; i < 3000; i++)
+	for (int i = 0; i < SLEEPS; i++)
 		sleep_ns(1000);
 	last = dnprof_timeline_now();
 	sleep_ns(20 * MS);
 	snapshot(timeline);
 	CHECK(picture.from_ns > began && picture.from_ns < last);
 	CHECK(picture.until_ns > last);
-	CHECK(in_order());
+	CHECK(in_order(SLEEPS));
 	thread = get(timeline, dnp_thread_id());
 	id = thread.id;
-	check_slices(timeline, id, true);
+	check_slices(timeline, id, !untold());
 	time = time_of(timeline, id);
 	CHECK(time.voluntary > 50 && time.voluntary < 400);
 	/* Pictures that follow soon go on where the last one ended. */
@@ -1253,7 +1271,7 @@ TEST(a_ring_keeps_the_newest)
 	CHECK_EQ(picture.from_ns, began);
 	CHECK_EQ(get(timeline, dnp_thread_id()).id, id);
 	CHECK(time_of(timeline, id).voluntary >= time.voluntary + 9);
-	check_slices(timeline, id, true);
+	check_slices(timeline, id, !untold());
 	CHECK(!info_of(timeline).sampled);
 	dnprof_timeline_close(timeline);
 }
