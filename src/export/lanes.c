@@ -227,12 +227,19 @@ static int end(struct follower *follower, uint64_t end_ns, bool took)
 	return status;
 }
 
+/* What came before lost events stays in its bin; nobody is charged with the time until they end. */
+static int skip(struct follower *follower, uint64_t until_ns)
+{
+	int status = settle(follower, follower->at_ns + 1);
+
+	follower->at_ns = until_ns;
+	return status;
+}
+
 static int on_event(struct follower *follower, const struct dnp_call_event *event)
 {
-	if (event->kind == DNP_CALL_LOST) {
-		follower->at_ns = since_start(follower, event->time_ns);
-		return 0;
-	}
+	if (event->kind == DNP_CALL_LOST)
+		return skip(follower, since_start(follower, event->time_ns));
 	if (go_on(follower, since_start(follower, event->time_ns)))
 		return -ENOMEM;
 	if (event->kind == DNP_CALL_ENTER)

@@ -200,6 +200,35 @@ TEST(lanes_are_the_calls_of_a_recording)
 	done(&f);
 }
 
+/* When a method was last at work on a thread, by what was added up for bins. */
+static uint64_t last_ns(
+	const struct fixture *f, const struct dnp_rows *rows, uint32_t thread, const char *name)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		uint64_t at_ns = ((uint64_t)rows->slots[i].bin << rows->shift) * 1000;
+
+		if (rows->slots[i].thread == thread && at_ns > last &&
+			strstr(frame_of(f, rows->slots[i].node), name))
+			last = at_ns;
+	}
+	return last;
+}
+
+/* The worker's first call ends after 23 ms, then events are lost until 30 ms. */
+TEST(time_before_lost_events_is_not_shown_after_them)
+{
+	struct dnp_lanes lanes;
+	struct fixture f;
+
+	load_log(&f, NULL);
+	CHECK_EQ(dnp_lanes_init(&lanes, &f.profile, 0, &f.input, 1000, 1000), 0);
+	CHECK_EQ(last_ns(&f, &lanes.time, lanes.slices.threads.p[1].thread, "Work(int)") / MS, 22);
+	dnp_lanes_done(&lanes);
+	done(&f);
+}
+
 TEST(lanes_keep_to_the_time_that_is_asked_for)
 {
 	static const struct expected expected[] = {
