@@ -23,6 +23,7 @@ enum {
 };
 
 static struct dnp_said said;
+static _Atomic bool came;               /* any */
 static _Atomic uint64_t not_understood; /* events */
 
 static bool still_inside;        /* somebody was in a gate when recording ended */
@@ -58,6 +59,7 @@ static void mark_delivered(const struct dnp_delivered *delivered)
 	if (delivered->provider != DNP_PROVIDER_MARK || delivered->id < EVENT_POINT ||
 		delivered->id > EVENT_SPAN_END)
 		return;
+	atomic_store_explicit(&came, true, memory_order_relaxed);
 	dnp_text_init(&text, buffer, sizeof(buffer));
 	if (decode(delivered, &saying, &text))
 		dnp_say_so(&said, &saying);
@@ -80,6 +82,7 @@ static uint64_t say_native(enum dnprof_say what, uint64_t id, const char *text)
 
 	if (!atomic_load(&wanted) || (unsigned)what > DNPROF_SAY_END)
 		return 0;
+	atomic_store_explicit(&came, true, memory_order_relaxed);
 	saying.kind = kinds[what];
 	if (what == DNPROF_SAY_BEGIN)
 		saying.id = atomic_fetch_add(&last_id, 1) + 1;
@@ -100,6 +103,7 @@ static int mark_start(const struct dnp_engine_setting *setting, unsigned index, 
 			"a thread has stood in a mark since the last recording; let it go on, and "
 			"try again");
 	still_inside = false;
+	atomic_store(&came, false);
 	atomic_store(&not_understood, 0);
 	if (dnp_said_open(&said, setting, index))
 		return dnp_err(err, -ENOMEM, "no memory for the program's marks; free some");
@@ -138,6 +142,10 @@ static void mark_write(struct dnp_writer *writer, int last)
 	if (!last)
 		dnp_mark_gates_open(say_native);
 	dnp_said_write(&said, writer);
+	if (last && !atomic_load_explicit(&came, memory_order_relaxed))
+		dnp_said_tell_none(&said, &dnp_engine_mark, writer,
+			"no mark came; those of Dnprof.Mark do not where "
+			"System.Diagnostics.Tracing.EventSource.IsSupported is false");
 	if (last && !still_inside)
 		dnp_said_close(&said);
 }

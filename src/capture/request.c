@@ -13,8 +13,8 @@
 #include "clr/request.h"
 
 #define EVENT  "request"
-#define UNIT   "requests"
 #define SOURCE "Microsoft.AspNetCore.Hosting.HttpRequestIn"
+#define SWITCH "System.Diagnostics.Tracing.EventSource.IsSupported"
 
 static struct dnp_said said;
 static _Atomic bool came;               /* any */
@@ -124,19 +124,6 @@ static void request_thread_end(struct dnp_thread *thread)
 	said.setting->announce(thread);
 }
 
-static void tell_that_none_came(struct dnp_writer *writer)
-{
-	dnp_write_event(writer,
-		&(struct dnp_rec_event){
-			.index = said.event,
-			.name = dnp_str(EVENT),
-			.unit = dnp_str(UNIT),
-			.source = dnp_str(SOURCE),
-			.note = dnp_str("no request came; only servers of ASP.NET Core tell of "
-					"theirs"),
-		});
-}
-
 static void request_write(struct dnp_writer *writer, int last)
 {
 	dnp_said_write(&said, writer);
@@ -144,7 +131,9 @@ static void request_write(struct dnp_writer *writer, int last)
 		return;
 	dnp_said_close(&said);
 	if (!atomic_load_explicit(&came, memory_order_relaxed))
-		tell_that_none_came(writer);
+		dnp_said_tell_none(&said, &dnp_engine_request, writer,
+			"no request came; only servers of ASP.NET Core tell of theirs, "
+			"where " SWITCH " is not false");
 }
 
 static void request_failures(unsigned index, dnp_failure_tell tell)
@@ -155,7 +144,7 @@ static void request_failures(unsigned index, dnp_failure_tell tell)
 
 const struct dnp_engine dnp_engine_request = {
 	.event = EVENT,
-	.unit = UNIT,
+	.unit = "requests",
 	.happens = true,
 	.wishes = request_wishes,
 	.delivered = request_delivered,

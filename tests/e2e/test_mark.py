@@ -42,6 +42,28 @@ def test_from_the_start(tmp_path, tfm):
     assert {t["name"] for t in shown.data["threads"]} >= {"marks-0", "marks-1"}
 
 
+def without_event_sources(tmp_path, tfm, *arguments):
+    """How to start the program with .NET's EventSources switched off, as a trimmed program may have them."""
+    app = program(tfm)[0]
+    config = json.loads(app.with_suffix(".runtimeconfig.json").read_text())
+    config["runtimeOptions"]["configProperties"]["System.Diagnostics.Tracing.EventSource.IsSupported"] = False
+    (tmp_path / "off.json").write_text(json.dumps(config))
+    return ["dotnet", "exec", "--runtimeconfig", tmp_path / "off.json", app.with_suffix(".dll"), *arguments]
+
+
+def test_event_sources_that_are_off(tmp_path):
+    """Nothing of managed code comes, and the report says what that may come from; of native code it comes."""
+    out = tmp_path / "out.dnp"
+    argv = without_event_sources(tmp_path, NEWEST, *SAYING)
+    dnprof("run", "-q", "-e", "cpu,mark,request", "-o", out, "--", *argv).expect()
+    for event, none in (("mark", "no mark came; "), ("request", "no request came; ")):
+        said = report(out, options=("-e", event)).data["events"][event]
+        assert said["samples"] == 0 and said["note"].startswith(none) and "EventSource.IsSupported" in said["note"]
+    dnprof("run", "-q", "-e", "mark", "-o", out, "--", *argv, "--native").expect()
+    shown = shown_of(out)
+    assert shown.data["events"]["mark"]["note"] == "" and {m["name"] for m in shown.data["marks"]} == {"native point"}
+
+
 @pytest.mark.parametrize("events", ("cpu,mark", "mark,exception,alloc=100k", "switch,mark,wall"))
 def test_with_others(tmp_path, events):
     out = tmp_path / "out.dnp"
