@@ -25,9 +25,9 @@ static enum dnp_code native_code(const struct dnp_rec_module *module)
 {
 	struct dnp_str file = dnp_basename(module->path.n ? module->path : module->name);
 
-	if (equals(file, "libclrjit.so"))
+	if (equals(file, "libclrjit.so") || equals(file, "clrjit.dll"))
 		return DNP_CODE_JIT;
-	return starts(file, "libclrgc") ? DNP_CODE_GC : DNP_CODE_NATIVE;
+	return starts(file, "libclrgc") || starts(file, "clrgc") ? DNP_CODE_GC : DNP_CODE_NATIVE;
 }
 
 /* Runs of native frames that nobody walked are one frame. */

@@ -22,6 +22,11 @@ static bool starts(struct dnp_str str, const char *text)
 	return str.n >= strlen(text) && !memcmp(str.p, text, strlen(text));
 }
 
+static bool has(struct dnp_str str, const char *text)
+{
+	return str.n && memmem(str.p, str.n, text, strlen(text));
+}
+
 /* The assembly's name, as its file is called. */
 static struct dnp_str stem(struct dnp_str path)
 {
@@ -38,7 +43,6 @@ bool dnp_framework_has(struct dnp_str name, struct dnp_str path)
 {
 	static const char *const prefixes[] = {"System.", "Microsoft."};
 	static const char *const names[] = {"System", "mscorlib", "netstandard", "WindowsBase"};
-	static const char folder[] = "/shared/Microsoft.";
 
 	if (!name.n)
 		name = stem(path);
@@ -48,5 +52,5 @@ bool dnp_framework_has(struct dnp_str name, struct dnp_str path)
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
 		if (dnp_str_eq(name, dnp_str(names[i])))
 			return true;
-	return path.n && memmem(path.p, path.n, folder, strlen(folder));
+	return has(path, "/shared/Microsoft.") || has(path, "\\shared\\Microsoft.");
 }

@@ -695,6 +695,12 @@ TEST(names_and_kinds)
 		IN(.path = dnp_str("/x/libclrjit.so")), "libclrjit.so!+0x10", DNP_CODE_JIT);
 	check_named(NAMED(.kind = DNP_FRAME_NATIVE, .function = 16),
 		IN(.path = dnp_str("/x/libclrgc.so")), "libclrgc.so!+0x10", DNP_CODE_GC);
+	check_named(NAMED(.kind = DNP_FRAME_NATIVE, .function = 16),
+		IN(.path = dnp_str("C:\\x\\clrjit.dll")), "clrjit.dll!+0x10", DNP_CODE_JIT);
+	check_named(NAMED(.kind = DNP_FRAME_NATIVE, .function = 16),
+		IN(.path = dnp_str("C:\\x\\clrgc.dll")), "clrgc.dll!+0x10", DNP_CODE_GC);
+	check_named(NAMED(.kind = DNP_FRAME_NATIVE, .function = 16),
+		IN(.path = dnp_str("C:\\x\\clrgcexp.dll")), "clrgcexp.dll!+0x10", DNP_CODE_GC);
 	check_named(NAMED(.kind = DNP_FRAME_NATIVE, .function = 1, .flags = DNP_FRAME_GC),
 		IN(.name = dnp_str("libcoreclr.so")), "libcoreclr.so!+0x1", DNP_CODE_GC);
 	check_named(NAMED(.kind = DNP_FRAME_KERNEL, .function = 0xffffffff81000000), IN(0),

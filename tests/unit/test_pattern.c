@@ -93,6 +93,11 @@ TEST(what_is_part_of_dotnet)
 	CHECK(framework("", "/app/netstandard.dll"));
 	CHECK(framework(
 		"WhatEver", "/usr/share/dotnet/shared/Microsoft.NETCore.App/10.0.1/WhatEver.dll"));
+	CHECK(framework("PresentationCore",
+		"C:\\Program Files\\dotnet\\shared\\Microsoft.WindowsDesktop.App\\10.0.1\\"
+		"PresentationCore.dll"));
+	CHECK(framework("", "C:\\app\\System.Private.CoreLib.dll"));
+	CHECK(!framework("Shop", "C:\\shared\\Microsoft\\Shop.dll"));
 	CHECK(!framework("Systematic", "/app/Systematic.dll"));
 	CHECK(!framework("", "/app/Shop.dll"));
 	CHECK(!framework("", ""));
