@@ -37,12 +37,12 @@ int dnp_file_write_all(int fd, const void *bytes, size_t n)
 	const char *from = bytes;
 
 	while (n) {
-		ssize_t done = write(fd, from, n < WRITE_BYTES ? (unsigned)n : WRITE_BYTES);
+		ssize_t done = dnp_file_write(fd, from, n < WRITE_BYTES ? n : WRITE_BYTES);
 
-		if (done < 0 && errno == EINTR)
+		if (done == -EINTR)
 			continue;
 		if (done <= 0)
-			return done ? -errno : -EIO;
+			return done ? (int)done : -EIO;
 		from += done;
 		n -= (size_t)done;
 	}

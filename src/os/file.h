@@ -36,6 +36,9 @@ int dnp_file_open(const char *path);
 /* As many bytes from there as are there, at most n: how many, or -errno. */
 ssize_t dnp_file_read_at(int fd, void *bytes, size_t n, uint64_t at);
 
+/* One write of at most a gibibyte: how many bytes of it were taken, or -errno. */
+ssize_t dnp_file_write(int fd, const void *bytes, size_t n);
+
 /* For writing at its end; a link is not followed. The descriptor is the caller's to close. */
 int dnp_file_append(const char *path);
 

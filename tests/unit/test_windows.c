@@ -50,6 +50,35 @@ TEST(device_is_not_replaced)
 	CHECK(strstr(err.text, "not a regular file"));
 }
 
+/* Closes what it is given when somebody has had time to try. */
+static DWORD WINAPI close_soon(void *file)
+{
+	Sleep(100);
+	CloseHandle(file);
+	return 0;
+}
+
+/* Who looks at each new file holds it, as one that may not be renamed. */
+TEST(file_that_is_looked_at_gets_its_name_when_it_is_not)
+{
+	char path[] = "dnprof-test-XXXXXX", to[sizeof(path) + 2];
+	int fd = dnp_file_create(path);
+	HANDLE file, thread;
+
+	CHECK(fd >= 0);
+	CHECK_EQ(_close(fd), 0);
+	snprintf(to, sizeof(to), "%s-2", path);
+	file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, 0, NULL);
+	CHECK(file != INVALID_HANDLE_VALUE);
+	thread = CreateThread(NULL, 0, close_soon, file, 0, NULL);
+	CHECK(thread);
+	CHECK_EQ(dnp_file_rename(path, to), 0);
+	CHECK_EQ(WaitForSingleObject(thread, INFINITE), WAIT_OBJECT_0);
+	CHECK_EQ(dnp_file_kind(path), DNP_FILE_NONE);
+	CHECK_EQ(dnp_file_kind(to), DNP_FILE_REGULAR);
+	dnp_file_remove(to);
+}
+
 TEST(clocks_go_on)
 {
 	uint64_t begin = dnp_now_ns(), date = dnp_unix_ns(), cpu = dnp_thread_cpu_ns(0);

@@ -156,6 +156,17 @@ ssize_t dnp_file_read_at(int fd, void *bytes, size_t n, uint64_t at)
 	return got;
 }
 
+/* Not the C library's, which does not tell a full disk from other failures everywhere. */
+ssize_t dnp_file_write(int fd, const void *bytes, size_t n)
+{
+	HANDLE file = (HANDLE)_get_osfhandle(fd);
+	DWORD done;
+
+	if (file == INVALID_HANDLE_VALUE)
+		return -EBADF;
+	return WriteFile(file, bytes, (DWORD)n, &done, NULL) ? (ssize_t)done : dnp_windows_error();
+}
+
 int dnp_file_append(const char *path)
 {
 	auto_free wchar_t *wide = dnp_wide(path);
@@ -420,17 +431,25 @@ int dnp_folder_check(const char *path)
 #define REPLACE_TRIES    200u
 #define REPLACE_PAUSE_MS 10u
 
+static bool may_pass(const wchar_t *to)
+{
+	switch (GetLastError()) {
+	case ERROR_SHARING_VIOLATION: return true;
+	case ERROR_ACCESS_DENIED: return GetFileAttributesW(to) != INVALID_FILE_ATTRIBUTES;
+	default: return false;
+	}
+}
+
 /*
- * A file that somebody has open is not replaced: for a moment that may be an agent that is about to
- * close it, or who looks at each new file.
+ * A file that somebody has open is not replaced, nor given another name: for a moment that may be
+ * an agent that is about to close it, or who looks at each new file.
  */
 static int replace(const wchar_t *from, const wchar_t *to)
 {
 	for (unsigned i = 0; !MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING); i++) {
 		int failed = dnp_windows_error();
 
-		if (failed != -EACCES || i == REPLACE_TRIES ||
-			GetFileAttributesW(to) == INVALID_FILE_ATTRIBUTES)
+		if (i == REPLACE_TRIES || !may_pass(to))
 			return failed;
 		Sleep(REPLACE_PAUSE_MS);
 	}
