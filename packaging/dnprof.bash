@@ -24,6 +24,7 @@ _dnprof_argument() # ARGUMENT CURRENT COMMAND
 	STATE) words="any running waiting" ;;
 	WHICH) words="all leaf none" ;;
 	esac
+	compopt +o filenames 2>/dev/null # nothing in them is to be quoted
 	_dnprof_offer < <(compgen -P "$before" -W "$words" -- "${2#"$before"}")
 }
 
@@ -67,7 +68,7 @@ _dnprof()
 	)
 	# end bash
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} argument i
+	local command=${COMP_WORDS[1]} argument within="" i
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
@@ -86,9 +87,18 @@ _dnprof()
 			return
 		fi
 	done
+	# The equals sign of `--event=cpu` is a word of its own, unless somebody has set COMP_WORDBREAKS otherwise.
+	if [ "$current" = "=" ]; then
+		current=""
+	elif [ "$previous" = "=" ]; then
+		previous=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [[ $current == --*=* ]]; then
+		previous=${current%%=*} within=${current%%=*}= current=${current#*=}
+	fi
 	argument=${arguments[$command]#* "$previous"=}
 	if [ "$argument" != "${arguments[$command]}" ]; then
 		_dnprof_argument "${argument%% *}" "$current" "$command"
+		COMPREPLY=("${COMPREPLY[@]/#/$within}")
 	elif [[ $current == -* ]]; then
 		COMPREPLY=($(compgen -W "${options[$command]}" -- "$current"))
 	elif [ "$command" = help ]; then

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harness import ROOT, dnprof, run
+from harness import ROOT, dnprof, on_terminal, run
 
 ASKED = f'. {ROOT}/packaging/dnprof.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dnprof; printf "%s\\n" "${{COMPREPLY[@]}}"'
 
@@ -37,3 +37,18 @@ def test_lists_go_on_behind_a_comma():
 
 def test_formats():
     assert offered("export", "-f", "c") == ["chrome", "collapsed", "csv"]
+
+
+@pytest.mark.parametrize("typed, shown", [
+    ("run --event=exc", "run --event=exception"), ("run --event=cpu,sw", "run --event=cpu,switch"),
+    ("export --format=cs", "export --format=csv"), ("report --output=two", r"report --output=two\ words.dnp"), ("record -e exc", "record -e exception")])
+@pytest.mark.parametrize("breaks", ["", 'COMP_WORDBREAKS=${COMP_WORDBREAKS//=}; '], ids=["", "no breaks"])
+def test_behind_an_equals_sign(tmp_path, typed, shown, breaks):
+    """As bash itself takes words apart, which has the equals sign for one."""
+    (tmp_path / "two words.dnp").touch()
+    _, screen = on_terminal(
+        ["/bin/bash", "--norc", "--noprofile", "-i"], tmp_path,
+        {"PS1": "first> ", "INPUTRC": "/dev/null", "HISTFILE": "/dev/null", "TERM": "dumb"},
+        keys=[(b"first> ", f"{breaks}. {ROOT}/packaging/dnprof.bash; PS1='th''en> '\n".encode()),
+              (b"then> ", f"dnprof {typed}\t#typed".encode()), (b"#typed", b"\x15exit\n")])
+    assert f"dnprof {shown} #typed" in screen, screen
