@@ -3,6 +3,7 @@
  * clocks. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -919,6 +920,53 @@ TEST(threads_that_come_and_go_are_each_told_once)
 	CHECK((uint64_t)missed <= untold());
 	CHECK_EQ(doubled, 0);
 	free(threads);
+	dnprof_timeline_close(timeline);
+	end_child(&child);
+}
+
+static void *be_nobody(void *arg)
+{
+	return arg;
+}
+
+/* So many threads, one after the other, for each byte that it reads. */
+static void make_many(int from_parent, int to_parent)
+{
+	char c;
+
+	while (read(from_parent, &c, 1) == 1) {
+		for (int i = 0; i < 10000; i++) {
+			pthread_t thread;
+
+			if (pthread_create(&thread, NULL, be_nobody, NULL))
+				_exit(1);
+			pthread_join(thread, NULL);
+		}
+		if (write(to_parent, "x", 1) != 1)
+			_exit(1);
+	}
+}
+
+/* Attached, so that what each tells is told apart by its source; the time line keeps a megabyte. */
+TEST(memory_does_not_grow_with_threads_that_have_ended)
+{
+	struct child child = begin_child(make_many);
+	struct dnprof_timeline_options options = {
+		.pid = child.pid, .ring_bytes = 1 << 20, .memory_bytes = 1 << 20};
+	dnprof_timeline *timeline = open_switches(options);
+	size_t bytes = 0;
+	char c;
+
+	start(timeline);
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(write(child.to, "x", 1), 1);
+		CHECK_EQ(read(child.from, &c, 1), 1);
+		snapshot(timeline);
+		bytes = mallinfo2().uordblks + mallinfo2().hblkhd;
+	}
+	stop(timeline);
+	printf("# %zu KiB, lost %llu\n", bytes >> 10, (unsigned long long)picture.lost);
+	CHECK(bytes < (size_t)options.memory_bytes * 5 / 2);
 	dnprof_timeline_close(timeline);
 	end_child(&child);
 }

@@ -33,6 +33,7 @@
 #define REUSE_NS  (100 * MS) /* within it no id of a thread comes again */
 #define LATE_NS   MS         /* until when a processor has told everything */
 #define SCANS_MAX 1000
+#define TOLD_MORE 1024 /* threads that begin until those that have ended are sought */
 
 struct event {
 	int fd; /* owned */
@@ -41,13 +42,15 @@ struct event {
 
 /* What is known of a thread that several sources may tell of. */
 struct told {
-	uint32_t life; /* how many threads had its id before */
-	bool ended;
-	uint64_t begin_ns;
+	int tid;
+	uint32_t life;             /* how many threads had its id before */
+	uint64_t begin_ns, end_ns; /* 0: not told of */
 };
 
 /* Who is believed of it on one processor. */
 struct voice {
+	int tid;
+	uint16_t cpu;
 	uint32_t source;
 	uint32_t life;
 };
@@ -66,6 +69,7 @@ struct dnp_switches {
 	struct dnp_map sources;  /* id of an event → source */
 	struct dnp_map known;    /* tid → index of told */
 	struct dnp_vec_of(struct told) told;
+	size_t told_most;     /* so many of them, and those that have ended are sought */
 	struct dnp_map heard; /* tid and processor → index of voices */
 	struct dnp_vec_of(struct voice) voices;
 };
@@ -383,6 +387,63 @@ static void forget_voices(struct dnp_switches *switches)
 	dnp_map_done(&switches->known);
 	dnp_map_done(&switches->heard);
 	switches->told.n = switches->voices.n = 0;
+	switches->told_most = TOLD_MORE;
+}
+
+static uint64_t place_of(int tid, uint16_t cpu)
+{
+	return (uint64_t)tid << 16 | cpu;
+}
+
+/* Leaves those of which something may come still. 0 or -ENOMEM, as the next. */
+static int keep_told(struct dnp_switches *switches, uint64_t now_ns)
+{
+	size_t n = switches->told.n;
+	int failed = 0;
+
+	dnp_map_done(&switches->known);
+	switches->told.n = 0;
+	for (size_t i = 0; i < n && !failed; i++) {
+		struct told told = switches->told.p[i];
+
+		if (told.end_ns && told.end_ns + REUSE_NS < now_ns)
+			continue;
+		failed = dnp_map_set(
+			&switches->known, (uint64_t)told.tid, (uint32_t)switches->told.n);
+		switches->told.p[switches->told.n++] = told;
+	}
+	return failed;
+}
+
+/* Those of the threads that are left. */
+static int keep_voices(struct dnp_switches *switches)
+{
+	size_t n = switches->voices.n;
+	int failed = 0;
+
+	dnp_map_done(&switches->heard);
+	switches->voices.n = 0;
+	for (size_t i = 0; i < n && !failed; i++) {
+		struct voice voice = switches->voices.p[i];
+
+		if (dnp_map_get(&switches->known, (uint64_t)voice.tid) == DNP_NONE)
+			continue;
+		failed = dnp_map_set(&switches->heard, place_of(voice.tid, voice.cpu),
+			(uint32_t)switches->voices.n);
+		switches->voices.p[switches->voices.n++] = voice;
+	}
+	return failed;
+}
+
+/*
+ * Of a thread that has ended long ago nobody tells any more, and its id may be another's. So memory
+ * is for the threads that there are at once, however many come and go.
+ */
+static void forget_ended(struct dnp_switches *switches, uint64_t now_ns)
+{
+	if (keep_told(switches, now_ns) || keep_voices(switches))
+		forget_voices(switches);
+	switches->told_most = 2 * switches->told.n + TOLD_MORE;
 }
 
 void dnp_switches_start(struct dnp_switches *switches)
@@ -444,16 +505,16 @@ void dnp_switches_wait(struct dnp_switches *switches, int bell, uint64_t deadlin
 static bool is_news(struct told *told, const struct dnp_switch *it)
 {
 	if (it->kind == DNP_SWITCH_END) {
-		bool news = !told->ended;
+		bool news = !told->end_ns;
 
-		told->ended = true;
+		told->end_ns = it->time_ns;
 		return news;
 	}
 	if (it->kind != DNP_SWITCH_BEGIN)
 		return true;
-	if (!told->ended && told->begin_ns && it->time_ns < told->begin_ns + REUSE_NS)
+	if (!told->end_ns && told->begin_ns && it->time_ns < told->begin_ns + REUSE_NS)
 		return false;
-	*told = (struct told){.life = told->life + 1, .begin_ns = it->time_ns};
+	*told = (struct told){.tid = it->tid, .life = told->life + 1, .begin_ns = it->time_ns};
 	return true;
 }
 
@@ -461,10 +522,10 @@ static bool is_news(struct told *told, const struct dnp_switch *it)
 static bool is_first(struct dnp_switches *switches, const struct told *told,
 	const struct dnp_switch *it, uint64_t id)
 {
-	uint64_t place = (uint64_t)it->tid << 16 | it->cpu;
+	uint64_t place = place_of(it->tid, it->cpu);
 	uint32_t source = dnp_map_get(&switches->sources, id);
 	uint32_t index = dnp_map_get(&switches->heard, place);
-	struct voice first = {source, told->life};
+	struct voice first = {it->tid, it->cpu, source, told->life};
 
 	if (index == DNP_NONE) {
 		index = (uint32_t)switches->voices.n;
@@ -482,8 +543,10 @@ static bool is_believed(struct dnp_switches *switches, const struct dnp_switch *
 	uint32_t index = dnp_map_get(&switches->known, (uint64_t)it->tid);
 
 	if (index == DNP_NONE) {
+		if (switches->told.n >= switches->told_most)
+			forget_ended(switches, it->time_ns);
 		index = (uint32_t)switches->told.n;
-		if (dnp_vec_push(&switches->told, (struct told){0}) ||
+		if (dnp_vec_push(&switches->told, (struct told){.tid = it->tid}) ||
 			dnp_map_set(&switches->known, (uint64_t)it->tid, index))
 			return false;
 	}
