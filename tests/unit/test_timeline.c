@@ -1042,6 +1042,112 @@ TEST(ids_that_come_again_are_threads_of_their_own)
 		SKIP("the system lets nobody choose the ids of threads here");
 }
 
+/* Makes a thread when told to, which sleeps again and again until it is told to end. */
+struct maker {
+	pthread_t thread, made;
+	pthread_barrier_t turn; /* with the test */
+	int tid;
+	_Atomic int naps;
+	_Atomic bool enough;
+};
+
+static void *nap(void *arg)
+{
+	struct maker *maker = arg;
+
+	maker->tid = dnp_thread_id();
+	while (!atomic_load(&maker->enough)) {
+		sleep_ns(100000);
+		atomic_fetch_add(&maker->naps, 1);
+	}
+	return NULL;
+}
+
+static void *make_one(void *arg)
+{
+	struct maker *maker = arg;
+
+	pthread_barrier_wait(&maker->turn);
+	CHECK_EQ(pthread_create(&maker->made, NULL, nap, maker), 0);
+	pthread_join(maker->made, NULL);
+	pthread_barrier_wait(&maker->turn);
+	return NULL;
+}
+
+static void wait_for_naps(struct maker *maker)
+{
+	int until = atomic_load(&maker->naps) + 20;
+
+	while (atomic_load(&maker->naps) < until)
+		sleep_ns(MS);
+}
+
+static void end_made(struct maker *maker)
+{
+	atomic_store(&maker->enough, true);
+	pthread_barrier_wait(&maker->turn);
+	pthread_join(maker->thread, NULL);
+	wait_until_gone(maker->tid);
+}
+
+static void make_other(struct maker *maker)
+{
+	pthread_barrier_wait(&maker->turn);
+	wait_for_naps(maker);
+}
+
+/* The calling thread and all that it makes. */
+static void stay_here(void)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET((size_t)sched_getcpu(), &here);
+	CHECK_EQ(sched_setaffinity(0, sizeof(here), &here), 0);
+}
+
+/*
+ * With the id of one that another thread made, of which alone it was heard before; on the same
+ * processor, for that is by processor.
+ */
+TEST(ids_that_come_again_between_recordings_are_heard)
+{
+	enum { MAKERS = 20 };
+	struct maker makers[MAKERS] = {0}, *last;
+	dnprof_timeline *timeline;
+	int n = 1;
+
+	stay_here();
+	for (int i = 0; i < MAKERS; i++) {
+		pthread_barrier_init(&makers[i].turn, NULL, 2);
+		CHECK_EQ(pthread_create(&makers[i].thread, NULL, make_one, &makers[i]), 0);
+	}
+	timeline = open_switches((struct dnprof_timeline_options){0});
+	start(timeline);
+	make_other(&makers[0]);
+	stop(timeline);
+	CHECK(time_of(timeline, get(timeline, makers[0].tid).id).voluntary > 0);
+	end_made(&makers[0]);
+	/* Somebody else may get it, or the system be at it still. */
+	do {
+		last = &makers[n++];
+		choose_next(makers[0].tid);
+		make_other(last);
+	} while (last->tid != makers[0].tid && n < MAKERS);
+	start(timeline);
+	wait_for_naps(last);
+	stop(timeline);
+	CHECK(time_of(timeline, get(timeline, last->tid).id).voluntary > 0);
+	for (int i = 1; i < MAKERS; i++) {
+		if (i >= n)
+			make_other(&makers[i]);
+		end_made(&makers[i]);
+	}
+	dnprof_timeline_close(timeline);
+	if (last->tid != makers[0].tid)
+		SKIP("the system lets nobody choose the ids of threads here");
+}
+
 static void spin(int from_parent, int to_parent)
 {
 	char c;
