@@ -332,6 +332,18 @@ int dnp_result_leave(const struct dnp_result *result)
 	return DNP_EXIT_INCOMPLETE;
 }
 
+int dnp_result_unplaced(const struct dnp_err *err, char *folder)
+{
+	int status = dnp_failed(err);
+
+	if (folder)
+		dnp_say("what was recorded is kept in %s; read it there with 'dnprof report', and "
+			"remove the folder then",
+			folder);
+	free(folder);
+	return status;
+}
+
 bool dnp_result_exists(const char *recording)
 {
 	struct dnp_err ignored;

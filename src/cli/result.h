@@ -44,6 +44,12 @@ void dnp_result_finish_of_process(pid_t pid, const char *recording);
 /* After a second ctrl-C: says that what is there is kept as it is. An exit status. */
 int dnp_result_leave(const struct dnp_result *result);
 
+/*
+ * What was recorded is not lost when it cannot be put into its place: says why it cannot, and in
+ * which folder it is (which is taken over; NULL: none). An exit status.
+ */
+int dnp_result_unplaced(const struct dnp_err *err, char *folder);
+
 /* Whether anything of a recording lies there. */
 bool dnp_result_exists(const char *recording);
 

@@ -47,19 +47,6 @@ static void show_progress(void *context, const struct dnp_launch *launch)
 			launch->cpu_ns, launch->stopped ? ", recording ended" : "");
 }
 
-/* What was recorded is not lost when it cannot be put into its place. */
-static int keep_where_it_is(struct run *run, const struct dnp_err *err)
-{
-	int status = dnp_failed(err);
-	auto_free char *folder = dnp_launch_leave(&run->launch);
-
-	if (folder)
-		dnp_say("what was recorded is kept in %s; read it there with 'dnprof report', and "
-			"remove the folder then",
-			folder);
-	return status;
-}
-
 /* What became of the recording, as an exit status. */
 static int conclude(struct run *run)
 {
@@ -78,7 +65,7 @@ static int conclude(struct run *run)
 	/* Before what takes time: ctrl-C there ends dnprof at once and leaves just the recording.
 	 */
 	if (dnp_launch_keep(launch, &err))
-		return keep_where_it_is(run, &err);
+		return dnp_result_unplaced(&err, dnp_launch_leave(launch));
 	result.recording = launch->recording;
 	result.path = launch->output.path;
 	if (dnp_launch_in_hurry(launch))
@@ -105,7 +92,7 @@ static int run_program(struct run *run)
 	dnp_progress_clear();
 	if (ret && !launch->child.ended)
 		return dnp_failed(&err);
-	status = ret ? keep_where_it_is(run, &err) : conclude(run);
+	status = ret ? dnp_result_unplaced(&err, dnp_launch_leave(launch)) : conclude(run);
 	if (WIFSIGNALED(launch->child.status) &&
 		dnp_signal_brings_samples(WTERMSIG(launch->child.status)))
 		dnp_say("signal %d, by which samples come, ended the program: if it replaced "

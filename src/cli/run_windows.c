@@ -51,7 +51,7 @@ static int run_program(struct run *run)
 
 	if (ret && !start->ended)
 		return dnp_failed(&err);
-	status = ret ? dnp_failed(&err) : conclude(run);
+	status = ret ? dnp_result_unplaced(&err, dnp_start_leave(start)) : conclude(run);
 	return start->status ? (int)start->status : status;
 }
 

@@ -11,6 +11,11 @@
 
 #define TIME_FORMAT "%Y%m%d-%H%M%S"
 
+static int no_memory(struct dnp_err *err)
+{
+	return dnp_err(err, -ENOMEM, "cannot write the output: out of memory; free some");
+}
+
 /* Appends to text[PATH_MAX]; false: too long. */
 static bool append(char *text, size_t *used, const char *more, size_t n)
 {
@@ -71,7 +76,7 @@ static int split(struct dnp_output *output, const char *pattern, struct dnp_err 
 	int ret;
 
 	if (!prefix)
-		return -ENOMEM;
+		return no_memory(err);
 	if (!*file || !strcmp(file, ".") || !strcmp(file, ".."))
 		return dnp_err(err, -EISDIR,
 			"cannot write to %s: it is a folder; give a file's name", pattern);
@@ -84,7 +89,7 @@ static int split(struct dnp_output *output, const char *pattern, struct dnp_err 
 			"cannot write to '%s': %s: %s; choose another place with -o", pattern,
 			shown, strerror(errno));
 	output->pattern = strdup(file);
-	return output->pattern ? 0 : -ENOMEM;
+	return output->pattern ? 0 : no_memory(err);
 }
 
 int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_err *err)
@@ -99,7 +104,7 @@ int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_e
 	if (!ret &&
 		asprintf(&output->work, "%s%c.dnprof-XXXXXX", output->folder, dnp_path_slash) < 0) {
 		output->work = NULL;
-		ret = -ENOMEM;
+		ret = no_memory(err);
 	}
 	if (!ret && (ret = dnp_folder_create(output->work))) {
 		dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o", pattern,
@@ -143,7 +148,7 @@ int dnp_output_name(struct dnp_output *output, pid_t pid, struct dnp_err *err)
 	if (asprintf(&output->path, "%s%c%s", strcmp(output->folder, "/") ? output->folder : "",
 		    dnp_path_slash, file) < 0) {
 		output->path = NULL;
-		return -ENOMEM;
+		return no_memory(err);
 	}
 	return check_place(output->path, err);
 }
@@ -162,7 +167,7 @@ int dnp_output_place(
 	int ret;
 
 	if (!path)
-		return -ENOMEM;
+		return no_memory(err);
 	ret = dnp_file_rename(path, to);
 	if (ret)
 		return dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o", to,
@@ -177,7 +182,7 @@ int dnp_output_place_recording(
 	int ret;
 
 	if (asprintf(&place, "%s%s", output->path, raw ? "" : ".dnp") < 0)
-		return -ENOMEM;
+		return no_memory(err);
 	ret = dnp_output_place(output, DNP_OUTPUT_RECORDING, place, err);
 	if (ret) {
 		free(place);

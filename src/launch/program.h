@@ -22,7 +22,7 @@ struct dnp_program {
 };
 
 /*
- * Finds `command` as execvp would (PATH, unless it has a slash) and looks into the file. 0, or
+ * Finds `command` as the system would (PATH, unless it has a slash) and looks into the file. 0, or
  * -errno with err when there is no such file or it cannot be executed.
  */
 int dnp_program_find(struct dnp_program *program, const char *command, struct dnp_err *err);
@@ -36,6 +36,9 @@ void dnp_program_classify(struct dnp_program *program, const void *bytes, size_t
  * are instead, as in "a 32-bit library".
  */
 const char *dnp_program_not_library(const void *bytes, size_t n);
+
+/* The same for a file, where libraries are not tried in a process of their own. */
+const char *dnp_program_library(const char *path);
 
 /* The same for a file. 0 or -errno with err. */
 int dnp_program_check_library(const char *path, struct dnp_err *err);
@@ -51,6 +54,9 @@ bool dnp_program_names(const char *path, const char *name);
  * much of it as fits. Empty: `mark` is not there, or the file cannot be read.
  */
 void dnp_program_text(const char *path, const char *mark, char *out, size_t capacity);
+
+/* What can be profiled on this system. */
+extern const char dnp_program_profiled[];
 
 /* Whether it can be profiled by itself: 0, or -ENOEXEC and why not in err. */
 int dnp_program_check(const struct dnp_program *program, struct dnp_err *err);

@@ -6,6 +6,8 @@
 #include "base/clean.h"
 #include "launch/agent_file.h"
 #include "launch/environment.h"
+#include "launch/nothing.h"
+#include "launch/process.h"
 #include "launch/record.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -15,6 +17,7 @@
 #define TICK_MS           100
 #define OUTLIVING_NS      UINT64_C(3000000000) /* what goes on has so long to end its recording */
 #define OUTLIVING_TICK_NS UINT64_C(20000000)
+#define FIRST_NS          UINT64_C(5000000000) /* for so long a runtime is looked for */
 #define MS_NS             UINT64_C(1000000)
 #define SESSION_NAME      "session"
 
@@ -30,11 +33,16 @@ static int check_environment(struct dnp_err *err)
 	return dnp_environment_check_diagnostics(err);
 }
 
+static int no_memory(struct dnp_err *err)
+{
+	return dnp_err(err, -ENOMEM, "cannot record: out of memory; free some");
+}
+
 static int make_session(struct dnp_start *start, struct dnp_err *err)
 {
 	auto_free char *path = dnp_output_work(&start->output, SESSION_NAME);
 
-	return path ? dnp_session_new(&start->session, path, err) : -ENOMEM;
+	return path ? dnp_session_new(&start->session, path, err) : no_memory(err);
 }
 
 int dnp_start_open(
@@ -43,7 +51,11 @@ int dnp_start_open(
 	int ret;
 
 	*start = (struct dnp_start){.options = *options};
-	ret = check_environment(err);
+	ret = dnp_program_find(&start->program, options->command[0], err);
+	if (!ret && !options->children)
+		ret = dnp_program_check(&start->program, err);
+	if (!ret)
+		ret = check_environment(err);
 	if (!ret)
 		ret = dnp_agent_file_find(start->agent, err);
 	if (!ret)
@@ -97,10 +109,19 @@ static int spawn(struct dnp_start *start, struct dnp_spawned *child, struct dnp_
 	return ret;
 }
 
+/* It is looked for until the agent has come, which it may not. */
+static void look_for_runtime(struct dnp_start *start)
+{
+	if (!start->saw_runtime && start->elapsed_ns < FIRST_NS &&
+		!dnp_session_find(start->session, start->pid))
+		start->saw_runtime = dnp_process_has_runtime(start->pid);
+}
+
 static void look(struct dnp_start *start, uint64_t begin_ns)
 {
 	start->elapsed_ns = dnp_now_ns() - begin_ns;
 	start->interrupts = dnp_interrupts();
+	look_for_runtime(start);
 	if (start->stopped ||
 		!(start->interrupts ||
 			(start->options.duration_ns &&
@@ -135,35 +156,40 @@ static void follow(struct dnp_start *start, const struct dnp_spawned *child)
 
 static int explain(const struct dnp_start *start, struct dnp_err *err)
 {
-	const struct dnp_session_slot *slot = dnp_session_find(start->session, start->pid);
-	char reason[DNP_SESSION_REASON];
+	const struct dnp_nothing nothing = {
+		.session = start->session,
+		.program = start->program.path,
+		.pid = start->pid,
+		.children = start->options.children,
+		.saw_runtime = start->saw_runtime,
+	};
 
-	if (!slot)
-		slot = dnp_session_failed(start->session);
-	if (!slot)
-		return dnp_err(err, -ENODATA,
-			"nothing was recorded: no .NET runtime that loads profilers was seen in "
-			"%s; look at what it printed",
-			start->options.command[0]);
-	dnp_session_reason(slot, reason);
-	if (dnp_session_slot_state(slot) == DNP_SLOT_FAILED)
-		return dnp_err(err, -ENODATA, "nothing was recorded: the agent could not start: %s",
-			*reason ? reason : "it did not say why");
-	return dnp_err(err, -ENODATA,
-		"nothing was recorded: the program ended before its recording began; let it run "
-		"longer");
+	return dnp_nothing_explain(&nothing, err);
 }
 
-/* The agent's file, by the name that it gives it, gets the one that it has in the private folder.
+static int rename_recording(const char *from, const char *to, struct dnp_err *err)
+{
+	int failed = dnp_file_rename(from, to);
+
+	if (failed && failed != -ENOENT)
+		return dnp_err(err, failed, "cannot write to %s: %s; choose another place with -o",
+			to, strerror(-failed));
+	return failed ? -ENODATA : 0;
+}
+
+/*
+ * The agent's file, by the name that it gives it, gets the one that it has in the private folder.
+ * -ENODATA: there is none.
  */
-static int take_one(const struct dnp_start *start, const char *path, uint64_t start_ticks)
+static int take_one(
+	const struct dnp_start *start, const char *path, uint64_t start_ticks, struct dnp_err *err)
 {
 	auto_free char *made = NULL;
 	char name[64];
 
 	snprintf(name, sizeof(name), "%d-%llu.dnp", start->pid, (unsigned long long)start_ticks);
 	made = dnp_output_work(&start->output, name);
-	return made ? dnp_file_rename(made, path) : -ENOMEM;
+	return made ? rename_recording(made, path, err) : no_memory(err);
 }
 
 /* Programs that go on: their recordings end with the one that was asked for. */
@@ -192,7 +218,7 @@ static int gather(struct dnp_start *start, const char *path, struct dnp_err *err
 	int ret;
 
 	if (!gathered)
-		return -ENOMEM;
+		return no_memory(err);
 	fd = dnp_file_create_new(gathered);
 	if (fd < 0)
 		return dnp_err(err, fd, "cannot make %s: %s", gathered, strerror(-fd));
@@ -200,7 +226,7 @@ static int gather(struct dnp_start *start, const char *path, struct dnp_err *err
 	ret = dnp_record_gather(gathered, start->output.work, err);
 	if (!ret && dnp_file_read_at(fd, &first, 1, 0) != 1)
 		return -ENODATA;
-	return ret ? ret : dnp_file_rename(gathered, path);
+	return ret ? ret : rename_recording(gathered, path, err);
 }
 
 /* What was recorded gets its place. */
@@ -211,11 +237,12 @@ static int take_recording(struct dnp_start *start, uint64_t start_ticks, struct 
 	int ret;
 
 	if (!path)
-		return -ENOMEM;
+		return no_memory(err);
 	if (start->options.children)
 		ret = gather(start, path, err);
 	else
-		ret = take_one(start, path, start_ticks) ? -ENODATA : 0;
+		ret = take_one(start, path, start_ticks, err);
+	start->unplaced = ret != -ENODATA;
 	if (!ret)
 		ret = dnp_record_exit(path, start->pid, ended, err);
 	/* Nothing is in it: the program has ended before. */
@@ -225,6 +252,7 @@ static int take_recording(struct dnp_start *start, uint64_t start_ticks, struct 
 	if (!ret || ret == -ENODATA)
 		ret = dnp_output_place_recording(
 			&start->output, start->options.raw, &start->recording, err);
+	start->unplaced &= ret != 0;
 	return ret;
 }
 
@@ -247,10 +275,25 @@ bool dnp_start_failure(const struct dnp_start *start, char reason[DNP_SESSION_RE
 	return dnp_session_failure(start->session, reason);
 }
 
+char *dnp_start_leave(struct dnp_start *start)
+{
+	auto_free char *path = dnp_output_work(&start->output, SESSION_NAME);
+
+	if (!start->unplaced)
+		return NULL;
+	/* A file that is mapped is not removed everywhere. */
+	dnp_session_free(start->session);
+	start->session = NULL;
+	if (path)
+		dnp_file_remove(path);
+	return dnp_output_leave(&start->output);
+}
+
 void dnp_start_done(struct dnp_start *start)
 {
 	dnp_session_free(start->session);
 	dnp_output_done(&start->output);
+	dnp_program_done(&start->program);
 	free(start->recording);
 	*start = (struct dnp_start){0};
 }

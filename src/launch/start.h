@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "format/agent_options.h"
 #include "launch/output.h"
+#include "launch/program.h"
 #include "launch/session_file.h"
 
 struct dnp_start_options {
@@ -36,14 +37,17 @@ struct dnp_start_options {
 
 struct dnp_start {
 	struct dnp_start_options options;
+	struct dnp_program program;
 	struct dnp_output output;
 	struct dnp_session *session;
 	char agent[PATH_MAX];
 	char *recording; /* owned; where it is once the program has ended, NULL: there is none */
 
 	int pid;
-	bool ended;      /* the program has run, to its end */
-	uint32_t status; /* with that */
+	bool saw_runtime; /* CoreCLR was seen in the program */
+	bool ended;       /* the program has run, to its end */
+	bool unplaced;    /* what was recorded is in the private folder still */
+	uint32_t status;  /* with that the program ended */
 	unsigned interrupts;
 	uint64_t elapsed_ns;
 	bool stopped; /* the agents were asked to end */
@@ -62,6 +66,12 @@ int dnp_start_run(struct dnp_start *start, struct dnp_err *err);
 
 /* Whether the agent gave up, and what it says of it: "what: why; what to do". */
 bool dnp_start_failure(const struct dnp_start *start, char reason[DNP_SESSION_REASON]);
+
+/*
+ * What could not be put into its place stays in the private folder. Its path, owned by the caller;
+ * NULL: nothing is there. Only dnp_start_done may follow.
+ */
+char *dnp_start_leave(struct dnp_start *start);
 
 void dnp_start_done(struct dnp_start *start);
 

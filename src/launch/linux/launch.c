@@ -9,6 +9,7 @@
 #include "base/clean.h"
 #include "launch/agent_file.h"
 #include "launch/environment.h"
+#include "launch/nothing.h"
 #include "launch/process.h"
 #include "launch/record.h"
 #include "launch/stale.h"
@@ -306,39 +307,6 @@ int dnp_launch_run(struct dnp_launch *launch, struct dnp_err *err)
 	return finish(launch, err);
 }
 
-static int explain_missing(const struct dnp_launch *launch, struct dnp_err *err)
-{
-	const char *path = launch->program.path;
-
-	if (launch->options.children)
-		return dnp_err(err, -ENODATA,
-			"nothing was recorded: %s started no .NET program that loads profilers; "
-			"look at "
-			"what it printed",
-			path);
-	if (launch->saw_runtime)
-		return dnp_err(err, -ENODATA,
-			"nothing was recorded: the runtime did not load the agent; see whether the "
-			"program "
-			"switches diagnostics off (EnableDiagnostics in its runtimeconfig.json)");
-	return dnp_err(err, -ENODATA,
-		"nothing was recorded: no .NET runtime was seen in %s; look at what it printed",
-		path);
-}
-
-static int explain_slot(const struct dnp_session_slot *slot, struct dnp_err *err)
-{
-	char reason[DNP_SESSION_REASON];
-
-	dnp_session_reason(slot, reason);
-	if (dnp_session_slot_state(slot) == DNP_SLOT_FAILED)
-		return dnp_err(err, -ENODATA, "nothing was recorded: the agent could not start: %s",
-			*reason ? reason : "it did not say why");
-	return dnp_err(err, -ENODATA,
-		"nothing was recorded: the program ended before its recording began; let it run "
-		"longer");
-}
-
 bool dnp_launch_failure(const struct dnp_launch *launch, char reason[DNP_SESSION_REASON])
 {
 	return dnp_session_failure(launch->session, reason);
@@ -346,12 +314,15 @@ bool dnp_launch_failure(const struct dnp_launch *launch, char reason[DNP_SESSION
 
 int dnp_launch_explain(const struct dnp_launch *launch, struct dnp_err *err)
 {
-	const struct dnp_session_slot *slot = dnp_session_find(launch->session, launch->child.pid);
+	const struct dnp_nothing nothing = {
+		.session = launch->session,
+		.program = launch->program.path,
+		.pid = launch->child.pid,
+		.children = launch->options.children,
+		.saw_runtime = launch->saw_runtime,
+	};
 
-	/* With --children the first that failed may be another. */
-	if (!slot)
-		slot = dnp_session_failed(launch->session);
-	return slot ? explain_slot(slot, err) : explain_missing(launch, err);
+	return dnp_nothing_explain(&nothing, err);
 }
 
 void dnp_launch_done(struct dnp_launch *launch)

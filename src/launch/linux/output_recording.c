@@ -12,7 +12,7 @@ int dnp_output_make_recording(const struct dnp_output *output, char **path, stru
 
 	*path = dnp_output_work(output, DNP_OUTPUT_RECORDING);
 	if (!*path)
-		return -ENOMEM;
+		return dnp_err(err, -ENOMEM, "cannot write the output: out of memory; free some");
 	fd = dnp_file_create_new(*path);
 	/* Not 0 to 2: who gets it may have them closed, and finds them so. */
 	up = fd < 0 ? fd : dnp_file_again(fd);

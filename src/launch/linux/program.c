@@ -18,6 +18,8 @@
 #error "no agent for this processor"
 #endif
 
+const char dnp_program_profiled[] = "64-bit programs of its own processor with glibc";
+
 /* A whole file, mapped for reading. */
 struct view {
 	const unsigned char *p;
@@ -368,28 +370,4 @@ int dnp_program_find(struct dnp_program *program, const char *command, struct dn
 			"cannot start %s: it is not executable; mark it so with 'chmod +x'",
 			command);
 	return ret;
-}
-
-int dnp_program_check(const struct dnp_program *program, struct dnp_err *err)
-{
-	switch (program->kind) {
-	case DNP_PROGRAM_DOTNET: return 0;
-	case DNP_PROGRAM_NATIVEAOT:
-		return dnp_err(err, -ENOEXEC,
-			"cannot profile %s: it was compiled with NativeAOT and has no runtime that "
-			"loads "
-			"profilers; publish it without PublishAot, or use 'dnprof timeline'",
-			program->path);
-	case DNP_PROGRAM_FOREIGN:
-		return dnp_err(err, -ENOEXEC,
-			"cannot profile %s: it is %s; dnprof profiles 64-bit programs of its own "
-			"processor with glibc",
-			program->path, program->what);
-	case DNP_PROGRAM_OTHER: break;
-	}
-	return dnp_err(err, -ENOEXEC,
-		"cannot profile %s: it is %s, not .NET; use 'dnprof timeline' to see its threads, "
-		"or "
-		"--children to profile the .NET programs it starts",
-		program->path, program->what);
 }

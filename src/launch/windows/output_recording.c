@@ -10,7 +10,7 @@ int dnp_output_make_recording(const struct dnp_output *output, char **path, stru
 
 	*path = dnp_output_work(output, DNP_OUTPUT_RECORDING);
 	if (!*path)
-		return -ENOMEM;
+		return dnp_err(err, -ENOMEM, "cannot write the output: out of memory; free some");
 	fd = dnp_file_create_new(*path);
 	if (fd < 0)
 		return dnp_err(err, fd, "cannot write to %s: %s; choose another place with -o",
