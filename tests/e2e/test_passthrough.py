@@ -16,7 +16,7 @@ from harness import (DNPROF, LOOSE, NEWEST, NOBODY, dnprof, let_others_in, needs
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 42, 255])
 def test_exit_status(tmp_path, code):
     result, _ = record(tmp_path, program(NEWEST, "exitcode", code), status=code)
-    assert result.out == f"leaving with {code}\n"
+    assert result.out.splitlines() == [f"leaving with {code}"]
     assert result.err == ""
 
 
@@ -24,14 +24,14 @@ def test_stdin_to_stdout(tmp_path):
     data = os.urandom(3_000_000)
     result, _ = record(tmp_path, program(NEWEST, "stdin"), stdin=data)
     assert result.stdout == data
-    assert result.err == "3000000 bytes\n"
+    assert result.err.splitlines() == ["3000000 bytes"]
 
 
 def test_quiet_leaves_streams_alone(tmp_path):
     """Even without -q, stdout is the program's, and nothing animated goes into a pipe."""
     argv = program(NEWEST, "exitcode", 0)
     result = dnprof("run", "-o", tmp_path / "out.dnp", "--", *argv).expect()
-    assert result.out == "leaving with 0\n"
+    assert result.out.splitlines() == ["leaving with 0"]
     assert "\r" not in result.err and "\x1b" not in result.err
 
 
