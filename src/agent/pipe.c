@@ -7,6 +7,7 @@
 #include <uchar.h>
 
 #include "agent/agent.h"
+#include "agent/listening.h"
 #include "clr/hresult.h"
 #include "os/clock.h"
 #include "os/forks.h"
@@ -192,9 +193,13 @@ int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events, s
 {
 	COR_PRF_EVENTPIPE_PROVIDER_CONFIG configs[DNP_PROVIDERS];
 	uint32_t n = configure(wishes, configs);
+	int harmful;
 
 	if (!n)
 		return 0;
+	harmful = dnp_listening_check(wishes, events, err);
+	if (harmful)
+		return harmful;
 	if (!dnp_pipe_stop())
 		return dnp_err(err, -ENOMEM,
 			"'%s' cannot be recorded: the last recording's events could not be ended: "

@@ -37,20 +37,12 @@ static int check_options(const struct dnp_choice *choice)
 /* Events of what is not there. */
 static const char *const missing_events[] = {"safepoint"};
 
-/* Those that come to programs that run already; the others have to be there from the start. */
-static const char *const later_events[] = {"cpu", "wall"};
-
-static bool has(const char *const *names, size_t n, struct dnp_str event)
+static bool is_missing(struct dnp_str event)
 {
-	for (size_t i = 0; i < n; i++)
-		if (dnp_str_eq(event, dnp_str(names[i])))
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(missing_events); i++)
+		if (dnp_str_eq(event, dnp_str(missing_events[i])))
 			return true;
 	return false;
-}
-
-static bool comes_later(const struct dnp_choice *choice)
-{
-	return strcmp(choice->command, "run") != 0 && strcmp(choice->command, "timeline") != 0;
 }
 
 static int check_events(const struct dnp_choice *choice)
@@ -58,14 +50,9 @@ static int check_events(const struct dnp_choice *choice)
 	struct dnp_str rest = dnp_str(choice->agent.event), event;
 
 	while (dnp_str_cut(&rest, ',', &event)) {
-		if (has(missing_events, DNP_ARRAY_SIZE(missing_events), event))
+		if (is_missing(event))
 			return dnp_usage(choice->command,
 				"-e %.*s: cannot be recorded on Windows yet; leave it away",
-				(int)event.n, event.p);
-		if (comes_later(choice) && !has(later_events, DNP_ARRAY_SIZE(later_events), event))
-			return dnp_usage(choice->command,
-				"-e %.*s: on Windows only from a program's start; use run, or cpu "
-				"and wall",
 				(int)event.n, event.p);
 	}
 	return DNP_EXIT_DONE;

@@ -12,7 +12,7 @@ struct run {
 /* The runtime itself delivers these, see launch/start.h. */
 static bool is_any_delivered(const struct dnp_choice *choice)
 {
-	static const char *const delivered[] = {"alloc", "gc", "jit", "lock"};
+	static const char *const delivered[] = {"alloc", "gc", "jit", "lock", "request"};
 	struct dnp_str rest = dnp_str(choice->agent.event), event;
 
 	while (dnp_str_cut(&rest, ',', &event))

@@ -200,9 +200,8 @@ def test_diagnostics_that_are_switched_off(truth, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("arguments, status, words", [
-    (("record", "-e", "alloc", "-o", "t.dnp", 8), 2, ("-e alloc", "Windows", "cpu and wall")),
+    (("record", "-e", "safepoint", "-o", "t.dnp", 8), 2, ("-e safepoint", "Windows")),
     (("record", "--engine", "signal", "-o", "t.dnp", 8), 2, ("--engine signal",)),
-    (("start", "-e", "gc", "-o", "t.dnp", 8), 2, ("-e gc", "Windows")),
     (("record", "-d", 1, "-o", "t.dnp"), 2, ("no process named",)),
     (("record", "-d", 1, "-o", "no/such/t.dnp", 8), 1, ("no/such", "another place")),
     (("attach", "word"), 2, ("not a process id",)),

@@ -15,6 +15,7 @@
 #include "os/thread_word.h"
 #include "os/watch.h"
 #include "os/windows/channel.h"
+#include "os/windows/mapped_code.h"
 #include "os/windows/wide.h"
 
 #include "test.h"
@@ -100,6 +101,39 @@ TEST(time_has_its_zone)
 	if (strstr(text, "UTC"))
 		CHECK(!strncmp(text, utc, 19));
 	CHECK(!dnp_unix_text(0, text, 8));
+}
+
+/* Read-only, or for code; at a place of its own below 2 GiB. */
+static void *map_low(DWORD protection, DWORD access)
+{
+	HANDLE section = CreateFileMappingW(INVALID_HANDLE_VALUE, NULL, protection, 0, 65536, NULL);
+	void *view = NULL;
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	for (uintptr_t at = 0x30000000; section && !view && at < 0x70000000; at += 0x1000000)
+		view = MapViewOfFileEx(section, access, 0, 0, 65536, (void *)at);
+	if (section)
+		CloseHandle(section);
+	return view;
+}
+
+TEST(code_that_is_mapped_is_found)
+{
+	uintptr_t low_end = (uintptr_t)1 << 31;
+	void *private = VirtualAlloc(
+		(void *)0x2f000000, 65536, MEM_RESERVE | MEM_COMMIT, PAGE_EXECUTE_READWRITE);
+	void *data = map_low(PAGE_READWRITE, FILE_MAP_WRITE), *code;
+
+	CHECK(private && data);
+	CHECK(!dnp_mapped_code_is_below(low_end));
+	code = map_low(PAGE_EXECUTE_READWRITE, FILE_MAP_READ | FILE_MAP_EXECUTE);
+	CHECK(code);
+	CHECK(dnp_mapped_code_is_below(low_end));
+	CHECK(!dnp_mapped_code_is_below((uintptr_t)code));
+	UnmapViewOfFile(code);
+	CHECK(!dnp_mapped_code_is_below(low_end));
+	UnmapViewOfFile(data);
+	VirtualFree(private, 0, MEM_RELEASE);
 }
 
 static bool is_memory(void *page)
