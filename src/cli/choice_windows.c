@@ -12,7 +12,6 @@ static const struct {
 	const char *name, *shown;
 } missing[] = {
 	{"source", "--source"},
-	{"live", "--live"},
 	{"wait", "--wait"},
 	{"profiler_clsid", "--profiler-clsid"},
 	{"profiler_path", "--profiler-path"},

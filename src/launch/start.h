@@ -28,8 +28,8 @@ struct dnp_start_options {
 	uint64_t duration_ns; /* recording ends then, the program goes on; 0: with it */
 	/*
 	 * The runtime is to write code where it runs, not through a second mapping of that memory
-	 * (W^X). CoreCLR 10 for Windows ends a program with "Internal CLR error" otherwise when a
-	 * dynamic method is freed while anybody listens to the runtime's own events.
+	 * (W^X). CoreCLR 10 for Windows may end a program with "Internal CLR error" otherwise to
+	 * whose runtime somebody listens (agent/windows/listening.c).
 	 */
 	bool in_place;
 	struct dnp_agent_options agent; /* how to sample; the rest is filled in */

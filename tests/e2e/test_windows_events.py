@@ -11,6 +11,7 @@ import test_alloc
 import test_exception
 import test_gc
 import test_jit
+import test_leaks
 import test_lock
 import test_mark
 import test_transition
@@ -91,6 +92,15 @@ def test_sampled_allocations(record):
     whole, lost = sum(allocated.values()), seen.data["events"]["alloc"]["lost"]
     by_chance = (test_alloc.MEAN["100k"] / whole) ** 0.5
     assert sum(types[n]["bytes"] for n in allocated) + lost == pytest.approx(whole, rel=5 * by_chance)
+
+
+@pytest.mark.measured
+def test_a_leak_is_found(record):
+    """Objects that are still there, by the places where they were made."""
+    result, out = record("alloc=100k", "leaks", "--work", 8000, "--one-in", 2000, "--collect", 200, options=("--live",))
+    it = test_leaks.shown(out)
+    assert result.truth["collections"] - 1 <= it.data["live"]["collections"]
+    test_leaks.check(result.truth, it)
 
 
 # Locks

@@ -11,6 +11,7 @@ import test_alloc
 import test_exception
 import test_gc
 import test_jit
+import test_leaks
 import test_lock
 import test_mark
 import test_thrown
@@ -35,21 +36,30 @@ class Told(Running):
     def behind(self, what):
         return self.when.with_name(f"{self.when.name}.{what}")
 
-    def record(self, events, out):
-        """All that it does from then on until it says that it is over; what it left behind."""
+    def go(self, ended=lambda: None):
+        """Has it begin, and end after ENDED; what it left behind."""
         wait_for(self.behind("ready").exists, "the program to stand")
-        on_windows("record", "-q", *PATIENT, "-d", 0.1, "-e", "cpu," + events, "-o", out.with_name("before.dnp"), self.pid).expect()
-        wait_for(self.is_clean, "the agent to leave")
-        on_windows("attach", *PATIENT, self.pid).expect()
-        on_windows("start", *PATIENT, "-e", events, "-o", out, self.pid).expect()
         self.when.touch()
         wait_for(self.behind("done").exists, "the program to do what it does")
-        on_windows("stop", "-q", *PATIENT, "-o", out.with_name("stopped.dnp"), self.pid).expect()
-        on_windows("detach", *PATIENT, self.pid).expect()
-        wait_for(self.is_clean, "the agent to leave")
+        ended()
         self.when.unlink()
         stdout, stderr = self.process.communicate(timeout=PATIENCE_S)
         return Result(self.argv, self.process.returncode, stdout, stderr).expect()
+
+    def record(self, events, out, *options):
+        """All that it does from its beginning until it says that it is over, into stopped.dnp; what it left behind."""
+        def end():
+            on_windows("stop", "-q", *PATIENT, "-o", out.with_name("stopped.dnp"), self.pid).expect()
+            on_windows("detach", *PATIENT, self.pid).expect()
+            wait_for(self.is_clean, "the agent to leave")
+
+        options = (*PATIENT, *options)
+        wait_for(self.behind("ready").exists, "the program to stand")
+        on_windows("record", "-q", "-d", 0.1, "-e", "cpu," + events, *options, "-o", out.with_name("before.dnp"), self.pid).expect()
+        wait_for(self.is_clean, "the agent to leave")
+        on_windows("attach", *PATIENT, self.pid).expect()
+        on_windows("start", "-e", events, *options, "-o", out, self.pid).expect()
+        return self.go(end)
 
 
 @pytest.fixture
@@ -120,6 +130,23 @@ def test_allocations_and_clocks(truth, tmp_path):  # noqa: F811
     assert {"Truth.Alloc+Node", "System.Byte[]"} <= set(test_alloc.types(seen)) and seen.few_lost("alloc")
     switches = shown(tmp_path / "out.dnp", "switch").data
     assert switches["events"]["switch"]["sampled"] and sum(thread["cpu_ns"] for thread in switches["threads"]) > 0
+
+
+@pytest.mark.measured
+def test_a_leak_is_found_and_no_handle_is_left(truth, tmp_path):  # noqa: F811
+    """Where the agent came twice the runtime has no handle more in the end than where it never was."""
+    argv = (truth, "leaks", "--work", 2500, "--one-in", 200, "--collect", 100, "--handles")
+    when = tmp_path / "when"
+    with Told(*argv, when=when) as running:
+        recorded = running.record("alloc=100k", tmp_path / "out.dnp", "--live").truth
+    for said in ("ready", "done"):
+        running.behind(said).unlink()
+    with Told(*argv, when=when) as running:
+        without = running.go().truth
+    it = test_leaks.shown(tmp_path / "stopped.dnp")
+    test_leaks.check(recorded, it)
+    assert it.data["events"]["live"]["samples"] > 100
+    assert abs(recorded["handles"] - without["handles"]) < 50, (recorded["handles"], without["handles"])
 
 
 def test_who_serves_nobody(truth, tmp_path):  # noqa: F811
