@@ -107,9 +107,13 @@ void dnp_recording_thread_begun(int tid, uint64_t begun_ns)
 		dnp_drain_thread_gone(&recording.drain, thread);
 		thread = NULL;
 	}
-	dnp_recording_see_thread(tid, &before);
-	if (!thread)
+	recording.newest_ns = dnp_now_ns();
+	if (thread) {
+		recording.known_threads++;
+	} else {
+		dnp_recording_see_thread(tid, &before);
 		thread = dnp_thread_find(tid);
+	}
 	if (thread)
 		dnp_thread_begun_at(thread, begun_ns);
 	if (name && thread)

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "os/clock.h"
 #include "os/thread.h"
@@ -68,5 +69,53 @@ TEST(threads_that_begin_are_told_when_a_wait_ends)
 	CHECK_EQ(dnp_watch_wait(before_ns, begun), 0);
 	dnp_watch_call();
 	CHECK_EQ(dnp_watch_wait(before_ns + LONG_NS, begun), DNP_WATCH_CALLED);
+	dnp_watch_close();
+}
+
+#define MANY 400
+
+static void *begin_threads_and_call(void *context)
+{
+	for (int i = 0; i < MANY; i++)
+		begin_a_thread();
+	dnp_watch_call();
+	return context;
+}
+
+/* How often this thread has gone to sleep. */
+static long sleeps(void)
+{
+	struct rusage usage;
+
+	CHECK_EQ(getrusage(RUSAGE_THREAD, &usage), 0);
+	return usage.ru_nvcsw;
+}
+
+/* The kernel wakes who waits for its events at the end of each thread that has inherited them. */
+TEST(threads_that_end_wake_nobody)
+{
+	pthread_t thread;
+	long before;
+
+	open_watch(false);
+	CHECK_EQ(pthread_create(&thread, NULL, begin_threads_and_call, NULL), 0);
+	before = sleeps();
+	CHECK_EQ(dnp_watch_wait(dnp_now_ns() + LONG_NS, begun), DNP_WATCH_CALLED);
+	CHECK(sleeps() - before < MANY / 10);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	dnp_watch_close();
+}
+
+TEST(threads_that_end_are_no_news)
+{
+	uint64_t before_ns;
+
+	open_watch(true);
+	before_ns = dnp_now_ns();
+	begin_a_thread();
+	while (told != atomic_load(&born))
+		CHECK_EQ(dnp_watch_wait(before_ns + LONG_NS, begun), DNP_WATCH_CALLED);
+	/* What is left is that it has ended, if that was not told with its begin. */
+	CHECK_EQ(dnp_watch_wait(before_ns, begun), 0);
 	dnp_watch_close();
 }

@@ -17,7 +17,7 @@
 #define CPUS_MAX   16
 #define FIRST_RING (1 + DNP_WATCH_FDS)
 #define PAGE_BYTES 4096u
-#define RING_BYTES (2 * PAGE_BYTES)
+#define RING_BYTES (8 * PAGE_BYTES) /* begins and ends of 290 threads */
 
 static struct {
 	/* The first is of calls, then come those that were added, then one a processor. */
@@ -25,15 +25,19 @@ static struct {
 	struct perf_event_mmap_page *rings[FIRST_RING + CPUS_MAX];
 	/* Of fds that count, 0: not open; a free one of those that are added is -1. */
 	unsigned n;
+	bool at_once;        /* records end a wait; else they are not waited for */
 	_Atomic int call_fd; /* of the event that calls go to, plus 1; 0: none */
 	_Atomic int called;
 } watch;
 
 /*
  * Records of threads and code of this thread and its descendants while they run on one processor.
- * To wake us for each costs the thread that does it an interrupt, twice in its life.
+ * To wake us for each costs the thread that does it an interrupt, twice in its life. Where that is
+ * not asked for nobody waits for these events at all: whatever the watermark, the kernel wakes who
+ * does at the end of each thread that has inherited them, for each event, if only to let him sleep
+ * on (kernel/events/core.c, perf_event_exit_event: "Kick perf_poll() for is_event_hup()").
  */
-static int open_events(int cpu, bool at_once)
+static int open_events(int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -42,11 +46,11 @@ static int open_events(int cpu, bool at_once)
 		.inherit = 1,
 		.inherit_thread = 1, /* not to other processes */
 		.task = 1,
-		.mmap = 1,
+		.mmap = watch.at_once, /* what comes to no wait's end is looked for without that */
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.watermark = 1,
-		.wakeup_watermark = at_once ? 1 : RING_BYTES / 2,
+		.wakeup_watermark = watch.at_once ? 1 : RING_BYTES,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
@@ -54,9 +58,9 @@ static int open_events(int cpu, bool at_once)
 	return dnp_perf_open(&attr, 0, cpu);
 }
 
-static int add_cpu(int cpu, bool at_once)
+static int add_cpu(int cpu)
 {
-	int fd = open_events(cpu, at_once);
+	int fd = open_events(cpu);
 	void *ring;
 
 	if (fd < 0)
@@ -103,8 +107,9 @@ int dnp_watch_threads_open(bool at_once)
 	dnp_watch_threads_close();
 	if (cpus > CPUS_MAX)
 		return -E2BIG;
+	watch.at_once = at_once;
 	for (int cpu = 0; cpu < cpus; cpu++) {
-		int failed = add_cpu(cpu, at_once);
+		int failed = add_cpu(cpu);
 
 		if (failed && failed != -ENODEV) { /* that: the processor is switched off */
 			dnp_watch_threads_close();
@@ -179,12 +184,12 @@ static void copy_out(const void *ring, uint64_t at, void *to, size_t n)
 		((char *)to)[i] = data[(at + i) % RING_BYTES];
 }
 
-/* Whether there was anything in it. */
+/* Whether there was anything in it but that threads have ended. */
 static bool read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
 {
 	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->data_tail;
-	bool any = tail != head;
+	bool any = false;
 
 	while (tail + sizeof(struct perf_event_header) <= head) {
 		struct fork_record record;
@@ -192,6 +197,7 @@ static bool read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
 		copy_out(ring, tail, &record.header, sizeof(record.header));
 		if (record.header.size < sizeof(record.header) || tail + record.header.size > head)
 			break;
+		any |= record.header.type != PERF_RECORD_EXIT;
 		if (record.header.type == PERF_RECORD_FORK &&
 			record.header.size >= sizeof(record)) {
 			copy_out(ring, tail, &record, sizeof(record));
@@ -211,7 +217,7 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
 	unsigned news = 0, n = begun ? watch.n : FIRST_RING;
 
-	if (ppoll(watch.fds, n, &patience, NULL) < 0)
+	if (ppoll(watch.fds, watch.at_once ? n : FIRST_RING, &patience, NULL) < 0)
 		return 0;
 	if (watch.fds[0].revents) {
 		news |= DNP_WATCH_CALLED;
