@@ -27,6 +27,8 @@
 #include "os/watch.h"
 
 #define SECOND_NS UINT64_C(1000000000)
+#define LOOK_NS                                                                                    \
+	UINT64_C(15000000) /* at least between two looks: each reads files of the kernel's */
 
 /* Written in start, before the first sample can come. */
 static struct {
@@ -34,7 +36,8 @@ static struct {
 	enum dnp_sampler_source source;
 	int kernel;
 	bool events_instead; /* where no timer is left, an event will do, if it is allowed */
-	uint64_t random;     /* the recorder's */
+	uint64_t random;     /* the recorder's … */
+	uint64_t look_ns;    /* … and when it looks at the source again */
 	_Atomic uint64_t phases;
 	uint64_t interval_ns, since_ns;
 	char note[sizeof(((struct dnp_err *)0)->text)];
@@ -434,8 +437,11 @@ static void leave_traps(void)
 /* On the recorder's thread. */
 void dnp_running_look(unsigned event)
 {
-	if (!is_first(event) || running.source != DNP_SAMPLER_TRAPS)
+	uint64_t now = dnp_now_ns();
+
+	if (!is_first(event) || running.source != DNP_SAMPLER_TRAPS || now < running.look_ns)
 		return;
+	running.look_ns = now + LOOK_NS;
 	if (dnp_traps_state())
 		leave_traps();
 	else

@@ -229,13 +229,14 @@ static void write_missed(
 			});
 }
 
-static void define(struct dnp_drain *drain, struct dnp_thread *thread)
+static void define(struct dnp_drain *drain, struct dnp_thread *thread, bool there)
 {
 	uint32_t flags = atomic_load_explicit(&thread->flags, memory_order_relaxed);
-	char name[32];
+	char name[32] = "";
 
 	thread->announced = 1;
-	dnp_thread_name(thread->tid, name, sizeof(name));
+	if (there)
+		dnp_thread_name(thread->tid, name, sizeof(name));
 	if (!name[0]) /* it has gone */
 		memcpy(name, thread->name, sizeof(thread->name));
 	snprintf(thread->announced_name, sizeof(thread->announced_name), "%s", name);
@@ -256,7 +257,8 @@ static uint64_t end_of(const struct dnp_thread *thread)
 	return thread->end_ns ? thread->end_ns : dnp_now_ns();
 }
 
-void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread)
+/* Of one that is not `there` any more nobody knows the name, or its number is another's by now. */
+static void announce(struct dnp_drain *drain, struct dnp_thread *thread, bool there)
 {
 	/* Pairs with the engine that finds it: perhaps when the thread has been announced. */
 	uint32_t missed = atomic_exchange_explicit(&thread->missed, 0, memory_order_acquire);
@@ -264,11 +266,16 @@ void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread)
 	uint32_t rest = atomic_exchange_explicit(&thread->rest, 0, memory_order_acquire);
 
 	if (!thread->announced)
-		define(drain, thread);
+		define(drain, thread, there);
 	if (missed)
 		write_missed(drain, thread, thread->start_ns, missed);
 	if (rest)
 		write_missed(drain, thread, end_of(thread), rest);
+}
+
+void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	announce(drain, thread, true);
 }
 
 static void write_name(struct dnp_drain *drain, const struct dnp_thread *thread, const char *name)
@@ -320,7 +327,8 @@ static struct dnp_sample read_head(const struct dnp_feed *feed, uint64_t at)
 	return sample;
 }
 
-static void drain_feed(struct dnp_drain *drain, struct dnp_thread *thread, struct dnp_feed *feed)
+static void drain_feed(
+	struct dnp_drain *drain, struct dnp_thread *thread, struct dnp_feed *feed, bool there)
 {
 	uint64_t at;
 	size_t n = dnp_ring_readable(&feed->ring, &at);
@@ -328,7 +336,7 @@ static void drain_feed(struct dnp_drain *drain, struct dnp_thread *thread, struc
 
 	/* Not before its first sample: a new thread still has the name of the one that made it. */
 	if (n)
-		dnp_drain_announce(drain, thread);
+		announce(drain, thread, there);
 	while (at < end) {
 		struct dnp_sample sample = read_head(feed, at);
 		bool unwalked = sample.flags & DNP_SAMPLE_UNWALKED;
@@ -344,10 +352,10 @@ static void drain_feed(struct dnp_drain *drain, struct dnp_thread *thread, struc
 	}
 }
 
-static void drain_feeds(struct dnp_drain *drain, struct dnp_thread *thread)
+static void drain_feeds(struct dnp_drain *drain, struct dnp_thread *thread, bool there)
 {
-	drain_feed(drain, thread, &thread->own);
-	drain_feed(drain, thread, &thread->outside);
+	drain_feed(drain, thread, &thread->own, there);
+	drain_feed(drain, thread, &thread->outside, there);
 }
 
 static uint64_t read_count(const _Atomic uint64_t *count)
@@ -451,8 +459,8 @@ void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread)
 	if (drain->gone)
 		drain->gone(thread);
 	dnp_sampler_stop(&thread->sampler);
-	drain_feeds(drain, thread); /* what its handler stored before the thread went */
-	dnp_drain_announce(drain, thread);
+	drain_feeds(drain, thread, false); /* what its handler stored before the thread went */
+	announce(drain, thread, false);
 	tell_name(drain, thread);
 	take_counts(thread, drain);
 	write_told_end(drain, thread);
@@ -468,11 +476,12 @@ static void visit(struct dnp_thread *thread, void *context)
 {
 	struct round *round = context;
 
-	drain_feeds(round->drain, thread);
+	drain_feeds(round->drain, thread, true);
 	tell_name(round->drain, thread);
-	if (!round->look_for_ends)
+	/* One that has told of its end is about to go, and its record is for the next one. */
+	if (!round->look_for_ends && !thread->end_ns)
 		return;
-	if (dnp_now_ns() - thread->start_ns > SETTLED_NS)
+	if (round->look_for_ends && dnp_now_ns() - thread->start_ns > SETTLED_NS)
 		look_at_name_again(thread, round->drain);
 	if (!dnp_thread_exists(thread->tid))
 		dnp_drain_thread_gone(round->drain, thread);

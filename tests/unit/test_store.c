@@ -646,6 +646,11 @@ TEST(writer_on_a_full_disk_leaves_whole_chunks)
 	close(copy);
 }
 
+static void count_visit(struct dnp_thread *thread, void *context)
+{
+	*(uint32_t *)context += thread->tid != 0;
+}
+
 TEST(thread_that_has_gone_is_released_and_its_record_used_again)
 {
 	struct dnp_drain drain = {0};
@@ -680,6 +685,62 @@ TEST(thread_that_has_gone_is_released_and_its_record_used_again)
 		CHECK(!again->own.reported[i].samples &&
 			!again->own.reported[i].lost[DNP_LOSS_RING]);
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
+}
+
+/* Many may come and go between two looks for those that have gone. */
+TEST(thread_that_told_of_its_end_is_released_as_soon_as_it_has_gone)
+{
+	struct dnp_drain drain = {0};
+	struct dnp_thread *ended, *silent, *here;
+	int is_new, fd = temporary_file();
+
+	dnp_threads_init(16, 1);
+	ended = dnp_thread_begin(4194303, &is_new);
+	silent = dnp_thread_begin(4194302, &is_new);
+	here = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(ended && silent && here);
+	ended->end_ns = here->end_ns = 5;
+	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	CHECK(!dnp_thread_find(4194303));
+	CHECK(dnp_thread_find(4194302) == silent);
+	CHECK(dnp_thread_find(dnp_thread_id()) == here);
+	CHECK_EQ(dnp_drain_round(&drain, 1), 0);
+	CHECK(!dnp_thread_find(4194302));
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
+}
+
+/* A number that is another's by now must not lend it its name. */
+TEST(thread_that_has_gone_is_not_asked_for_its_name)
+{
+	struct dnp_drain drain = {0};
+	struct dnp_thread *thread;
+	int is_new, fd = temporary_file();
+
+	dnp_threads_init(16, 1);
+	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(thread);
+	memcpy(thread->name, "old", sizeof("old"));
+	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
+	dnp_drain_thread_gone(&drain, thread);
+	CHECK_STR(thread->announced_name, "old");
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
+}
+
+/* Visited are those that are live, also where others between them are not. */
+TEST(all_live_threads_are_visited)
+{
+	struct dnp_thread *threads[150];
+	uint32_t n = 0;
+	int is_new;
+
+	dnp_threads_init(16, 1);
+	for (int i = 0; i < 150; i++)
+		CHECK((threads[i] = dnp_thread_begin(4000000 + i, &is_new)));
+	for (int i = 0; i < 150; i += 3)
+		dnp_thread_release(threads[i]);
+	dnp_threads_each(count_visit, &n);
+	CHECK_EQ(n, 100);
 }
 
 /* Handlers find it by the number, as long as the record is the thread's and the recording goes on.
