@@ -97,13 +97,6 @@ ssize_t dnp_file_read_at(int fd, void *bytes, size_t n, uint64_t at)
 	return got < 0 ? -errno : got;
 }
 
-ssize_t dnp_file_write(int fd, const void *bytes, size_t n)
-{
-	ssize_t done = write(fd, bytes, n);
-
-	return done < 0 ? -errno : done;
-}
-
 int dnp_file_append(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);

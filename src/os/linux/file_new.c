@@ -17,6 +17,13 @@ int dnp_file_create_new(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+ssize_t dnp_file_write(int fd, const void *bytes, size_t n)
+{
+	ssize_t done = write(fd, bytes, n);
+
+	return done < 0 ? -errno : done;
+}
+
 int dnp_file_again(int fd)
 {
 	int again = fcntl(fd, F_DUPFD_CLOEXEC, DNP_FD_LOW);
