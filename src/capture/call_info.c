@@ -460,6 +460,9 @@ static void tell_problems(struct dnp_writer *writer)
 	tell_problem(writer, atomic_load(&state.unknown),
 		"begins and ends of calls are missing: this runtime tells hooks something else "
 		"than those known; record without --args");
+	tell_problem(writer, dnp_call_seen_no_room(),
+		"times a type or an instantiation had no number of its own: there are more of them "
+		"than there is room for; record fewer methods with --include");
 }
 
 void dnp_call_info_write(struct dnp_writer *writer, int last)

@@ -3,6 +3,9 @@
  * Entries are taken one after the other and never given back; a hash table of their indices leads
  * to them. An entry is whole before the table knows it. Numbers for methods are asked for ahead, as
  * that takes a lock.
+ *
+ * Where code is unloaded, the table forgets those entries alone that may go with it: their slots
+ * are GONE, which a search goes past, and others may have.
  */
 #include "capture/call_seen.h"
 
@@ -15,6 +18,7 @@
 #include "base/vec.h"
 #include "capture/calls.h"
 #include "clr/hresult.h"
+#include "clr/lifetime.h"
 #include "clr/names.h"
 #include "os/forks.h"
 #include "os/mem.h"
@@ -22,7 +26,9 @@
 #define ENTRIES     65536u
 #define SLOTS       (2 * ENTRIES)
 #define PROBES      32u
-#define AHEAD       256u  /* numbers */
+#define TRIES       4u         /* to put an entry where others put theirs */
+#define GONE        UINT32_MAX /* of a slot */
+#define AHEAD       256u       /* numbers */
 #define PATIENCE    10000 /* looks at somebody who names, with the processor given away between */
 #define CLASS_BYTES 64    /* of a class that must be readable: its method table's head */
 
@@ -35,6 +41,7 @@ struct entry {
 	uintptr_t class_id;
 	uint32_t n_args;
 	uintptr_t args[DNP_SEEN_ARGS];
+	bool ends;  /* it may go with code that is unloaded; once it is named */
 	char *name; /* owned: of a class, once it is named and until it is told */
 };
 
@@ -43,6 +50,7 @@ static struct {
 	struct entry *entries;         /* owned, mapped */
 	_Atomic uint32_t *slots;       /* owned, mapped: index of an entry plus 1 */
 	_Atomic uint32_t n_entries;    /* taken; may be more than there are */
+	_Atomic uint64_t no_room;      /* how often somebody found none for an entry */
 	_Atomic uint32_t ahead[AHEAD]; /* numbers for methods; 0: it is taken */
 	uint32_t n_told;               /* the recorder's */
 } seen;
@@ -93,6 +101,11 @@ static uint32_t hash(const struct entry *key)
 	return (uint32_t)dnp_hash(sum);
 }
 
+static bool is_full(void)
+{
+	return atomic_load_explicit(&seen.n_entries, memory_order_relaxed) >= ENTRIES;
+}
+
 /* A new entry, not in the table yet; 0: there is none. */
 static uint32_t add(const struct entry *key)
 {
@@ -100,8 +113,6 @@ static uint32_t add(const struct entry *key)
 	struct entry *entry;
 
 	if (key->function && !number)
-		return 0;
-	if (atomic_load_explicit(&seen.n_entries, memory_order_relaxed) >= ENTRIES)
 		return 0;
 	index = atomic_fetch_add_explicit(&seen.n_entries, 1, memory_order_relaxed);
 	if (index >= ENTRIES)
@@ -120,26 +131,51 @@ static uint32_t add(const struct entry *key)
 	return index + 1;
 }
 
-static uint32_t find(const struct entry *key)
+/* Where an entry is, or may be put. */
+struct place {
+	const struct entry *entry; /* NULL: it is not there */
+	_Atomic uint32_t *slot;    /* then: where it may be; NULL: there is no room */
+	uint32_t holds;            /* what is there now: 0 or GONE */
+};
+
+static struct place search(const struct entry *key)
 {
-	uint32_t at = hash(key), made = 0;
+	struct place place = {0};
+	uint32_t at = hash(key);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
 		_Atomic uint32_t *slot = &seen.slots[(at + i) % SLOTS];
-		/* Pairs with the release below: the entry is whole. */
+		/* Pairs with the release in find: the entry is whole. */
 		uint32_t index = atomic_load_explicit(slot, memory_order_acquire);
 
-		if (!index) {
-			if (!made)
-				made = add(key);
-			if (!made)
-				return 0;
-			if (atomic_compare_exchange_strong_explicit(
-				    slot, &index, made, memory_order_release, memory_order_acquire))
-				index = made;
-		}
-		if (same(&seen.entries[index - 1], key))
-			return seen.entries[index - 1].number;
+		if (index && index != GONE && same(&seen.entries[index - 1], key))
+			return (struct place){.entry = &seen.entries[index - 1]};
+		if (!place.slot && (!index || index == GONE))
+			place = (struct place){.slot = slot, .holds = index};
+		if (!index)
+			break;
+	}
+	return place;
+}
+
+static uint32_t find(const struct entry *key)
+{
+	uint32_t made = 0;
+
+	for (uint32_t i = 0; i < TRIES; i++) {
+		struct place place = search(key);
+
+		if (place.entry)
+			return place.entry->number;
+		if (!made && (!place.slot || is_full()))
+			atomic_fetch_add_explicit(&seen.no_room, 1, memory_order_relaxed);
+		else if (!made)
+			made = add(key);
+		if (!place.slot || !made)
+			return 0;
+		if (atomic_compare_exchange_strong_explicit(place.slot, &place.holds, made,
+			    memory_order_release, memory_order_relaxed))
+			return seen.entries[made - 1].number;
 	}
 	return 0;
 }
@@ -183,6 +219,21 @@ static char *name_class(uintptr_t class_id)
 	return strdup(buffer);
 }
 
+/* Whether it may go while the program goes on; its ids are there still. */
+static bool ends(const struct entry *entry)
+{
+	const struct dnp_info *info = seen.setting->info;
+	bool any = entry->class_id &&
+		(!may_be_class(entry->class_id) || dnp_class_ends(info, entry->class_id));
+	ModuleID with;
+
+	if (entry->function)
+		any |= dnp_method_ends(info, entry->function, &with);
+	for (uint32_t i = 0; i < entry->n_args && !any; i++)
+		any = dnp_class_ends(info, entry->args[i]);
+	return any;
+}
+
 static void name(struct entry *entry)
 {
 	int ready = READY;
@@ -195,6 +246,7 @@ static void name(struct entry *entry)
 			entry->n_args);
 	else
 		entry->name = name_class(entry->class_id);
+	entry->ends = ends(entry);
 	dnp_forks_release();
 	atomic_store_explicit(&entry->state, NAMED, memory_order_release);
 }
@@ -238,6 +290,13 @@ static void wait_for(const struct entry *entry)
 		sched_yield();
 }
 
+/* One that is not named yet, after all patience, is nobody's that is known. */
+static bool may_go(const struct entry *entry)
+{
+	/* Pairs with the release in name. */
+	return atomic_load_explicit(&entry->state, memory_order_acquire) != NAMED || entry->ends;
+}
+
 void dnp_call_seen_unloading(void)
 {
 	uint32_t n;
@@ -249,6 +308,15 @@ void dnp_call_seen_unloading(void)
 		name(&seen.entries[i]);
 		wait_for(&seen.entries[i]);
 	}
-	for (uint32_t i = 0; i < SLOTS; i++)
-		atomic_store_explicit(&seen.slots[i], 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		uint32_t index = atomic_load_explicit(&seen.slots[i], memory_order_acquire);
+
+		if (index && index != GONE && may_go(&seen.entries[index - 1]))
+			atomic_store_explicit(&seen.slots[i], GONE, memory_order_relaxed);
+	}
+}
+
+uint64_t dnp_call_seen_no_room(void)
+{
+	return atomic_load_explicit(&seen.no_room, memory_order_relaxed);
 }

@@ -11,7 +11,6 @@
 #ifndef DNP_CAPTURE_CALL_SEEN_H
 #define DNP_CAPTURE_CALL_SEEN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,5 +36,8 @@ void dnp_call_seen_write(struct dnp_writer *writer, unsigned event);
 
 /* Code is about to be unloaded: names all, and forgets whose ids may be used again. Any thread. */
 void dnp_call_seen_unloading(void);
+
+/* How often one was asked for that there was no room for. */
+uint64_t dnp_call_seen_no_room(void);
 
 #endif

@@ -91,6 +91,14 @@ bool dnp_method_ends(const struct dnp_info *info, FunctionID function, ModuleID 
 		any_ends(info, types, 1 + n_args, NESTED_MAX, with);
 }
 
+bool dnp_class_ends(const struct dnp_info *info, ClassID class)
+{
+	ModuleID with = 0;
+
+	return atomic_load_explicit(&collectible_seen, memory_order_relaxed) &&
+		type_ends(info, class, NESTED_MAX, &with);
+}
+
 void dnp_lifetime_forget(void)
 {
 	atomic_store_explicit(&collectible_seen, false, memory_order_relaxed);

@@ -24,6 +24,9 @@ bool dnp_module_ends(const struct dnp_info *info, ModuleID module);
  */
 bool dnp_method_ends(const struct dnp_info *info, FunctionID function, ModuleID *with);
 
+/* The same of a type; where the runtime tells nothing of it, it can. The type must be there. */
+bool dnp_class_ends(const struct dnp_info *info, ClassID class);
+
 /* All modules have gone, or this library is about to. */
 void dnp_lifetime_forget(void);
 

@@ -2,8 +2,11 @@
 """`dnprof run -e trace --args`: exact instances of generic methods, and the values of calls, as the program
 passed them."""
 import re
+from collections import Counter
 
 import pytest
+
+import records
 
 from harness import NEWEST, PATIENCE_S, TESTED, check_whole, dnprof, dnprof_again, program, refused, report
 
@@ -83,6 +86,17 @@ def test_unharmed(tmp_path, tfm, argv):
     assert event["enters"] == event["leaves"] + event["tailcalls"] + event["unwinds"] + event["open"]
     counted = re.findall(r" : call count = (\d+)$", dnprof("log", "--summary", out).expect().out, re.M)
     assert sum(map(int, counted)) == event["enters"] > 0
+
+
+def test_types_when_code_is_unloaded(tmp_path):
+    """Those that stay have the number that they had; those that go, whose places others may have, are never taken for them."""
+    result = trace(tmp_path, NEWEST, "--depth", "events", argv=["unload", "--work", 20]).expect()
+    told = Counter(record.name.decode() for _, record in records.read(tmp_path / "out.dnp", "call_type"))
+    assert told["Plugin.Held"] == result.truth["unloaded"] == 20
+    assert {"System.WeakReference", "System.Threading.Thread", "System.Func<int, long>"} <= set(told)
+    assert {name for name, times in told.items() if times > 1} == {"Plugin.Held"}, told
+    looks = [args for name, args, _ in logged(tmp_path / "out.dnp") if name == "Plugin.Held.Look"]
+    assert len(looks) == 20 and len(set(looks)) == 1, looks
 
 
 def test_framework(tmp_path):

@@ -27,3 +27,10 @@ public static class Counted
   [MethodImpl(MethodImplOptions.NoInlining)]
   public static int Nested(int depth) => depth == 0 ? 0 : Nested(depth - 1) + 1;
 }
+
+/// <summary>What goes with the context that it is of.</summary>
+public sealed class Held
+{
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  public static int Look(Held it) => it == null ? 0 : 1;
+}

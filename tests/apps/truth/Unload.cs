@@ -51,6 +51,8 @@ static class Unload
     long expected = Enumerable.Range(0, 2_000).Sum(x => (long)x * x % 7) * 2 + 2_000 * 11;
     for (int i = 0; i < 100; i++)
       Check.Same("code in a collectible context", expected, run(2_000));
+    var held = assembly.GetType("Plugin.Held")!;
+    Check.Same("an object of a collectible context", 1, (int)held.GetMethod("Look")!.Invoke(null, [Activator.CreateInstance(held)])!);
     context.Unload();
     return new WeakReference(context);
   }
