@@ -25,8 +25,26 @@ static void meet(struct dnp_due *due, const struct dnp_managed *managed, uint64_
 		.serial = managed->serial,
 		.cpu_ns = before ? managed->thread->start_cpu_ns : 0,
 		.part_ns = random_phase(managed->serial, interval_ns),
+		.until_ns = managed->thread->start_ns,
+		.life_ns = random_phase(~managed->serial, interval_ns),
 		.walked_ns = UINT64_MAX,
 	};
+}
+
+/* Of the time that passes, as many as are due since the last look. */
+static uint32_t intervals(struct dnp_due *due, const struct dnp_due_round *round)
+{
+	uint64_t now_ns = dnp_now_ns();
+	uint32_t n;
+
+	if (!round->by_life)
+		return round->intervals;
+	if (now_ns > due->until_ns)
+		due->life_ns += now_ns - due->until_ns;
+	due->until_ns = now_ns;
+	n = (uint32_t)(due->life_ns / round->interval_ns);
+	due->life_ns %= round->interval_ns;
+	return n;
 }
 
 bool dnp_due_look(
@@ -48,7 +66,7 @@ bool dnp_due_look(
 		due->weight[DNP_DUE_CPU] += (uint32_t)(due->part_ns / round->interval_ns);
 	due->part_ns %= round->interval_ns;
 	if (round->events & 1U << DNP_DUE_WALL)
-		due->weight[DNP_DUE_WALL] += round->intervals;
+		due->weight[DNP_DUE_WALL] += intervals(due, round);
 	return due->weight[DNP_DUE_CPU] || due->weight[DNP_DUE_WALL];
 }
 

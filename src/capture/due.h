@@ -23,6 +23,8 @@ struct dnp_due {
 	uint64_t cpu_ns;                 /* its clock when it was looked at last */
 	uint64_t owed_ns;                /* CPU time of which no sample has told yet … */
 	uint64_t part_ns;                /* … and less than a sample of it that was its turn */
+	uint64_t until_ns;               /* until when its life is told of, … */
+	uint64_t life_ns;                /* … but for that, less than a sample */
 	uint32_t weight[DNP_DUE_EVENTS]; /* of the samples that are due */
 	bool waiting;                    /* it has not run since it was looked at before that */
 	bool asleep;                     /* it slept in native code then, */
@@ -39,7 +41,13 @@ struct dnp_due {
 struct dnp_due_round {
 	uint32_t events; /* bits of enum dnp_due_event */
 	uint64_t interval_ns;
-	uint32_t intervals; /* that have passed since the last time */
+	/* That have passed since the last time, for each thread that there is; … */
+	uint32_t intervals;
+	/*
+	 * … or each counts by itself, from when it began to when it is looked at, which may be long
+	 * after that time: a round takes as long as there are many threads.
+	 */
+	bool by_life;
 	/*
 	 * Samples tell of no more CPU time at once than that. Where clocks of threads go in coarse
 	 * ticks it is the time that has passed: what a tick adds is told of evenly over as long.

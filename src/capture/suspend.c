@@ -89,6 +89,13 @@ static void not_seen(struct dnp_due *due, const struct dnp_managed *managed)
 	dnp_due_store(due, feed, sampler.index, 1, 0);
 }
 
+/* Whether the last samples of a thread that owes no CPU time go to where it was seen last. */
+static bool stays(const struct dnp_due *due, const struct dnp_managed *managed)
+{
+	return !due->weight[DNP_DUE_CPU] && due->walked_ns != UINT64_MAX &&
+		dnp_feed_has_last(&managed->thread->outside);
+}
+
 /* ---- Walks */
 
 static void count(const struct dnp_due *due, HRESULT hr)
@@ -204,11 +211,32 @@ static void look_at_all(const struct dnp_due_round *round)
 	atomic_store(&sampler.since_ns, UINT64_MAX);
 }
 
+/* Of the time that passes each thread's counts until now; where it was seen last, it still is. */
+static void look_last(struct dnp_due_round *round)
+{
+	struct dnp_managed managed;
+
+	round->events &= 1U << DNP_DUE_WALL;
+	for (uint32_t i = 0; round->events && i < dnp_managed_places(); i++) {
+		struct dnp_due *due = &sampler.due[i];
+
+		if (!dnp_managed_enter(i, &managed))
+			continue;
+		if (dnp_due_look(due, &managed, round)) {
+			if (stays(due, &managed))
+				repeat(due, &managed);
+			else
+				not_seen(due, &managed);
+		}
+		dnp_managed_leave();
+	}
+}
+
 static void *run(void *context)
 {
-	uint64_t random = dnp_random_number() | 1, last_ns = dnp_now_ns(), counted_ns = last_ns;
+	uint64_t random = dnp_random_number() | 1, last_ns = dnp_now_ns();
 	uint64_t due_ns = last_ns + next_interval(&random);
-	struct dnp_due_round round = {.interval_ns = sampler.interval_ns};
+	struct dnp_due_round round = {.interval_ns = sampler.interval_ns, .by_life = true};
 
 	(void)context;
 	dnp_thread_set_name("dnprof-suspend");
@@ -220,13 +248,12 @@ static void *run(void *context)
 			continue;
 		}
 		round.events = events();
-		round.intervals = (uint32_t)((now_ns - counted_ns) / sampler.interval_ns);
 		round.most_ns = now_ns - last_ns;
-		counted_ns += round.intervals * sampler.interval_ns;
 		last_ns = now_ns;
 		due_ns = now_ns + next_interval(&random);
 		look_at_all(&round);
 	}
+	look_last(&round);
 	return NULL;
 }
 
@@ -373,19 +400,27 @@ static void wall_failures(unsigned index, dnp_failure_tell tell)
 }
 
 /*
- * On the thread that ends, or after it has: what it still owes was never seen. The lock is held
+ * On the thread that ends, or after it has: what it did last was never seen. The lock is held
  * against stop only, which frees what is read here.
  */
 static void see_last(uint32_t place, const struct dnp_managed *managed)
 {
 	struct dnp_due_round round = {
-		.events = events(), .interval_ns = sampler.interval_ns, .most_ns = UINT64_MAX};
+		.events = events(),
+		.interval_ns = sampler.interval_ns,
+		.by_life = true,
+		.most_ns = UINT64_MAX,
+	};
 	struct dnp_due *due = &sampler.due[place];
 
 	pthread_mutex_lock(&end_lock);
 	if (!is_stopping() && dnp_due_look(due, managed, &round)) {
-		count(due, CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
-		not_seen(due, managed);
+		if (stays(due, managed)) {
+			repeat(due, managed);
+		} else {
+			count(due, CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
+			not_seen(due, managed);
+		}
 	}
 	pthread_mutex_unlock(&end_lock);
 }

@@ -55,7 +55,7 @@ VARIES = {"work", "may_inline", "native", "unwound", "by_thread", "methods", "th
 
 #: Where threads begin: in the program's own file, the C library, or the dynamic linker. Their first
 #: functions have no names in stripped files, so the file has to do.
-FIRST_FILES = re.compile(r"(truth|shop|dotnet|libc\.so\.6|ld-linux-x86-64\.so\.2)!")
+FIRST_FILES = re.compile(r"(truth|shop|dotnet|libc\.so\.6|ld-linux-x86-64\.so\.2|ntdll\.dll)!")
 #: CPU time that a thread used before anybody knew of it, or after its last sample: shown, but nobody saw where it went.
 NOT_SAMPLED = "[not sampled]"
 #: A thread that could run, and has no stack then.
