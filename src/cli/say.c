@@ -55,6 +55,10 @@ int dnp_choose(const char *command, const char *option, const char *text, const 
 
 int dnp_failed(const struct dnp_err *err)
 {
-	dnp_say("%s", err->text);
+	/* Where there is no memory there may be no words, either. */
+	if (*err->text)
+		dnp_say("%s", err->text);
+	else
+		dnp_say("cannot go on: out of memory; free some");
 	return DNP_EXIT_FAILED;
 }

@@ -20,6 +20,9 @@ int dnp_process_read(struct dnp_process *process, pid_t pid);
 /* Whether a file whose name contains `text` is mapped into the process. */
 bool dnp_process_maps(pid_t pid, const char *text);
 
+/* Where the system lists its processes, and what to do where that cannot be read. */
+extern const char dnp_process_list[], dnp_process_list_remedy[];
+
 /* Calls visit for each process; ends early with what it returns but 0. Else 0 or -errno. */
 int dnp_process_each(int (*visit)(pid_t pid, void *context), void *context);
 

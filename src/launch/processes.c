@@ -92,8 +92,8 @@ int dnp_processes_find(struct dnp_processes *processes, uint64_t patience_ns, st
 		dnp_processes_done(processes);
 		return ret == -ENOMEM
 			? dnp_err(err, ret, "cannot list processes: out of memory; free some")
-			: dnp_err(err, ret, "cannot list processes: /proc: %s; mount it",
-				  strerror(-ret));
+			: dnp_err(err, ret, "cannot list processes: %s: %s; %s", dnp_process_list,
+				  strerror(-ret), dnp_process_list_remedy);
 	}
 	if (processes->list.n)
 		qsort(processes->list.p, processes->list.n, sizeof(*processes->list.p), by_pid);

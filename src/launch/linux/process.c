@@ -6,6 +6,8 @@
 
 #include "base/clean.h"
 
+const char dnp_process_list[] = "/proc", dnp_process_list_remedy[] = "mount it";
+
 int dnp_process_read(struct dnp_process *process, pid_t pid)
 {
 	char path[32], line[1024];

@@ -10,6 +10,8 @@
 #include "os/process.h"
 #include "os/tasks.h"
 
+const char dnp_process_list[] = "the system's list", dnp_process_list_remedy[] = "try again";
+
 int dnp_process_read(struct dnp_process *process, pid_t pid)
 {
 	*process = (struct dnp_process){
