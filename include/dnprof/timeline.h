@@ -312,9 +312,10 @@ DNPROF_API int dnprof_timeline_thread_time(dnprof_timeline *timeline, uint64_t t
 /* ---- Names */
 
 /*
- * Names a thread of the process that was opened: tid, 0: the calling one. 63 bytes are kept; in the
- * calling process the system's own name of the thread becomes the same, as far as its 15 bytes go.
- * -ESRCH: the process has no such thread.
+ * Names a thread of the process that was opened: tid, 0: the calling one. 63 bytes are kept, for as
+ * long as the thread lives, in later recordings as well; in the calling process the system's own
+ * name of the thread becomes the same, as far as its 15 bytes go. -ESRCH: the process has no such
+ * thread.
  */
 DNPROF_API int dnprof_timeline_set_thread_name(
 	dnprof_timeline *timeline, int32_t tid, const char *name);

@@ -213,6 +213,7 @@ static int set_name(dnprof_timeline *timeline, int32_t tid, const char *name)
 	if (!thread->seen_ns)
 		thread->seen_ns = dnp_now_ns();
 	thread->named = true;
+	thread->named_ticks = dnp_task_start_ticks(store->pid, tid);
 	snprintf(thread->name, sizeof(thread->name), "%s", name);
 	return 0;
 }

@@ -33,9 +33,10 @@ enum dnp_tl_state {
 struct dnp_tl_thread {
 	uint64_t id;
 	int pid, tid;
-	bool own;        /* the library's */
-	bool named;      /* by the user: the system's name is not taken */
-	uint64_t met_ns; /* when we heard of it first */
+	bool own;             /* the library's */
+	bool named;           /* by the user: the system's name is not taken */
+	uint64_t named_ticks; /* then: when it began, by which it is known in the next recording */
+	uint64_t met_ns;      /* when we heard of it first */
 	uint64_t begin_ns, end_ns;
 	uint64_t start_ticks; /* where it was asked for: with the tid, one thread for ever */
 	enum dnp_tl_state state;

@@ -274,15 +274,30 @@ static void stop_thread(dnprof_timeline *timeline)
 	dnp_bell_take(timeline->bell);
 }
 
+/* A name that was given is the thread's for as long as it lives. */
+static void keep_name(struct dnp_tl_store *store, const struct dnp_tl_thread *before)
+{
+	struct dnp_tl_thread *thread;
+
+	if (!before->named || before->own || before->state == DNP_TL_ENDED ||
+		dnp_task_start_ticks(before->pid, before->tid) != before->named_ticks)
+		return;
+	thread = dnp_tl_store_add(store, before->pid, before->tid, dnp_now_ns());
+	if (!thread)
+		return; /* the store says so */
+	thread->named = true;
+	thread->named_ticks = before->named_ticks;
+	memcpy(thread->name, before->name, sizeof(thread->name));
+}
+
 static void forget_all(dnprof_timeline *timeline)
 {
-	struct dnp_tl_store *store = &timeline->store;
-	uint64_t bytes_max = store->bytes_max;
-	int pid = store->pid;
+	struct dnp_tl_store *store = &timeline->store, before = *store;
 
-	dnp_tl_store_done(store);
-	store->pid = pid;
-	store->bytes_max = bytes_max;
+	*store = (struct dnp_tl_store){.pid = before.pid, .bytes_max = before.bytes_max};
+	for (size_t i = 0; i < before.threads.n; i++)
+		keep_name(store, before.threads.p[i]);
+	dnp_tl_store_done(&before);
 	timeline->has_picture = false;
 	timeline->ended_ns = 0;
 	timeline->notes.read = atomic_load(&timeline->notes.next);

@@ -691,6 +691,36 @@ TEST(names_are_those_that_were_given)
 	dnprof_timeline_close(timeline);
 }
 
+static void check_name(dnprof_timeline *timeline, const char *expected)
+{
+	char name[64];
+
+	CHECK_EQ(dnprof_timeline_thread_name(timeline, 0, name, sizeof(name)), 0);
+	CHECK_STR(name, expected);
+}
+
+TEST(names_are_those_of_the_next_recording_too)
+{
+	dnprof_timeline *timeline = open_with((struct dnprof_timeline_options){0});
+	struct dnprof_thread next = {.struct_size = sizeof(next)};
+	int same = 0;
+
+	CHECK_EQ(dnprof_timeline_set_thread_name(timeline, 0, "named before the first one"), 0);
+	start(timeline);
+	check_name(timeline, "named before the first one");
+	stop(timeline);
+	CHECK_STR(get(timeline, dnp_thread_id()).name, "named before the first one");
+	CHECK_EQ(dnprof_timeline_set_thread_name(timeline, 0, "named between two of them"), 0);
+	start(timeline);
+	stop(timeline);
+	CHECK_STR(get(timeline, dnp_thread_id()).name, "named between two of them");
+	check_name(timeline, "named between two of them");
+	while (!dnprof_timeline_next_thread(timeline, next.id, &next))
+		same += next.tid == dnp_thread_id();
+	CHECK_EQ(same, 1);
+	dnprof_timeline_close(timeline);
+}
+
 static void mark_in_handler(int signo)
 {
 	(void)signo;
