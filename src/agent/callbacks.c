@@ -339,17 +339,33 @@ static HRESULT DNP_COM on_resuming(ICorProfilerCallback *self)
 	return S_OK;
 }
 
-static void held(ThreadID managed, bool now)
+/*
+ * On Windows who stops the others says it of them, too, each time that it has suspended one, to
+ * look where that is and mostly to let it go on. It does not stand then, and may have any lock.
+ */
+static bool says_it_of_itself(ThreadID managed)
 {
-	struct dnp_thread *thread;
+	ThreadID own = 0;
 
-	if (!dnp_allowed_enter(DNP_ALLOWED_THREADS))
-		return;
-	thread = dnp_thread_find(dnp_thread_id());
+	return SUCCEEDED(dnp_com(dnp_agent.info.com, GetCurrentThreadID, &own)) && own == managed;
+}
+
+static void hold(ThreadID managed, bool now)
+{
+	struct dnp_thread *thread = dnp_thread_find(dnp_thread_id());
+
 	if (thread)
 		atomic_store(&thread->held, now);
 	if (now)
 		dnp_engines_safepoint(managed);
+}
+
+static void held(ThreadID managed, bool now)
+{
+	if (!dnp_allowed_enter(DNP_ALLOWED_THREADS))
+		return;
+	if (says_it_of_itself(managed))
+		hold(managed, now);
 	dnp_allowed_leave();
 }
 

@@ -13,6 +13,7 @@ const struct dnp_engine *const dnp_engines_all[] = {
 	&dnp_engine_lock,
 	&dnp_engine_mark,
 	&dnp_engine_request,
+	&dnp_engine_safepoint,
 	&dnp_engine_transition,
 	&dnp_engine_suspend_cpu,
 	&dnp_engine_suspend_wall,

@@ -410,7 +410,7 @@ def test_no_child_of_net(tmp_path, command, status):
     (("--children", "-o", "no/such/t.dnp", "--", "cmd"), 1, ("no/such", "another place")),
     (("-o", ".", "--", "truth"), 2, ("folder",)),
     (("--", "no-such-program"), 1, ("cannot start no-such-program",)),
-    (("-e", "gc,safepoint", "--", "truth"), 2, ("-e safepoint", "Windows")),
+    (("-e", "switch", "--wait", "5ms", "--", "truth"), 2, ("--wait", "Windows")),
     (("--engine", "signal", "--", "truth"), 2, ("--engine signal",)),
     ((), 2, ("command",)),
 ], ids=str)

@@ -200,7 +200,7 @@ def test_diagnostics_that_are_switched_off(truth, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("arguments, status, words", [
-    (("record", "-e", "safepoint", "-o", "t.dnp", 8), 2, ("-e safepoint", "Windows")),
+    (("record", "-e", "trace", "-o", "t.dnp", 8), 2, ("a program's start only", "dnprof run -e trace")),
     (("record", "--engine", "signal", "-o", "t.dnp", 8), 2, ("--engine signal",)),
     (("record", "-d", 1, "-o", "t.dnp"), 2, ("no process named",)),
     (("record", "-d", 1, "-o", "no/such/t.dnp", 8), 1, ("no/such", "another place")),

@@ -14,6 +14,7 @@ import test_jit
 import test_leaks
 import test_lock
 import test_mark
+import test_safepoint
 import test_transition
 from harness import check_whole, dnprof, is_sequence, report
 from test_windows import compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401: fixtures and marks
@@ -131,6 +132,14 @@ def test_transitions(record):
     test_transition.check(result.truth, out, failures={"unknown code"})  # see above
 
 
+# How long threads take to stand still
+
+@pytest.mark.measured
+def test_safepoints(record):
+    result, out = record(test_safepoint.EVENTS, "safepoints")
+    test_safepoint.check(out, result.truth)
+
+
 # What the program says
 
 TICK_NS = 100  # of .NET's Stopwatch on Windows
@@ -156,7 +165,7 @@ def test_requests_of_who_serves_nobody(record):
 
 # Together
 
-TOGETHER = "cpu,wall,exception,gc,jit,load,lock,alloc,transition"
+TOGETHER = "cpu,wall,exception,gc,jit,load,lock,alloc,safepoint,transition"
 
 
 def test_together(record, tmp_path):

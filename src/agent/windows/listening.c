@@ -37,6 +37,6 @@ int dnp_listening_check(
 		"'%s' cannot be recorded in this program: its runtime would end it, for an error "
 		"that it has where code lies low in memory, as under Wine; start it with "
 		"DOTNET_EnableWriteXorExecute=0, or with 'dnprof run', or record cpu, wall, "
-		"exception, load, switch and mark alone",
+		"exception, load, switch, mark and safepoint alone",
 		events);
 }

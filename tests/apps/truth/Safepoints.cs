@@ -22,11 +22,25 @@ static class Safepoints
   [DllImport("libtruth_fp.so", EntryPoint = "truth_burn"), SuppressGCTransition]
   static extern ulong BurnUnseen(ulong ns);
 
+  [DllImport("kernel32", EntryPoint = "Sleep"), SuppressGCTransition]
+  static extern void SleepUnseen(uint ms);
+
+  // Of such calls the place is looked up when their caller is compiled: each has one that is for its system.
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Burn() => BurnUnseen(HoldNs);
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Sleep(ulong ns) => SleepUnseen((uint)(ns / 1_000_000));
+
   [MethodImpl(MethodImplOptions.NoInlining)]
   static void Hold()
   {
     holds++;
-    BurnUnseen(HoldNs);
+    if (OperatingSystem.IsWindows())
+      Sleep(HoldNs);
+    else
+      Burn();
   }
 
   [MethodImpl(MethodImplOptions.NoInlining)]
@@ -34,6 +48,9 @@ static class Safepoints
   {
     for (int i = 0; i < 1000; i++)
       spins = i;
+    // Under Wine the runtime cannot stop who does not ask: contexts there say nothing of how the thread came to be there.
+    if (OperatingSystem.IsWindows())
+      Sleep(0);
   }
 
   static Thread Start(string name, Action work)
