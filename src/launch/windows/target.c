@@ -92,7 +92,10 @@ int dnp_target_connect_agent(
 {
 	int fd = dnp_channel_connect(
 		(int)target->pid, target->process.start_ticks, dnp_now_ns() + patience_ns);
+	struct dnp_process now;
 
+	if (fd < 0 && dnp_target_has_ended(target, &now))
+		return dnp_target_ended(target, err);
 	switch (-fd) {
 	case EACCES: return dnp_target_no_rights(target, err);
 	case ENOENT: return no_agent(target, err);
@@ -105,8 +108,13 @@ int dnp_target_connect_agent(
 	return fd;
 }
 
+/* One that could be looked at a moment ago may be ending: it lets nobody in any more then. */
 int dnp_target_no_rights(const struct dnp_target *target, struct dnp_err *err)
 {
+	struct dnp_process now;
+
+	if (target->process.start_ticks && dnp_target_has_ended_soon(target, &now))
+		return dnp_target_ended(target, err);
 	return dnp_err(err, -EACCES,
 		"cannot ask process %d: it belongs to another user, or has rights that you have "
 		"not; ask as the user that it runs as, or as an administrator",
