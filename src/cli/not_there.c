@@ -20,4 +20,3 @@ static int refuse(const struct dnp_values *values)
 	}
 
 REFUSED(doctor)
-REFUSED(stack)

@@ -60,16 +60,15 @@ static int ask(const struct stack *stack, int *fd, struct dnp_err *err)
 /* Fetches the stacks, and the names of native functions as the process itself sees its files. */
 static int fetch(struct stack *stack, struct dnp_err *err)
 {
-	char path[32], root[32];
+	char root[32];
 	auto_close int fd = -1;
 	size_t found;
 	int status = ask(stack, &fd, err);
 
 	if (status)
 		return status;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)stack->pid);
-	status = dnp_input_add_file(&stack->input, path, err);
+	status = dnp_input_add_open(&stack->input, "the stacks", fd, err);
 	if (!status)
 		status = dnp_input_finish(&stack->input, err);
 	if (!status &&

@@ -323,12 +323,8 @@ int dnp_control_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, s
 	if (failed)
 		return failed;
 	dnp_control_interrupt_by(control, interrupt);
-	memory = dnp_file_in_memory();
-	if (memory < 0)
-		failed = dnp_err(err, memory, "cannot make a file in memory: %s; free some memory",
-			strerror(-memory));
-	else
-		failed = ask(control, &request, memory, &answer, NULL, err);
+	memory = dnp_file_in_memory(err);
+	failed = memory < 0 ? memory : ask(control, &request, memory, &answer, NULL, err);
 	dnp_control_close(control);
 	if (failed)
 		return failed;

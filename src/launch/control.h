@@ -84,9 +84,9 @@ int dnp_control_listen(
 	struct dnp_control *control, struct dnp_control_ended *ended, struct dnp_err *err);
 
 /*
- * Has the stacks of all threads of a process taken, now. *fd: a file in memory with the recording
- * of them, the caller's. `interrupt` as of dnp_control_interrupt_by, -1: none. 0 or -errno as
- * above.
+ * Has the stacks of all threads of a process taken, now. *fd: a file (dnp_file_in_memory) with the
+ * recording of them, the caller's; it is open wherever it was written last. `interrupt` as of
+ * dnp_control_interrupt_by, -1: none. 0 or -errno as above.
  */
 int dnp_control_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, struct dnp_err *err);
 

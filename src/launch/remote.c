@@ -198,6 +198,15 @@ void dnp_remote_done(struct dnp_remote *remote)
 	*remote = (struct dnp_remote){0};
 }
 
+/*
+ * An agent that another one has sent away ends the connections that came too late to be refused.
+ * Stacks may be asked for again.
+ */
+static bool was_cut_off(pid_t pid, int asked)
+{
+	return asked == -ECONNRESET && dnp_process_has_runtime(pid);
+}
+
 int dnp_remote_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, struct dnp_err *err)
 {
 	uint64_t until_ns = dnp_now_ns() + patience_ns;
@@ -205,7 +214,7 @@ int dnp_remote_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, st
 	bool attached = false;
 	int brought, ret = dnp_control_stack(pid, patience_ns, interrupt, fd, err);
 
-	while (is_away(ret)) {
+	while (is_away(ret) || was_cut_off(pid, ret)) {
 		brought = bring_agent(pid, patience_ns, interrupt, &how, err);
 		if (brought && brought != -EALREADY)
 			return brought;

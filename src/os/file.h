@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
+
 /* All bytes of a file. */
 struct dnp_file_bytes {
 	const uint8_t *p; /* owned */
@@ -72,8 +74,12 @@ int dnp_file_inherited(int fd, uint64_t device, uint64_t number);
 /* Whether it is an ordinary file, open for reading and writing: neither waits for anybody. */
 bool dnp_file_is_readable_back(int fd);
 
-/* A file in memory, without a name, that tells its kind; the caller's to close. -errno. */
-int dnp_file_in_memory(void);
+/*
+ * A file in memory, without a name, that tells its kind; where the system has none (Windows), one
+ * with a name of its own among its user's temporary files, which goes when nobody has it open any
+ * more. The caller's to close. -errno with err.
+ */
+int dnp_file_in_memory(struct dnp_err *err);
 bool dnp_file_is_in_memory(int fd);
 
 /* The whole path of a file or folder that exists, without links; owned. NULL and errno. */

@@ -9,6 +9,8 @@
 #include "read/packed.h"
 #include "read/visit.h"
 
+#define READ_BYTES 65536u
+
 void dnp_input_init(struct dnp_input *input)
 {
 	*input = (struct dnp_input){0};
@@ -277,21 +279,57 @@ int dnp_input_add_bytes(
 	return status;
 }
 
-int dnp_input_add_file(struct dnp_input *input, const char *path, struct dnp_err *err)
+/* Takes the bytes over. */
+static int add_loaded(struct dnp_input *input, const char *name, const struct dnp_file_bytes *bytes,
+	struct dnp_err *err)
 {
-	struct dnp_file_bytes bytes;
-	struct dnp_source source;
-	int status = dnp_file_load(path, &bytes);
+	struct dnp_source source = {strdup(name), bytes->p, bytes->n,
+		bytes->mapped ? DNP_SOURCE_MAPPED : DNP_SOURCE_OWNED};
+	int status = add_source(input, source, err);
 
-	if (status)
-		return dnp_err(err, status, "cannot read %s: %s; name a .dnp file", path,
-			strerror(-status));
-	source = (struct dnp_source){strdup(path), bytes.p, bytes.n,
-		bytes.mapped ? DNP_SOURCE_MAPPED : DNP_SOURCE_OWNED};
-	status = add_source(input, source, err);
 	if (status)
 		source_done(&source);
 	return status;
+}
+
+int dnp_input_add_file(struct dnp_input *input, const char *path, struct dnp_err *err)
+{
+	struct dnp_file_bytes bytes;
+	int status = dnp_file_load(path, &bytes);
+
+	return status ? dnp_err(err, status, "cannot read %s: %s; name a .dnp file", path,
+				strerror(-status))
+		      : add_loaded(input, path, &bytes, err);
+}
+
+/* From its first byte on, wherever it is open. */
+static int load_open(int fd, struct dnp_file_bytes *bytes)
+{
+	struct dnp_vec_of(uint8_t) all = {0};
+	ssize_t n;
+
+	do {
+		n = dnp_vec_reserve(&all, all.n + READ_BYTES)
+			? -ENOMEM
+			: dnp_file_read_at(fd, all.p + all.n, READ_BYTES, all.n);
+		all.n += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	if (n < 0) {
+		dnp_vec_done(&all);
+		return (int)n;
+	}
+	*bytes = (struct dnp_file_bytes){.p = all.p, .n = all.n};
+	return 0;
+}
+
+int dnp_input_add_open(struct dnp_input *input, const char *name, int fd, struct dnp_err *err)
+{
+	struct dnp_file_bytes bytes;
+	int status = load_open(fd, &bytes);
+
+	return status
+		? dnp_err(err, status, "cannot read %s: %s; try again", name, strerror(-status))
+		: add_loaded(input, name, &bytes, err);
 }
 
 static int by_place(const void *left, const void *right)

@@ -36,6 +36,8 @@ void dnp_input_done(struct dnp_input *input);
 
 /* 0, or -errno with a sentence: not there, not a recording, empty, of a newer version. */
 int dnp_input_add_file(struct dnp_input *input, const char *path, struct dnp_err *err);
+/* The same for an open one, from its first byte on; it is read at once, and stays the caller's. */
+int dnp_input_add_open(struct dnp_input *input, const char *name, int fd, struct dnp_err *err);
 /* The same for bytes that stay the caller's. */
 int dnp_input_add_bytes(struct dnp_input *input, const char *name, const void *bytes, size_t n,
 	struct dnp_err *err);

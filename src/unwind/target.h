@@ -7,6 +7,9 @@
  * (os/stop.h), asked for its registers, walked, and let go: the six steps of D. Broman's "Profiler
  * stack walking: basics and beyond", with our own walker for the fourth and the fifth.
  *
+ * On Windows the system suspends a thread at any instruction, and one that sleeps notices nothing:
+ * all are walked so (unwind/suspended.h).
+ *
  * For threads of our own, which never run the application's code. Callers take turns.
  */
 #ifndef DNP_UNWIND_TARGET_H
@@ -58,7 +61,9 @@ struct dnp_target_stack {
  * 0, or: -ESRCH: it has gone. -EAGAIN: it moved meanwhile, or it runs and may not be stopped
  * (`asleep` tells). -ETIMEDOUT: it did not stop. -EFAULT: its stack cannot be read, or the seed is
  * not on it or in no code that is known. -EDEADLK: it is the caller. Else what the system says
- * where it does not tell how threads are.
+ * where it does not tell how threads are. On Windows there is no seed (-ENOTSUP), without
+ * DNP_TARGET_STOP all is -EAGAIN, `asleep` is that it was in a system call, whose number is not
+ * told, and so are not clocks.
  */
 int dnp_target_walk(
 	int tid, const struct dnp_regs *seed, unsigned how, struct dnp_target_stack *out);

@@ -421,9 +421,8 @@ def test_refusals(tmp_path, arguments, status, words):
 
 # What is not there
 
-@pytest.mark.parametrize("arguments", [("stack", 4242), ("doctor",)], ids=lambda arguments: arguments[0])
-def test_commands_that_are_not_there_say_so(arguments):
-    refused(on_windows(*arguments), 1, f"no '{arguments[0]}' in this build", "Windows", "run, record")
+def test_command_that_is_not_there_says_so():
+    refused(on_windows("doctor"), 1, "no 'doctor' in this build", "Windows", "run, record")
 
 
 @pytest.mark.parametrize("name", ["dnprof.exe", "dnprof.dll", "dnprof-timeline.dll"])

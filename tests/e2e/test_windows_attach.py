@@ -20,6 +20,10 @@ CYCLES = 3
 PATIENT = ("--timeout", PATIENCE_S)
 
 
+class EndedEarly(AssertionError):
+    """The program, before it was seen."""
+
+
 class Running:
     """A program of tests/apps/truth that runs under Wine until it is ended, or ends by itself."""
 
@@ -28,16 +32,22 @@ class Running:
         self.argv = ["wine", truth, *map(str, arguments), self.word]
         self.env, self.by_id = env or {}, by_id
 
+    @staticmethod
+    def all():
+        """What `status` says of all programs."""
+        return json.loads(on_windows("status", "--json", *PATIENT).expect().out)["processes"]
+
     def seen(self):
-        """What `status` says of it, None: nothing."""
-        told = json.loads(on_windows("status", "--json", *PATIENT).expect().out)
-        return next((p for p in told["processes"] if self.word in p["command"]), None)
+        """What it says of this one, None: nothing."""
+        return next((p for p in self.all() if self.word in p["command"]), None)
 
     def __enter__(self):
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env={**os.environ, **ENVIRONMENT, **self.env})
         if self.by_id:
-            wait_for(lambda: self.seen() and "runtime" in self.seen(), "the program to be seen")
+            wait_for(lambda: self.process.poll() is not None or "runtime" in (self.seen() or {}), "the program to be seen")
+            if self.process.poll() is not None:
+                raise EndedEarly(self.process.communicate())
             self.pid = self.seen()["pid"]
         return self
 
@@ -177,7 +187,7 @@ def test_nothing_is_left_after_many_times(truth, tmp_path):  # noqa: F811
 # Whom it cannot come to
 
 @pytest.mark.parametrize("command", [("record", "-d", 1, "-o", "t.dnp"), ("attach",), ("start", "-o", "t.dnp"), ("stop",),
-                                     ("dump", "-o", "t.dnp"), ("detach",), ("status",)], ids=lambda words: words[0])
+                                     ("dump", "-o", "t.dnp"), ("detach",), ("status",), ("stack",)], ids=lambda words: words[0])
 def test_no_such_process(tmp_path, command):
     refused(on_windows(*command, 999999, cwd=tmp_path), 1, "no such process", "tasklist")
     assert not list(tmp_path.iterdir())
@@ -187,7 +197,7 @@ def test_process_without_a_runtime(tmp_path):
     """One of Wine's own, which are always there, with the first numbers."""
     asked = ((pid, on_windows("status", pid)) for pid in range(8, 1024, 4))
     pid = next(pid for pid, said in asked if "no .NET runtime" in said.err)
-    for command in (("record", "-d", 1, "-o", "t.dnp"), ("attach",), ("detach",), ("status",)):
+    for command in (("record", "-d", 1, "-o", "t.dnp"), ("attach",), ("detach",), ("status",), ("stack",)):
         refused(on_windows(*command, pid, cwd=tmp_path), 1, "no .NET runtime was seen in it")
     assert not list(tmp_path.iterdir())
 

@@ -19,6 +19,7 @@
 #include "unwind/managed.h"
 #include "unwind/native.h"
 #include "unwind/suspended.h"
+#include "unwind/target.h"
 
 #include "test.h"
 #include "win_threads.h"
@@ -475,6 +476,45 @@ TEST(suspend_of_a_thread_that_has_ended)
 	atomic_store(&program.stop, 1);
 	win_thread_join(program.worker_handle);
 	CHECK_EQ(dnp_suspended_walk(program.worker_tid, WORKER, &walk_), -ESRCH);
+}
+
+static int walk_target(int tid, unsigned how, struct dnp_target_stack *stack)
+{
+	*stack = (struct dnp_target_stack){.frames = frames, .registers = registers, .max = 64};
+	return dnp_target_walk(tid, NULL, how, stack);
+}
+
+/* Who waits is in the kernel, who works is not; both go on. */
+TEST(target_says_what_a_thread_does)
+{
+	struct dnp_target_stack stack;
+
+	prepare(spin, true);
+	CHECK_EQ(walk_target(program.worker_tid, DNP_TARGET_STOP, &stack), 0);
+	CHECK(!stack.asleep && stack.n > 1 && stack.stop == DNP_STOP_END);
+	CHECK(dnp_frame_is_managed(frames[1]));
+	CHECK(stack.stack.high > stack.stack.low);
+	WAIT(!walk_target(program.sleeper_tid, DNP_TARGET_ASLEEP | DNP_TARGET_STOP, &stack) &&
+		stack.asleep);
+	CHECK_EQ(stack.stop, DNP_STOP_END);
+	CHECK_EQ(stack.syscall, -1);
+	CHECK_EQ(win_thread_suspensions(program.worker_handle), 0);
+}
+
+TEST(target_that_cannot_be_walked)
+{
+	struct dnp_target_stack stack;
+	struct dnp_regs seed = {0};
+
+	prepare(spin, true);
+	CHECK_EQ(walk_target(0x7ffffff0, DNP_TARGET_STOP, &stack), -ESRCH);
+	CHECK_EQ(walk_target(dnp_thread_id(), DNP_TARGET_STOP, &stack), -EDEADLK);
+	CHECK_EQ(walk_target(program.worker_tid, DNP_TARGET_ASLEEP, &stack), -EAGAIN);
+	CHECK_EQ(dnp_target_walk(program.worker_tid, &seed, DNP_TARGET_STOP, &stack), -ENOTSUP);
+	CHECK_EQ(stack.n, 0);
+	atomic_store(&program.stop, 1);
+	win_thread_join(program.worker_handle);
+	CHECK_EQ(walk_target(program.worker_tid, DNP_TARGET_STOP, &stack), -ESRCH);
 }
 
 static uint64_t next(uint64_t *random)

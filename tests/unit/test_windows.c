@@ -287,6 +287,44 @@ TEST(channel_passes_messages_and_files)
 	dnp_file_remove(path);
 }
 
+/* What who has connected gives to be written to, and the other end opens by its name. */
+TEST(file_in_memory_goes_with_whoever_has_it_open_last)
+{
+	wchar_t name[512];
+	char read_back[5];
+	int given, made = dnp_file_in_memory(NULL);
+	HANDLE file, again;
+
+	CHECK(made >= 0);
+	CHECK(dnp_file_is_in_memory(made));
+	file = (HANDLE)_get_osfhandle(made);
+	CHECK(GetFinalPathNameByHandleW(file, name, 512, FILE_NAME_NORMALIZED));
+	again = CreateFileW(name, GENERIC_READ | GENERIC_WRITE,
+		FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0,
+		NULL);
+	CHECK(again != INVALID_HANDLE_VALUE);
+	given = _open_osfhandle((intptr_t)again, 0);
+	CHECK_EQ(dnp_file_write_all(given, "hello", 5), 0);
+	CHECK_EQ(close(given), 0);
+	CHECK_EQ(dnp_file_read_at(made, read_back, 5, 0), 5);
+	CHECK(!memcmp(read_back, "hello", 5));
+	CHECK(GetFileAttributesW(name) != INVALID_FILE_ATTRIBUTES);
+	CHECK_EQ(close(made), 0);
+	CHECK_EQ(GetFileAttributesW(name), INVALID_FILE_ATTRIBUTES);
+}
+
+TEST(file_in_memory_needs_a_folder)
+{
+	wchar_t before[MAX_PATH];
+	struct dnp_err err = {0};
+
+	CHECK(GetEnvironmentVariableW(L"TMP", before, MAX_PATH));
+	CHECK(SetEnvironmentVariableW(L"TMP", L"C:\\no\\such"));
+	CHECK_EQ(dnp_file_in_memory(&err), -ENOENT);
+	CHECK(strstr(err.text, "cannot make a temporary file"));
+	CHECK(SetEnvironmentVariableW(L"TMP", before));
+}
+
 TEST(channel_tells_that_the_other_end_has_gone)
 {
 	uint8_t room[64];

@@ -2,6 +2,7 @@
 /* What the agent needs of files, with the oldest C library. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -49,11 +50,13 @@ bool dnp_file_is_readable_back(int fd)
 		(fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
-int dnp_file_in_memory(void)
+int dnp_file_in_memory(struct dnp_err *err)
 {
 	int fd = memfd_create("dnprof-stack", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	return fd < 0 ? -errno : fd;
+	return fd >= 0 ? fd
+		       : dnp_err(err, -errno, "cannot make a file in memory: %s; free some memory",
+				 strerror(errno));
 }
 
 /* Only such a file has seals. */

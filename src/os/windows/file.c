@@ -286,18 +286,6 @@ bool dnp_file_is_readable_back(int fd)
 		ReadFile(file, &byte, 0, &n, NULL) && WriteFile(file, &byte, 0, &n, NULL);
 }
 
-/* There are none here that another process could be given. */
-int dnp_file_in_memory(void)
-{
-	return -ENOSYS;
-}
-
-bool dnp_file_is_in_memory(int fd)
-{
-	(void)fd;
-	return false;
-}
-
 char *dnp_file_full(const char *path)
 {
 	auto_free wchar_t *wide = dnp_wide(path);

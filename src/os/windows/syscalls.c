@@ -5,6 +5,13 @@
 
 #include "os/mem.h"
 
+/* They have numbers that each release gives anew: where a thread is says as much. */
+const char *dnp_syscall_name(int number)
+{
+	(void)number;
+	return NULL;
+}
+
 /* Of ntdll's functions: Windows' own, and Wine's, which calls what leads out of the process. */
 bool dnp_syscall_is_before(uintptr_t pc)
 {

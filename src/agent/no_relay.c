@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What an agent does not do on systems for which it is not there as yet. */
-#include <errno.h>
-#include <unistd.h>
-
-#include "agent/dump.h"
 #include "agent/finalizer.h"
 #include "agent/relay.h"
 #include "clr/hresult.h"
-
-int dnp_dump_write(int fd, bool (*go_on)(void *context), void *context)
-{
-	(void)go_on;
-	(void)context;
-	close(fd);
-	return -ENOSYS;
-}
 
 HRESULT dnp_relay_class(const struct dnp_guid *clsid, const struct dnp_guid *iid, void **object)
 {
