@@ -178,11 +178,17 @@ static void put_waited(struct dnp_thread *thread)
 			(dnp_frame_word)DNP_WALK_READY << DNP_FRAME_SHIFT, DNP_STOP_END);
 }
 
-/* What it slept goes to where it slept last, if that is known. */
+/*
+ * What it slept goes to where it slept last, if that is known. One that was woken and waits for a
+ * processor looks as if it slept on; what was told so and is not made up for by sleep that came
+ * later is not told again: what a thread's samples weigh is its life.
+ */
 static void put_last(struct dnp_thread *thread)
 {
 	uint32_t weight = take_weight(&thread->turn.slept);
 
+	if (thread->turn.slept < 0)
+		thread->turn.waited += thread->turn.slept;
 	if (weight && thread->turn.has_slept)
 		repeat(&thread->outside, weight);
 	else if (weight)

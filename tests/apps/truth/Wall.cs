@@ -117,12 +117,14 @@ static class Booked
 /// <summary>
 /// Two threads, with <c>--eight</c> eight, that compute, sleep, wait and poll in turns of milliseconds, as those of a server do.
 /// <c>methods</c>: the time that passed in those that sleep, without what was waited for a processor. <c>ran_ns</c>, <c>ready_ns</c>: what the system booked for these threads,
-/// with a processor from their first instruction on, and while they could have had one during their turns.
+/// with a processor from their first instruction on, and while they could have had one during their turns; <c>longest_ready_ns</c>: the
+/// most of it of one wait or sleep of each.
 /// </summary>
 static class Turns
 {
   static readonly Ledger methods = new();
-  static long ran, ready;
+  static long ran, ready, longest;
+  [ThreadStatic] static long longestOwn;
 
   public static JsonObject Run(Options o)
   {
@@ -130,6 +132,7 @@ static class Turns
     Crew.Run(Enumerable.Range(0, o.Has("--eight") ? 8 : 2).Select(n => ($"turn-{n}", (Action)(() => Live(end)))));
     return new JsonObject {
       ["work"] = 1, ["methods"] = methods.ToJson(), ["ran_ns"] = ran, ["ready_ns"] = ready,
+      ["longest_ready_ns"] = longest,
     };
   }
 
@@ -148,13 +151,16 @@ static class Turns
     }
     Interlocked.Add(ref ran, Booked.Ran());
     Interlocked.Add(ref ready, Booked.Ready() - before);
+    Interlocked.Add(ref longest, longestOwn);
   }
 
   static void Timed(string name, Action part)
   {
     long begin = Stopwatch.GetTimestamp(), ready = Booked.Ready();
     part();
-    methods.Add(name, (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds - (Booked.Ready() - ready));
+    ready = Booked.Ready() - ready;
+    longestOwn = Math.Max(longestOwn, ready);
+    methods.Add(name, (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds - ready);
   }
 
   [MethodImpl(MethodImplOptions.NoInlining)]
