@@ -62,6 +62,14 @@ bool dnp_engines_at_once(void)
 	return false;
 }
 
+bool dnp_engines_tell_threads(void)
+{
+	for (unsigned i = 0; i < n_engines; i++)
+		if (engines[i]->tells_threads && engines[i]->tells_threads())
+			return true;
+	return false;
+}
+
 bool dnp_engines_need_managed(void)
 {
 	for (unsigned i = 0; i < n_engines; i++)

@@ -50,6 +50,8 @@ unsigned dnp_engines_count(void);
 bool dnp_engines_walk(void);
 /* Whether any has to know of a thread as soon as that begins. */
 bool dnp_engines_at_once(void);
+/* Whether one of them tells of threads that begin, as long as it does. */
+bool dnp_engines_tell_threads(void);
 
 /*
  * Makes a thread of the process known and starts sampling it, if it is new. `before`: it was there

@@ -122,15 +122,22 @@ void dnp_recording_thread_begun(int tid, uint64_t begun_ns)
 		free(name);
 }
 
+static bool is_told_of_threads(void)
+{
+	return recording.watching || dnp_engines_tell_threads();
+}
+
 /*
  * Whether it is time to look at every thread. Where the kernel tells of new ones, as many as are
  * known are the same ones, but for those that older threads than ours have made: once in a while.
  */
 static bool look_due(unsigned tick)
 {
-	if (tick % STATS_EVERY == 0 || (tick % LOOK_EVERY == 0 && !recording.watching))
+	bool told = is_told_of_threads();
+
+	if (tick % STATS_EVERY == 0 || (tick % LOOK_EVERY == 0 && !told))
 		return true;
-	if (tick % LOOK_EVERY && recording.watching)
+	if (tick % LOOK_EVERY && told)
 		return false;
 	return dnp_process_thread_count() != recording.known_threads;
 }
@@ -361,11 +368,13 @@ static void find_launcher(bool at_startup)
 
 static void find_threads(bool at_startup)
 {
+	bool at_once = dnp_engines_at_once();
 	int before = 1;
 
 	recording.known_threads = 0;
 	/* The kernel tells of what comes of the thread that asks: here of all, later of none. */
-	recording.watching = at_startup && !dnp_watch_threads_open(dnp_engines_at_once());
+	recording.watching = at_startup && (at_once || !dnp_engines_tell_threads()) &&
+		!dnp_watch_threads_open(at_once);
 	dnp_thread_each(dnp_recording_see_thread, &before);
 }
 
@@ -483,6 +492,7 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 	struct dnp_engine_setting offered = {
 		.at_startup = order->at_startup,
 		.announce = announce,
+		.begun = dnp_recording_thread_begun,
 		.walked = walked,
 		.frame = frame,
 		.type_label = dnp_knowledge_type_label,

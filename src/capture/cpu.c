@@ -39,6 +39,7 @@ const struct dnp_engine dnp_engine_cpu = {
 	.source = dnp_running_source,
 	.note = dnp_running_note,
 	.at_once = dnp_running_at_once,
+	.tells_threads = dnp_running_tells_threads,
 	.thread_begin = cpu_thread_begin,
 	.thread_end = cpu_thread_end,
 	.look = cpu_look,

@@ -18,6 +18,7 @@
 #include "clr/com.h"
 #include "clr/prf.h"
 #include "format/agent_options.h"
+#include "os/watch.h"
 #include "store/drain.h"
 #include "store/threads.h"
 #include "store/writer.h"
@@ -77,6 +78,9 @@ struct dnp_engine_setting {
 	int (*is_ours)(int tid); /* whether a thread is the profiler's own */
 	/* Has the recording define a thread, if it does not yet. On the recorder's thread. */
 	void (*announce)(struct dnp_thread *thread);
+	/* A thread has begun, as dnp_watch_wait tells. On the recorder's thread. NULL: not asked.
+	 */
+	dnp_watch_begun begun;
 	/*
 	 * The number (1 … 2^20 - 1) of a method whose calls are recorded, by its FunctionID: it is
 	 * never used again, and the recording is told which method it is. 0: no memory. May call
@@ -156,6 +160,8 @@ struct dnp_engine {
 	/* Whether it has something to start for each thread, and misses what the thread does until
 	 * then. After start. */
 	bool (*at_once)(void);
+	/* Whether it tells of threads that begin itself, in `look`; NULL: no. After start. */
+	bool (*tells_threads)(void);
 	void (*thread_begin)(struct dnp_thread *thread);
 	/* Now and then, every 20 to 100 ms, and when something happens. On the recorder's thread.
 	 */

@@ -38,6 +38,8 @@ static struct {
 	bool events_instead; /* where no timer is left, an event will do, if it is allowed */
 	uint64_t random;     /* the recorder's … */
 	uint64_t look_ns;    /* … and when it looks at the source again */
+	uint64_t missed_ns;  /* when the kernel last told of threads what nobody could read */
+	dnp_watch_begun begun;
 	_Atomic uint64_t phases;
 	uint64_t interval_ns, since_ns;
 	char note[sizeof(((struct dnp_err *)0)->text)];
@@ -270,6 +272,8 @@ static int start(const struct dnp_engine_setting *setting, unsigned event, struc
 	running.since_ns = dnp_now_ns();
 	running.events_instead = options->source == DNP_SOURCE_AUTO;
 	running.random = dnp_now_ns() | 1;
+	running.missed_ns = 0;
+	running.begun = setting->begun;
 	atomic_store(&running.phases, dnp_random_number());
 	running.source = dnp_sampler_probe(source, &running.kernel, &why);
 	if (running.source == DNP_SAMPLER_AUTO)
@@ -393,6 +397,15 @@ bool dnp_running_at_once(void)
 	return running.source != DNP_SAMPLER_TRAPS;
 }
 
+/* A while longer than there is between two looks for threads. */
+#define MISSED_NS UINT64_C(200000000)
+
+bool dnp_running_tells_threads(void)
+{
+	return running.source == DNP_SAMPLER_TRAPS && running.begun &&
+		dnp_now_ns() - running.missed_ns > MISSED_NS;
+}
+
 /* What is to be done once is done for the first of the events. */
 static bool is_first(unsigned event)
 {
@@ -439,7 +452,11 @@ void dnp_running_look(unsigned event)
 {
 	uint64_t now = dnp_now_ns();
 
-	if (!is_first(event) || running.source != DNP_SAMPLER_TRAPS || now < running.look_ns)
+	if (!is_first(event) || running.source != DNP_SAMPLER_TRAPS)
+		return;
+	if (running.begun && !dnp_traps_read(running.begun))
+		running.missed_ns = now;
+	if (now < running.look_ns)
 		return;
 	running.look_ns = now + LOOK_NS;
 	if (dnp_traps_state())

@@ -21,6 +21,9 @@ const char *dnp_running_note(void);
 /* Whether each thread has a sampler of its own, which is to begin with it. After start. */
 bool dnp_running_at_once(void);
 
+/* Whether the recorder hears of each thread that begins, by dnp_running_look. After start. */
+bool dnp_running_tells_threads(void);
+
 /* By each engine, with its event. */
 void dnp_running_thread_begin(struct dnp_thread *thread, unsigned event);
 void dnp_running_look(unsigned event);

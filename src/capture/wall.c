@@ -517,6 +517,7 @@ const struct dnp_engine dnp_engine_wall = {
 	.start = wall_start,
 	.source = wall_source,
 	.at_once = wall_at_once,
+	.tells_threads = dnp_running_tells_threads,
 	.thread_begin = wall_thread_begin,
 	.thread_end = wall_thread_end,
 	.look = wall_look,

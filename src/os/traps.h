@@ -22,6 +22,7 @@
 
 #include "base/clean.h"
 #include "os/sampling_signal.h"
+#include "os/watch.h"
 
 /*
  * Begins, for the calling thread and all that come of it. `handler` is called as one of
@@ -40,6 +41,13 @@ int dnp_traps_add(int tid);
  * the same are seen at different places. To be called again and again.
  */
 void dnp_traps_vary(uint64_t ns);
+
+/*
+ * What the kernel has told since the last time of threads that have begun with it, as
+ * dnp_watch_wait does: so that none of them needs other events besides. False: some of it was
+ * overwritten before it was read, and threads are to be looked for. By one thread.
+ */
+bool dnp_traps_read(dnp_watch_begun begun);
 
 /*
  * Whether traps still go where they should: 0; -EBUSY: somebody has put a handler over ours;

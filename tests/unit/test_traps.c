@@ -213,6 +213,84 @@ TEST(traps_come_to_threads_that_begin_later)
 		check_weights(&accounts[i], UINT64_C(50000000) * (uint64_t)(1 + i));
 }
 
+/* Threads that were told of, in the order in which they began. */
+#define TOLD_MAX 2048
+static int told[TOLD_MAX];
+static unsigned n_told;
+static uint64_t told_ns;
+
+static void tell(int tid, uint64_t begun_ns)
+{
+	CHECK(begun_ns <= dnp_now_ns());
+	told_ns = begun_ns;
+	if (n_told < TOLD_MAX)
+		told[n_told++] = tid;
+}
+
+static void *note_number(void *argument)
+{
+	*(int *)argument = dnp_thread_id();
+	return NULL;
+}
+
+/* One after the other, on one processor, in whose ring all are then. */
+static void begin_threads(int *numbers, unsigned n)
+{
+	cpu_set_t before, one;
+	pthread_t thread;
+	int number;
+
+	CPU_ZERO(&one);
+	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+	for (size_t cpu = 0; !CPU_COUNT(&one); cpu++)
+		if (CPU_ISSET(cpu, &before))
+			CPU_SET(cpu, &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	for (unsigned i = 0; i < n; i++) {
+		CHECK_EQ(pthread_create(&thread, NULL, note_number, &number), 0);
+		CHECK_EQ(pthread_join(thread, NULL), 0);
+		if (numbers)
+			numbers[i] = number;
+	}
+	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+TEST(threads_that_begin_are_told_of_once)
+{
+	uint64_t before_ns;
+	int numbers[40];
+
+	begin();
+	before_ns = dnp_now_ns();
+	begin_threads(numbers, 40);
+	CHECK(dnp_traps_read(tell));
+	CHECK_EQ(n_told, 40);
+	CHECK(!memcmp(told, numbers, sizeof(numbers)));
+	CHECK(told_ns > before_ns);
+	CHECK(dnp_traps_read(tell));
+	CHECK_EQ(n_told, 40);
+	end();
+}
+
+/* More than there is room for: that is said, those that are told are right, and it goes on from
+ * there. */
+TEST(threads_that_nobody_could_read_of_are_said_to_be_missed)
+{
+	int numbers[TOLD_MAX];
+
+	begin();
+	begin_threads(numbers, TOLD_MAX);
+	CHECK(!dnp_traps_read(tell));
+	CHECK(n_told > 400 && n_told < TOLD_MAX);
+	CHECK(!memcmp(told, numbers + TOLD_MAX - n_told, n_told * sizeof(*numbers)));
+	n_told = 0;
+	begin_threads(numbers, 3);
+	CHECK(dnp_traps_read(tell));
+	CHECK_EQ(n_told, 3);
+	CHECK(!memcmp(told, numbers, 3 * sizeof(*numbers)));
+	end();
+}
+
 /* So many that one of a thousand that is forgotten is among them. */
 TEST(no_trap_of_thousands_is_forgotten)
 {

@@ -18,6 +18,13 @@
  */
 #define DNP_PERF_TELLS PERF_COUNT_SW_CPU_CLOCK
 
+/* PERF_RECORD_FORK, of events without sample_id_all. */
+struct dnp_fork_record {
+	struct perf_event_header header;
+	uint32_t pid, parent, tid, parent_tid;
+	uint64_t time;
+};
+
 /*
  * An event of a thread (0: this one, -1: all) on a processor (-1: any). Returns its descriptor,
  * above those of the program, or -errno.

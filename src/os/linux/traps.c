@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +22,11 @@
 
 #define CPUS_MAX   1024
 #define PAGE_BYTES 4096u
-#define RING_BYTES (8 * PAGE_BYTES) /* 60 samples of the deepest stacks, or 300 of usual ones */
+#define RING_BYTES (16 * PAGE_BYTES) /* 120 samples of the deepest stacks, or 600 of usual ones */
 #define RING_MASK  (RING_BYTES / 8 - 1)
-#define LOOK_MAX   64 /* records that are looked at for that of one thread */
+#define LOOK_MAX   64               /* samples that are looked at for that of one thread … */
+#define LOOK_BYTES (RING_BYTES / 4) /* … and what they and others take */
+#define WRITE_MAX  PAGE_BYTES       /* of records that are being written */
 
 /* Versions of Linux as 100 * major + minor. */
 #define TRAPS_COME_FROM 601 /* before, traps could go missing ("perf: Fix missing SIGTRAPs") */
@@ -37,6 +40,7 @@ static struct {
 	unsigned n_cpus;
 	struct perf_event_mmap_page *rings[CPUS_MAX]; /* of each processor; NULL: none */
 	int firsts[CPUS_MAX];                         /* the events that have them */
+	uint64_t read_to[CPUS_MAX];                   /* the head of each when it was read last */
 	int *fds;                                     /* all events */
 	size_t n_fds, room;
 	size_t next; /* to be varied */
@@ -53,6 +57,7 @@ static int open_event(int tid, unsigned cpu, uint64_t period_ns)
 		.disabled = 1,
 		.inherit = 1,
 		.inherit_thread = 1, /* not to other processes */
+		.task = 1,
 		.sigtrap = 1,
 		.remove_on_exec = 1,
 		.sig_data = cpu,
@@ -208,6 +213,73 @@ void dnp_traps_vary(uint64_t ns)
 		ioctl(traps.fds[traps.next++ % traps.n_fds], PERF_EVENT_IOC_PERIOD, &ns);
 }
 
+/* What was read up to there of a ring is what the kernel had written: it has not come round since.
+ */
+static bool is_whole(const struct perf_event_mmap_page *page, uint64_t end)
+{
+	/* What was read comes before the head. */
+	atomic_thread_fence(memory_order_acquire);
+	return end - __atomic_load_n(&page->data_head, __ATOMIC_RELAXED) <= RING_BYTES - WRITE_MAX;
+}
+
+static void copy_out(const struct perf_event_mmap_page *page, uint64_t at, void *to, size_t n)
+{
+	const uint64_t *ring = (const void *)((const char *)page + PAGE_BYTES);
+
+	for (size_t i = 0; i < n / 8; i++) {
+		uint64_t word = ring[(at / 8 + i) & RING_MASK];
+
+		memcpy((char *)to + 8 * i, &word, sizeof(word));
+	}
+}
+
+/* Threads that began, the newest first; more of them do not fit into a ring. */
+struct begun {
+	size_t n;
+	struct dnp_fork_record records[RING_BYTES / sizeof(struct dnp_fork_record)];
+};
+
+/* From the newest record to the one that was the newest the last time. False: not so far. */
+static bool read_ring(
+	const struct perf_event_mmap_page *page, uint64_t *read_to, struct begun *begun)
+{
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), at = head;
+	uint64_t last = *read_to;
+
+	*read_to = head;
+	begun->n = 0;
+	while (at != last && begun->n < DNP_ARRAY_SIZE(begun->records)) {
+		struct dnp_fork_record record;
+
+		copy_out(page, at, &record, sizeof(record));
+		if (!is_whole(page, at + sizeof(record)) || record.header.size < 8 ||
+			record.header.size % 8)
+			return false;
+		if (record.header.type == PERF_RECORD_FORK && (int)record.pid == getpid())
+			begun->records[begun->n++] = record;
+		at += record.header.size;
+	}
+	return at == last;
+}
+
+bool dnp_traps_read(dnp_watch_begun tell)
+{
+	static struct begun begun;
+	bool all = true;
+
+	for (unsigned cpu = 0; cpu < traps.n_cpus; cpu++) {
+		if (!traps.rings[cpu])
+			continue;
+		all &= read_ring(traps.rings[cpu], &traps.read_to[cpu], &begun);
+		while (begun.n) {
+			const struct dnp_fork_record *record = &begun.records[--begun.n];
+
+			tell((int)record->tid, record->time);
+		}
+	}
+	return all;
+}
+
 int dnp_traps_state(void)
 {
 	if (!dnp_trap_signal_is_on_top() || !dnp_no_room_keeps_traps_off())
@@ -256,7 +328,7 @@ struct cursor {
  */
 static SIGSAFE bool find_next(struct cursor *cursor, uint64_t tid, uintptr_t pc, uint64_t since_ns)
 {
-	while (cursor->seen++ < LOOK_MAX && cursor->at - cursor->head < RING_BYTES / 2) {
+	while (cursor->seen < LOOK_MAX && cursor->at - cursor->head < LOOK_BYTES) {
 		uint64_t words[HEAD_WORDS], at = cursor->at / 8;
 		struct perf_event_header header;
 
@@ -268,10 +340,12 @@ static SIGSAFE bool find_next(struct cursor *cursor, uint64_t tid, uintptr_t pc,
 		cursor->at += header.size;
 		cursor->record = (struct dnp_kernel_record){
 			cursor->ring, RING_MASK, at + HEAD_WORDS, header.size / 8 - HEAD_WORDS};
-		if (header.type == PERF_RECORD_SAMPLE && words[2] <= since_ns)
+		if (header.type != PERF_RECORD_SAMPLE)
+			continue;
+		cursor->seen++;
+		if (words[2] <= since_ns)
 			return false;
-		if (header.type == PERF_RECORD_SAMPLE && words[1] >> 32 == tid &&
-			dnp_kernel_record_is_at(&cursor->record, pc))
+		if (words[1] >> 32 == tid && dnp_kernel_record_is_at(&cursor->record, pc))
 			return true;
 	}
 	return false;

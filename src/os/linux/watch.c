@@ -170,12 +170,6 @@ SIGSAFE void dnp_watch_call(void)
 		return; /* it is not asleep, or will be woken by time */
 }
 
-struct fork_record {
-	struct perf_event_header header;
-	uint32_t pid, parent, tid, parent_tid;
-	uint64_t time;
-};
-
 static void copy_out(const void *ring, uint64_t at, void *to, size_t n)
 {
 	const char *data = (const char *)ring + PAGE_BYTES;
@@ -192,7 +186,7 @@ static bool read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
 	bool any = false;
 
 	while (tail + sizeof(struct perf_event_header) <= head) {
-		struct fork_record record;
+		struct dnp_fork_record record;
 
 		copy_out(ring, tail, &record.header, sizeof(record.header));
 		if (record.header.size < sizeof(record.header) || tail + record.header.size > head)
