@@ -90,13 +90,13 @@ def test_unharmed(tmp_path, tfm, argv):
 
 def test_types_when_code_is_unloaded(tmp_path):
     """Those that stay have the number that they had; those that go, whose places others may have, are never taken for them."""
-    result = trace(tmp_path, NEWEST, "--depth", "events", argv=["unload", "--work", 20]).expect()
+    result = trace(tmp_path, NEWEST, "--depth", "events", argv=["unload", "--work", 5]).expect()
     told = Counter(record.name.decode() for _, record in records.read(tmp_path / "out.dnp", "call_type"))
-    assert told["Plugin.Held"] == result.truth["unloaded"] == 20
+    assert told["Plugin.Held"] == result.truth["unloaded"] == 5
     assert {"System.WeakReference", "System.Threading.Thread", "System.Func<int, long>"} <= set(told)
     assert {name for name, times in told.items() if times > 1} == {"Plugin.Held"}, told
     looks = [args for name, args, _ in logged(tmp_path / "out.dnp") if name == "Plugin.Held.Look"]
-    assert len(looks) == 20 and len(set(looks)) == 1, looks
+    assert len(looks) == 5 and len(set(looks)) == 1, looks
 
 
 def test_framework(tmp_path):
