@@ -45,11 +45,15 @@ class Running:
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env={**os.environ, **ENVIRONMENT, **self.env})
         if self.by_id:
-            wait_for(lambda: self.process.poll() is not None or "runtime" in (self.seen() or {}), "the program to be seen")
-            if self.process.poll() is not None:
-                raise EndedEarly(self.process.communicate())
-            self.pid = self.seen()["pid"]
+            self.pid = wait_for(self.number, "the program to be seen")
         return self
+
+    def number(self):
+        """Its process's, as soon as its runtime is there; None: not yet."""
+        seen = self.seen() or {}
+        if "runtime" not in seen and self.process.poll() is not None:
+            raise EndedEarly(self.process.communicate())
+        return seen["pid"] if "runtime" in seen else None
 
     def __exit__(self, *_):
         self.process.kill()

@@ -136,7 +136,8 @@ def test_allocations_and_clocks(truth, tmp_path):  # noqa: F811
             wait_for(lambda: running.seen()["agent"]["samples"] > 50, "samples")
             on_windows("stop", "-q", *PATIENT, "-o", tmp_path / "out.dnp", running.pid).expect()
     seen = shown(tmp_path / "out.dnp", "alloc")
-    assert {"Truth.Alloc+Node", "System.Byte[]"} <= set(test_alloc.types(seen)) and seen.few_lost("alloc")
+    assert {"Truth.Alloc+Node", "System.Byte[]"} <= set(test_alloc.types(seen))
+    seen.check_few_lost("alloc")
     switches = shown(tmp_path / "out.dnp", "switch").data
     assert switches["events"]["switch"]["sampled"] and sum(thread["cpu_ns"] for thread in switches["threads"]) > 0
 

@@ -122,7 +122,7 @@ def test_nothing_is_left(truth):  # noqa: F811
     had = []
     with Running(truth, "mix", "--seconds", 3600) as running:
         for _ in range(4):
-            assert any(has(t, "Truth.Program.Main") for t in stack(running.pid).threads)
+            stacks_when(running.pid, lambda stacks: any(has(t, "Truth.Program.Main") for t in stacks.threads), "its own code")
             wait_for(running.is_clean, "the library to be unloaded")
             had.append(running.threads())
         assert running.process.poll() is None
