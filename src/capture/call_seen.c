@@ -227,8 +227,8 @@ static bool ends(const struct entry *entry)
 		(!may_be_class(entry->class_id) || dnp_class_ends(info, entry->class_id));
 	ModuleID with;
 
-	if (entry->function)
-		any |= dnp_method_ends(info, entry->function, &with);
+	if (entry->function && !any)
+		any = dnp_method_ends(info, entry->function, &with);
 	for (uint32_t i = 0; i < entry->n_args && !any; i++)
 		any = dnp_class_ends(info, entry->args[i]);
 	return any;
