@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,8 +216,6 @@ void dnp_traps_vary(uint64_t ns)
  */
 static bool is_whole(const struct perf_event_mmap_page *page, uint64_t end)
 {
-	/* What was read comes before the head. */
-	atomic_thread_fence(memory_order_acquire);
 	return end - __atomic_load_n(&page->data_head, __ATOMIC_RELAXED) <= RING_BYTES - WRITE_MAX;
 }
 
@@ -227,7 +224,8 @@ static void copy_out(const struct perf_event_mmap_page *page, uint64_t at, void 
 	const uint64_t *ring = (const void *)((const char *)page + PAGE_BYTES);
 
 	for (size_t i = 0; i < n / 8; i++) {
-		uint64_t word = ring[(at / 8 + i) & RING_MASK];
+		/* Acquire: what is read here comes before the head that is looked at then. */
+		uint64_t word = __atomic_load_n(&ring[(at / 8 + i) & RING_MASK], __ATOMIC_ACQUIRE);
 
 		memcpy((char *)to + 8 * i, &word, sizeof(word));
 	}
