@@ -13,7 +13,8 @@
  * own, which a note in its file points to. While nobody records, a call is a load and a branch.
  * Whoever records finds the note and opens the gate; and before it leaves the process it closes it
  * and waits until no call is inside any more, so none runs into code that has gone. A library that
- * is loaded during a recording is found within some 20 ms.
+ * is loaded while somebody records finds him by his note, and opens its gate itself before anything
+ * of its own runs, but for constructors of a priority below 101.
  *
  * Any thread may call, but no signal handler. Texts are UTF-8, copied, and 1024 bytes of them kept.
  */
@@ -21,6 +22,12 @@
 #define DNPROF_MARK_H
 
 #include <stdint.h>
+
+#if !defined(DNPROF_MARK_TYPES_ONLY) && defined(__linux__) && defined(__ELF__) && defined(__GNUC__)
+#define DNPROF_MARK_GATES
+#include <elf.h>
+#include <stddef.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,11 +42,38 @@ struct dnprof_mark_gate {
 	uint64_t inside; /* calls that may be using `say` */
 };
 
-#define DNPROF_MARK_NOTE      "dnprof" /* owner of the note */
+#define DNPROF_MARK_NOTE      "dnprof" /* owner of the notes */
 #define DNPROF_MARK_NOTE_TYPE 1        /* it holds the gate's distance from itself, 32 bits */
+/* Of who records: the same of a gate whose `say` is what all are to have now. */
+#define DNPROF_MARK_NOTE_RECORDER 2
 
 #ifndef DNPROF_MARK_TYPES_ONLY
-#if defined(__linux__) && defined(__ELF__) && defined(__GNUC__)
+#ifdef DNPROF_MARK_GATES
+
+#if __SIZEOF_POINTER__ == 8
+typedef Elf64_Phdr dnprof_mark_segment;
+#else
+typedef Elf32_Phdr dnprof_mark_segment;
+#endif
+
+/* What <link.h> has only for those who ask for all of GNU. */
+struct dnprof_mark_module {
+	uintptr_t base;
+	const char *name;
+	const dnprof_mark_segment *segments;
+	uint16_t n;
+};
+
+__attribute__((weak)) extern int dnprof_mark_modules(
+	int (*visit)(struct dnprof_mark_module *module, size_t size, void *arg),
+	void *arg) __asm__("dl_iterate_phdr");
+
+/* A note, as who records and this header write it. */
+struct dnprof_mark_note {
+	uint32_t owner_bytes, bytes, type;
+	char owner[8]; /* with what pads it */
+	int32_t gate;  /* less this field's own address */
+};
 
 /* One for all that is linked into the same program or library. */
 __attribute__((weak, visibility("hidden"), used)) struct dnprof_mark_gate dnprof_mark_gate = {0, 0};
@@ -51,6 +85,86 @@ __asm__(".pushsection .note.dnprof, \"a\", \"note\"\n"
 	".balign 4\n"
 	".4byte dnprof_mark_gate - .\n"
 	".popsection\n");
+
+/* Takes over what who records gives, if this is his note; not 0: it was. */
+static inline int dnprof_mark_take(uintptr_t at, const struct dnprof_mark_note *note)
+{
+	const struct dnprof_mark_gate *gate;
+	uint64_t (*say)(enum dnprof_say, uint64_t, const char *);
+
+	if (note->type != DNPROF_MARK_NOTE_RECORDER ||
+		note->owner_bytes != sizeof(DNPROF_MARK_NOTE) ||
+		note->bytes != sizeof(note->gate) ||
+		__builtin_memcmp(note->owner, DNPROF_MARK_NOTE, sizeof(DNPROF_MARK_NOTE)) != 0)
+		return 0;
+	gate = (const struct dnprof_mark_gate *)(at + offsetof(struct dnprof_mark_note, gate) +
+		(uintptr_t)(intptr_t)note->gate);
+	say = __atomic_load_n(&gate->say, __ATOMIC_SEQ_CST);
+	if (say && !__atomic_load_n(&dnprof_mark_gate.say, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&dnprof_mark_gate.say, say, __ATOMIC_SEQ_CST);
+	return say != 0;
+}
+
+/* Whether notes are there at all: of what is in memory, some files tell more than they load. */
+static inline int dnprof_mark_has(
+	const struct dnprof_mark_module *module, const dnprof_mark_segment *notes)
+{
+	for (uint16_t i = 0; i < module->n; i++) {
+		const dnprof_mark_segment *segment = &module->segments[i];
+
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_R &&
+			notes->p_vaddr >= segment->p_vaddr &&
+			notes->p_vaddr + notes->p_memsz <= segment->p_vaddr + segment->p_filesz)
+			return 1;
+	}
+	return 0;
+}
+
+static inline int dnprof_mark_look(
+	const struct dnprof_mark_module *module, const dnprof_mark_segment *notes)
+{
+	uintptr_t at = module->base + notes->p_vaddr;
+	size_t left = notes->p_memsz, step;
+	struct dnprof_mark_note note;
+
+	if (!dnprof_mark_has(module, notes))
+		return 0;
+	for (; left >= sizeof(note); at += step, left -= step) {
+		__builtin_memcpy(&note, (const void *)at, sizeof(note));
+		if (dnprof_mark_take(at, &note))
+			return 1;
+		step = offsetof(struct dnprof_mark_note, owner) +
+			(((size_t)note.owner_bytes + 3) & ~(size_t)3) +
+			(((size_t)note.bytes + 3) & ~(size_t)3);
+		if (step > left)
+			return 0;
+	}
+	return 0;
+}
+
+/*
+ * The dynamic linker holds a lock meanwhile that whoever records needs to look for gates: he closes
+ * his own first, so either he finds ours open, or we find his closed. And his library stays.
+ */
+__attribute__((unused)) static int dnprof_mark_visit(
+	struct dnprof_mark_module *module, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	for (uint16_t i = 0; i < module->n; i++)
+		if (module->segments[i].p_type == PT_NOTE && module->segments[i].p_align <= 4 &&
+			dnprof_mark_look(module, &module->segments[i]))
+			return 1;
+	return 0;
+}
+
+/* Once for each source file of a library; the first has found who records, if anybody does. */
+__attribute__((weak, visibility("hidden"))) void dnprof_mark_loaded(void);
+__attribute__((weak, visibility("hidden"), used, constructor(101))) void dnprof_mark_loaded(void)
+{
+	if (dnprof_mark_modules && !__atomic_load_n(&dnprof_mark_gate.say, __ATOMIC_RELAXED))
+		(void)dnprof_mark_modules(dnprof_mark_visit, 0);
+}
 
 static inline int dnprof_mark_is_on(void)
 {

@@ -139,8 +139,6 @@ static void mark_thread_end(struct dnp_thread *thread)
 
 static void mark_write(struct dnp_writer *writer, int last)
 {
-	if (!last)
-		dnp_mark_gates_open(say_native);
 	dnp_said_write(&said, writer);
 	if (last && !atomic_load_explicit(&came, memory_order_relaxed))
 		dnp_said_tell_none(&said, &dnp_engine_mark, writer,

@@ -20,8 +20,8 @@ typedef uint64_t (*dnp_mark_gate_say)(enum dnprof_say what, uint64_t id, const c
 extern const bool dnp_mark_gates_exist;
 
 /*
- * Opens those that are closed, where libraries have come since the last time. `say` is called by
- * the program's threads until dnp_mark_gates_close has returned true.
+ * Opens those that are closed; libraries that come later open theirs, before anything of their own
+ * runs. `say` is called by the program's threads until dnp_mark_gates_close has returned true.
  */
 void dnp_mark_gates_open(dnp_mark_gate_say say);
 

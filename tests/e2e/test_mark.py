@@ -35,8 +35,9 @@ def check(truth, shown):
 
 
 def test_from_the_start(tmp_path, tfm):
+    """The first call of native code loads its library: it is recorded as the last is."""
     out = tmp_path / "out.dnp"
-    result = dnprof("run", "-q", "-e", "mark", "-o", out, "--", *program(tfm, *SAYING)).expect()
+    result = dnprof("run", "-q", "-e", "mark", "-o", out, "--", *program(tfm, *SAYING, "--native")).expect()
     shown = shown_of(out)
     check(result.truth, shown)
     assert {t["name"] for t in shown.data["threads"]} >= {"marks-0", "marks-1"}

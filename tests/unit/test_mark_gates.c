@@ -2,6 +2,8 @@
 /* The gate of this very program. */
 #include <dnprof/mark.h>
 
+#include <dlfcn.h>
+
 #include "os/mark_gates.h"
 #include "test.h"
 
@@ -33,4 +35,50 @@ TEST(gate_that_could_not_be_left_is_opened_again)
 	CHECK(dnp_mark_gates_close());
 	dnprof_mark("to nobody");
 	CHECK_EQ(said, 2);
+}
+
+static void load_one(void)
+{
+	void *library = dlopen(NEW_LIBRARY, RTLD_NOW);
+
+	CHECK(library);
+	CHECK_EQ(dlclose(library), 0);
+}
+
+/* What it says at once is not to wait for anybody to look for it. */
+TEST(library_that_comes_during_a_recording_says_what_it_has_to_say)
+{
+	load_one();
+	CHECK_EQ(said, 0);
+	for (unsigned times = 1; times <= 3; times++) {
+		dnp_mark_gates_open(say);
+		load_one();
+		CHECK_EQ(said, times);
+		CHECK(dnp_mark_gates_close());
+		load_one();
+		CHECK_EQ(said, times);
+	}
+}
+
+/* One that was there before is closed with the rest, and one that came meanwhile, too. */
+TEST(library_that_came_during_a_recording_says_no_more_after_it)
+{
+	void *library;
+	void (*again)(void);
+
+	dnp_mark_gates_open(say);
+	library = dlopen(NEW_LIBRARY, RTLD_NOW);
+	CHECK(library);
+	*(void **)&again = dlsym(library, "say_again");
+	CHECK(again);
+	again();
+	CHECK_EQ(said, 2);
+	CHECK(dnp_mark_gates_close());
+	again();
+	CHECK_EQ(said, 2);
+	dnp_mark_gates_open(say);
+	again();
+	CHECK_EQ(said, 3);
+	CHECK(dnp_mark_gates_close());
+	CHECK_EQ(dlclose(library), 0);
 }

@@ -25,11 +25,23 @@ struct note {
 
 struct visit {
 	bool closes, busy;
-	uint64_t adds;
 };
 
 static dnp_mark_gate_say opened; /* to whom; NULL: to nobody */
-static uint64_t seen_adds;       /* of the dynamic linker, when they were opened last; 0: closed */
+
+/*
+ * What libraries that come now are to have: mark.h finds it by the note when one is loaded. No file
+ * but this one knows it by name.
+ */
+struct dnprof_mark_gate dnp_mark_recorder;
+
+__asm__(".pushsection .note.dnprof, \"a\", \"note\"\n"
+	".balign 4\n"
+	".4byte 7, 4, 2\n"
+	".asciz \"dnprof\"\n"
+	".balign 4\n"
+	".4byte dnp_mark_recorder - .\n"
+	".popsection\n");
 
 /* Whether it is what it says: memory of the module's that is written to. */
 static bool is_in(const struct dl_phdr_info *info, uintptr_t gate)
@@ -93,7 +105,6 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
 	struct visit *visit = arg;
 
 	(void)size;
-	visit->adds = info->dlpi_adds;
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 
@@ -104,20 +115,11 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static int read_adds(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct visit *visit = arg;
-
-	(void)size;
-	visit->adds = info->dlpi_adds;
-	return 1;
-}
-
 /* With a lock of the dynamic linker's. */
-static void ask_linker(int (*ask)(struct dl_phdr_info *, size_t, void *), struct visit *visit)
+static void visit_gates(struct visit *visit)
 {
 	dnp_forks_hold();
-	dl_iterate_phdr(ask, visit);
+	dl_iterate_phdr(visit_module, visit);
 	dnp_forks_release();
 }
 
@@ -125,12 +127,10 @@ void dnp_mark_gates_open(dnp_mark_gate_say say)
 {
 	struct visit visit = {0};
 
-	ask_linker(read_adds, &visit);
-	if (visit.adds == seen_adds)
-		return;
 	opened = say;
-	ask_linker(visit_module, &visit);
-	seen_adds = visit.adds;
+	/* First: a library that is not there yet when it is looked for finds this when it is. */
+	__atomic_store_n(&dnp_mark_recorder.say, say, __ATOMIC_SEQ_CST);
+	visit_gates(&visit);
 }
 
 bool dnp_mark_gates_close(void)
@@ -138,10 +138,10 @@ bool dnp_mark_gates_close(void)
 	uint64_t until_ns = dnp_now_ns() + PATIENCE_NS;
 	struct visit visit = {.closes = true};
 
-	seen_adds = 0;
+	__atomic_store_n(&dnp_mark_recorder.say, NULL, __ATOMIC_SEQ_CST);
 	while (opened) {
 		visit.busy = false;
-		ask_linker(visit_module, &visit);
+		visit_gates(&visit);
 		if (!visit.busy)
 			opened = NULL;
 		else if (dnp_now_ns() >= until_ns)
