@@ -164,6 +164,8 @@ static int add_count(struct dnp_raw_event *event, struct dnp_row row, uint64_t t
 	}
 	if (count->total_ns || count->max_ns)
 		calls->depth = calls->depth > DNP_CALL_TIME ? calls->depth : DNP_CALL_TIME;
+	else if (count->self_ns)
+		calls->sampled = true;
 	row.weight = count->self_ns;
 	if (dnp_rows_add(&event->rows, time_us, row))
 		return -ENOMEM;

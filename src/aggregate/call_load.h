@@ -32,6 +32,7 @@ struct dnp_raw_calls {
 	enum dnp_call_depth depth;
 	uint64_t lost; /* events of call_events */
 	bool counted;
+	bool sampled;                    /* times of nodes came of which no call was timed */
 	bool summed;                     /* counts of the tree came, which have no order */
 	struct dnp_rec_call_stats stats; /* the newest */
 };

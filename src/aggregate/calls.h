@@ -33,6 +33,7 @@ struct dnp_calls {
 	/* As the agents counted them, all processes together, whatever the filter leaves out. */
 	uint64_t enters, leaves, tailcalls, unwinds, open, waits;
 	uint64_t methods, left_out;
+	bool sampled; /* times are not of a clock that timed each call */
 	bool counted; /* there are such counters */
 	struct dnp_rows
 		counts; /* weight: calls that began; in the detail of the event's other rows */

@@ -328,10 +328,10 @@ static int join_nodes(struct dnp_join *join)
 }
 
 /* What several recordings say of one event is all said. */
-static int add_note(struct dnp_join *join, struct dnp_event *event, uint32_t note)
+static int add_text(struct dnp_join *join, uint32_t *text, uint32_t added)
 {
-	const char *all = dnp_profile_string(join->profile, event->note);
-	const char *more = dnp_profile_string(join->profile, note);
+	const char *all = dnp_profile_string(join->profile, *text);
+	const char *more = dnp_profile_string(join->profile, added);
 	auto_free char *both = NULL;
 
 	if (strstr(all, more))
@@ -340,10 +340,10 @@ static int add_note(struct dnp_join *join, struct dnp_event *event, uint32_t not
 		both = NULL;
 		return -ENOMEM;
 	}
-	return intern(join, dnp_str(both), &event->note);
+	return intern(join, dnp_str(both), text);
 }
 
-static struct dnp_event *find_event(struct dnp_profile *profile, uint32_t name)
+struct dnp_event *dnp_join_find_event(struct dnp_profile *profile, uint32_t name)
 {
 	for (size_t i = 0; i < profile->events.n; i++)
 		if (profile->events.p[i].name == name)
@@ -355,7 +355,7 @@ static struct dnp_event *find_event(struct dnp_profile *profile, uint32_t name)
 static int name_by_rate(
 	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *made)
 {
-	const struct dnp_event *first = find_event(join->profile, made->name);
+	const struct dnp_event *first = dnp_join_find_event(join->profile, made->name);
 	auto_free char *name = NULL;
 
 	if (!first || !raw->weighed || !first->interval_ns || !made->interval_ns ||
@@ -382,11 +382,15 @@ static int event_of(
 
 	if (intern(join, raw->rec.name, &made.name) || intern(join, raw->rec.unit, &made.unit) ||
 		intern(join, raw->rec.source, &made.source) ||
-		intern(join, raw->rec.note, &made.note) || name_by_rate(join, raw, &made))
+		intern(join, raw->rec.note, &made.note) || name_by_rate(join, raw, &made) ||
+		dnp_join_name_calls(join, raw, &made))
 		return -ENOMEM;
-	*event = find_event(profile, made.name);
+	*event = dnp_join_find_event(profile, made.name);
 	if (*event)
-		return add_note(join, *event, made.note);
+		return add_text(join, &(*event)->source, made.source) ||
+				add_text(join, &(*event)->note, made.note)
+			? -ENOMEM
+			: 0;
 	dnp_rows_init(&made.rows, profile->detail, DNP_ROWS_LIMIT);
 	if (dnp_vec_push(&profile->events, made))
 		return -ENOMEM;
@@ -482,12 +486,23 @@ static void join_clock(
 		: event->clock_ns + load->agent.process_ns - load->agent.cpu_ns;
 }
 
+/* Whether its recording has counted all of it, or has samples alone. */
+static void join_counted(
+	const struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *event)
+{
+	if (dnp_join_counts(join, raw))
+		event->counted_in++;
+	else if (raw->samples)
+		event->uncounted_in++;
+}
+
 static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 {
 	struct dnp_event *event;
 
 	if (event_of(join, raw, &event))
 		return -ENOMEM;
+	join_counted(join, raw, event);
 	event->samples += raw->samples;
 	event->taken += raw->taken;
 	join_clock(join, raw, event);

@@ -34,6 +34,13 @@ bool dnp_join_wants(const struct dnp_join *join, const struct dnp_row *row);
 /* The node of the profile for that in a place, which rows that the filter wants stand on. */
 uint32_t dnp_join_node(const struct dnp_join *join, uint32_t place);
 
+/* The event of that name in the profile, NULL: there is none. */
+struct dnp_event *dnp_join_find_event(struct dnp_profile *profile, uint32_t name);
+
+/* join_calls.c: another name for an event whose times are not of the kind of those before. */
+int dnp_join_name_calls(
+	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *made);
+
 /* join_calls.c: the calls of an event whose nodes have been placed, and the methods traced. */
 int dnp_join_calls(struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *event);
 int dnp_join_traced(struct dnp_join *join);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "aggregate/join.h"
 
+#include <stdio.h>
+
+#include "base/clean.h"
+
 /* Of sums, whose nodes are all placed. */
 static int join_thread_counts(
 	struct dnp_join *join, const struct dnp_rows *rows, struct dnp_calls *calls)
@@ -76,6 +80,7 @@ static void join_call_stats(const struct dnp_raw_event *raw, struct dnp_calls *c
 	if (raw->calls->depth > calls->depth)
 		calls->depth = raw->calls->depth;
 	calls->counted |= raw->calls->counted;
+	calls->sampled |= raw->calls->sampled;
 	calls->enters += stats->enters;
 	calls->leaves += stats->leaves;
 	calls->tailcalls += stats->tailcalls;
@@ -84,6 +89,43 @@ static void join_call_stats(const struct dnp_raw_event *raw, struct dnp_calls *c
 	calls->waits += stats->waits;
 	calls->methods += stats->methods;
 	calls->left_out += stats->left_out;
+}
+
+/* By what the times of calls are known. */
+enum times { NO_TIMES, BY_SAMPLES, BY_CLOCK };
+
+static enum times times_of(enum dnp_call_depth depth, bool sampled)
+{
+	if (depth != DNP_CALL_TREE)
+		return BY_CLOCK;
+	return sampled ? BY_SAMPLES : NO_TIMES;
+}
+
+/*
+ * CPU time by samples is not what a clock shows from a call's begin to its end: their sum would be
+ * of nothing, and so would what a call takes on average. Where calls are only counted, no time is
+ * shown.
+ */
+int dnp_join_name_calls(
+	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *made)
+{
+	const struct dnp_profile *profile = join->profile;
+	const struct dnp_event *first = dnp_join_find_event(join->profile, made->name);
+	enum times times, before;
+	auto_free char *name = NULL;
+
+	if (!first || !first->calls || !raw->calls || profile->calls_later || profile->calls_summed)
+		return 0;
+	before = times_of(first->calls->depth, first->calls->sampled);
+	times = times_of(raw->calls->depth, raw->calls->sampled);
+	if (!before || !times || before == times)
+		return 0;
+	if (asprintf(&name, "%s by %s", dnp_profile_string(profile, made->name),
+		    times == BY_CLOCK ? "a clock" : "samples") < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	return dnp_strings_add(&join->profile->strings, dnp_str(name), &made->name);
 }
 
 int dnp_join_calls(struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *event)

@@ -181,10 +181,15 @@ static int join_counts(struct dnp_join *join, const struct dnp_raw_counts *count
 	return 0;
 }
 
+bool dnp_join_counts(const struct dnp_join *join, const struct dnp_raw_event *raw)
+{
+	return raw->counts.all.n && !dnp_filter_cuts(&join->profile->filter);
+}
+
 static int join_labels(struct dnp_join *join, const struct dnp_raw_event *raw,
 	struct dnp_event *event, struct dnp_map *place_of)
 {
-	bool counted = raw->counts.all.n && !dnp_filter_cuts(&join->profile->filter);
+	bool counted = dnp_join_counts(join, raw);
 
 	event->counted |= counted;
 	for (size_t i = 0; i < event->labels.n; i++) /* of recordings before */

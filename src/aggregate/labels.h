@@ -10,6 +10,7 @@
 #ifndef DNP_AGGREGATE_LABELS_H
 #define DNP_AGGREGATE_LABELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -92,6 +93,8 @@ void dnp_raw_labels_done(struct dnp_raw_labels *labels);
  */
 int dnp_join_labels(
 	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *event);
+/* Whether there are counts, and they are of what the filter wants. */
+bool dnp_join_counts(const struct dnp_join *join, const struct dnp_raw_event *raw);
 
 /* The greatest weight first. */
 void dnp_labels_sort(struct dnp_event *event);

@@ -638,6 +638,7 @@ static int on_transitions(void *arg, const struct dnp_rec_transitions *rec, uint
 			{
 				.weight = rec->total_ns,
 				.count = (double)rec->calls,
+				.seen = (double)rec->total_ns,
 				.greatest = rec->longest_ns,
 				.unfinished = rec->unfinished,
 			},

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "aggregate/profile.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+
+#include "base/clean.h"
 
 #define DEVIATIONS 1.96 /* within which 95 of 100 are, of a normal distribution */
 
@@ -181,14 +185,43 @@ static int add_one(struct dnp_profile *profile, const struct dnp_recording *reco
 	return dnp_profile_load(profile, recording, start_ns);
 }
 
+/* What is counted in some recordings alone is told, for the sums do not show it. */
+static int tell_uncounted(struct dnp_profile *profile, const struct dnp_event *event)
+{
+	auto_free char *text = NULL;
+
+	if (!event->counted_in || !event->uncounted_in)
+		return 0;
+	if (asprintf(&text,
+		    "%s: %" PRIu32 " of %" PRIu32
+		    " recordings ended before calls were counted: what samples stand for is added "
+		    "to what was counted in the others, so that sums are estimates",
+		    dnp_profile_string(profile, event->name), event->uncounted_in,
+		    event->counted_in + event->uncounted_in) < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	return dnp_profile_problem(profile, text);
+}
+
+static int add_all(struct dnp_profile *profile, const struct dnp_input *input)
+{
+	for (size_t i = 0; i < input->recordings.n; i++)
+		if (add_one(profile, &input->recordings.p[i]))
+			return -ENOMEM;
+	for (size_t i = 0; i < profile->events.n; i++)
+		if (tell_uncounted(profile, &profile->events.p[i]))
+			return -ENOMEM;
+	return 0;
+}
+
 int dnp_profile_add(struct dnp_profile *profile, const struct dnp_input *input, struct dnp_err *err)
 {
 	profile->start_unix_ns = earliest_start(input);
-	for (size_t i = 0; i < input->recordings.n; i++)
-		if (add_one(profile, &input->recordings.p[i]))
-			return dnp_err(err, -ENOMEM,
-				"cannot read the recording: out of memory; read fewer files at "
-				"once, or part of the time");
+	if (add_all(profile, input))
+		return dnp_err(err, -ENOMEM,
+			"cannot read the recording: out of memory; read fewer files at "
+			"once, or part of the time");
 	return 0;
 }
 

@@ -121,7 +121,11 @@ struct dnp_wake {
 #define DNP_LOSS_REASONS DNP_LOSS_COUNT /* 0 stands for those that this version does not know */
 
 struct dnp_event {
-	/* Strings. The name is "cpu at 997 Hz" where a recording before has it of another rate. */
+	/*
+	 * Strings. The name is "cpu at 997 Hz" where a recording before has it of another rate, and
+	 * "trace by a clock" where times of calls were sampled there. Sources and notes of several
+	 * recordings are all told.
+	 */
 	uint32_t name, unit, source, note;
 	uint64_t interval_ns;
 	bool in_ns; /* weights are of time */
@@ -148,7 +152,9 @@ struct dnp_event {
 	uint64_t walk_p50_ns, walk_p99_ns; /* of the process where they are greatest */
 	struct dnp_vec_of(struct dnp_failure) failures;
 	struct dnp_vec_of(struct dnp_label) labels; /* what its samples are about */
-	bool counted; /* these are of all there was, and samples are only some of it */
+	bool counted; /* these are of all there was, and samples are only some of it … */
+	/* … in so many recordings, but not in others that have samples: they were cut before. */
+	uint32_t counted_in, uncounted_in;
 	struct dnp_rows rows;
 	struct dnp_calls *calls;         /* owned; NULL: it does not count calls */
 	bool switches;                   /* of threads, which have all there is to it (run) */

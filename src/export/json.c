@@ -379,6 +379,10 @@ static void put_labels(const struct dnp_tree *tree, size_t top, struct dnp_json 
 		}
 		if (event->in_ns)
 			dnp_json_u64(json, "longest_ns", sum->greatest);
+		if (event->in_ns && sum->variance > 0) {
+			dnp_json_u64(json, "ns_low", (uint64_t)range.low);
+			dnp_json_u64(json, "ns_high", (uint64_t)(range.high + 0.5));
+		}
 		if (event->counted)
 			dnp_json_u64(json, "unfinished", sum->unfinished);
 		put_thrown(tree->profile, event->labels.p[i].thrown, top, json);

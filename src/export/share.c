@@ -42,6 +42,15 @@ struct dnp_number dnp_format_count(uint64_t count)
 	return number;
 }
 
+struct dnp_number dnp_format_estimate(const struct dnp_label_sum *sum)
+{
+	struct dnp_number count = dnp_format_count((uint64_t)(sum->count + 0.5)), number;
+
+	snprintf(number.text, sizeof(number.text), "%s%.40s", sum->variance > 0 ? "~" : "",
+		count.text);
+	return number;
+}
+
 struct dnp_number dnp_format_duration(uint64_t ns)
 {
 	struct dnp_number number;

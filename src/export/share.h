@@ -21,6 +21,8 @@ bool dnp_event_has_looks(const struct dnp_event *event);
 
 double dnp_percent(uint64_t part, uint64_t whole);
 struct dnp_number dnp_format_count(uint64_t count); /* 1,234,567 */
+/* How many a sum stands for; ~1,234 where that is estimated. */
+struct dnp_number dnp_format_estimate(const struct dnp_label_sum *sum);
 struct dnp_number dnp_format_duration(uint64_t ns); /* 12 µs, 250 ms, 10.3 s, 3 min 20 s */
 struct dnp_number dnp_format_ns(uint64_t ns);       /* three digits: 950 ns, 1.25 µs, 12.5 ms */
 struct dnp_number dnp_format_bytes(uint64_t bytes); /* 950 B, 12.5 KiB, 1.25 GiB */

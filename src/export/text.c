@@ -84,6 +84,8 @@ static void put_process(
 		dnp_line_printf(line, " of it dnprof's own %s",
 			dnp_format_duration(process->agent_cpu_ns).text);
 	}
+	if (!process->complete && tree->profile->processes.n > 1)
+		dnp_line_puts(line, ", ends early: its numbers are what was written until then");
 	dnp_line_end(line);
 }
 
@@ -211,20 +213,29 @@ static void put_waits(const struct dnp_event *event, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
-/* All there was, where samples are only some of it. */
+/* All there was, where samples are only some of it; or what they stand for. */
 static void put_counted(const struct dnp_event *event, struct dnp_line *line)
 {
 	struct dnp_label_sum all = {0};
+	struct dnp_range range;
 
-	if (!event->counted)
-		return;
 	for (size_t i = 0; i < event->labels.n; i++)
 		dnp_label_sum_add(&all, &event->labels.p[i].sum);
+	if (!event->in_ns || (!event->counted && all.variance <= 0))
+		return;
 	begin_facts(line);
-	dnp_line_printf(line, "%s calls that took %s in all,",
-		dnp_format_count((uint64_t)(all.count + 0.5)).text,
+	dnp_line_printf(line, "%s calls that took %s in all", dnp_format_estimate(&all).text,
 		dnp_format_duration(all.weight).text);
-	dnp_line_printf(line, " and %s without an end", dnp_format_count(all.unfinished).text);
+	if (event->counted)
+		dnp_line_printf(
+			line, ", and %s without an end", dnp_format_count(all.unfinished).text);
+	if (all.variance > 0) {
+		range = dnp_label_range(&all);
+		dnp_line_printf(line, "; ~ is an estimate: %s",
+			dnp_format_duration((uint64_t)range.low).text);
+		dnp_line_printf(line, " to %s in 95 of 100 times",
+			dnp_format_duration((uint64_t)(range.high + 0.5)).text);
+	}
 	dnp_line_end(line);
 }
 

@@ -67,7 +67,9 @@ static void put_label(const struct dnp_tree *tree, const struct dnp_label *label
 	if (ranges)
 		dnp_text_label_range(&label->sum, line);
 	if (event->in_bytes || event->in_ns)
-		dnp_line_right(line, dnp_format_count((uint64_t)(label->sum.count + 0.5)).text,
+		dnp_line_right(line,
+			ranges ? dnp_format_count((uint64_t)(label->sum.count + 0.5)).text
+			       : dnp_format_estimate(&label->sum).text,
 			event->in_bytes ? 16 : 12);
 	if (event->in_ns)
 		dnp_line_right(line, dnp_format_weight(event, label->sum.greatest).text, 12);

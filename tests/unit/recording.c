@@ -16,6 +16,15 @@ void recording_done(struct recording *rec)
 	dnp_vec_done(&rec->payload);
 }
 
+void recording_append(struct recording *rec, struct recording *more)
+{
+	if (dnp_vec_reserve(&rec->bytes, rec->bytes.n + more->bytes.n))
+		abort();
+	memcpy(rec->bytes.p + rec->bytes.n, more->bytes.p, more->bytes.n);
+	rec->bytes.n += more->bytes.n;
+	recording_done(more);
+}
+
 uint8_t *recording_room(struct recording *rec, size_t n)
 {
 	if (rec->payload.n + n > DNP_CHUNK_MAX)

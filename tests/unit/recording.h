@@ -27,6 +27,10 @@ struct recording {
 struct recording recording_new(uint64_t number);
 void recording_done(struct recording *rec);
 
+/* What has been flushed of `more` comes behind that of `rec`, as in a file of both; frees `more`.
+ */
+void recording_append(struct recording *rec, struct recording *more);
+
 /* Room for at least n bytes of payload; flushes when the chunk would get too long. */
 uint8_t *recording_room(struct recording *rec, size_t n);
 /* Seals what is in the payload as a chunk. */

@@ -493,27 +493,25 @@ TEST(events_have_their_notes_and_failures)
 	done(&f);
 }
 
-TEST(notes_of_several_recordings_are_all_told)
+TEST(notes_and_sources_of_several_recordings_are_all_told)
 {
 	static const char *const notes[] = {"slow", "", "biased", "slow"};
-	struct fixture f = {0};
-	struct recording all = recording_new(1);
+	static const char *const sources[] = {"timer", "perf", "timer", "perf"};
+	struct fixture f = {.rec = recording_new(1)};
 
 	for (uint64_t i = 0; i < DNP_ARRAY_SIZE(notes); i++) {
 		struct recording rec = recording_new(i + 1);
 
 		RECORD(&rec, process, .pid = i);
-		RECORD(&rec, event, .name = dnp_str("cpu"), .note = dnp_str(notes[i]));
+		RECORD(&rec, event, .name = dnp_str("cpu"), .note = dnp_str(notes[i]),
+			.source = dnp_str(sources[i]));
 		RECORD(&rec, failure, .reason = dnp_str("moved"), .count = i);
 		recording_flush(&rec);
-		CHECK_EQ(dnp_vec_reserve(&all.bytes, all.bytes.n + rec.bytes.n), 0);
-		memcpy(all.bytes.p + all.bytes.n, rec.bytes.p, rec.bytes.n);
-		all.bytes.n += rec.bytes.n;
-		recording_done(&rec);
+		recording_append(&f.rec, &rec);
 	}
-	f.rec = all;
 	load(&f, NULL, DNP_SUMS);
 	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].note), "slow; biased");
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].source), "timer; perf");
 	CHECK_EQ(f.profile.events.p[0].failures.n, 1);
 	CHECK_EQ(f.profile.events.p[0].failures.p[0].count, 6);
 	done(&f);
@@ -726,9 +724,7 @@ TEST(recordings_merge)
 
 	recording_small(&f.rec);
 	recording_small(&other);
-	CHECK_EQ(dnp_vec_reserve(&f.rec.bytes, f.rec.bytes.n + other.bytes.n), 0);
-	memcpy(f.rec.bytes.p + f.rec.bytes.n, other.bytes.p, other.bytes.n);
-	f.rec.bytes.n += other.bytes.n;
+	recording_append(&f.rec, &other);
 	load(&f, NULL, DNP_BY_TIME);
 	CHECK_EQ(f.profile.processes.n, 2);
 	CHECK_EQ(f.profile.threads.n, 4);
@@ -737,7 +733,54 @@ TEST(recordings_merge)
 	CHECK_EQ(f.profile.events.n, 1);
 	CHECK_EQ(f.profile.events.p[0].samples, 24);
 	check_method(&f, "App.Program.Rec()", 4, 4, DNP_CODE_USER);
-	recording_done(&other);
+	done(&f);
+}
+
+/* A recording of samples alone: it was cut before the calls were counted. */
+static void append_cut(struct fixture *f)
+{
+	struct recording cut = recording_new(2);
+
+	RECORD(&cut, process, .pid = 2);
+	RECORD(&cut, event, .index = 0, .name = dnp_str("transition"), .unit = dnp_str("ns"),
+		.source = dnp_str("samples"));
+	RECORD(&cut, frame, .index = 2, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.P.Out()"));
+	recording_stack(&cut, 1, 0, (const uint64_t[]){2}, 1);
+	RECORD(&cut, sample, .node = 1, .weight = 1000000, .value = 1000);
+	recording_flush(&cut);
+	recording_append(&f->rec, &cut);
+}
+
+/* Counts and estimates have a sum, which is an estimate, and is told to be one. */
+TEST(calls_that_are_counted_and_those_that_are_not)
+{
+	struct dnp_range range;
+	const struct dnp_event *event;
+	const struct dnp_label_sum *sum;
+	struct fixture f;
+
+	make_counted(&f);
+	append_cut(&f);
+	load(&f, NULL, DNP_SUMS);
+	event = &f.profile.events.p[0];
+	CHECK_EQ(f.profile.events.n, 1);
+	CHECK(event->counted);
+	CHECK_EQ(event->counted_in, 1);
+	CHECK_EQ(event->uncounted_in, 1);
+	sum = &event->labels.p[0].sum;
+	CHECK_EQ((uint64_t)sum->count, 5010);
+	CHECK_EQ(sum->weight, 5006000);
+	range = dnp_label_range(sum);
+	CHECK(range.low >= 4006000 && range.low < 5006000 && range.high > 5006000);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.problems.p[f.profile.problems.n - 1]),
+		"transition: 1 of 2 recordings ended before calls were counted: what samples stand "
+		"for is added to what was counted in the others, so that sums are estimates");
+	done(&f);
+
+	make_counted(&f);
+	load(&f, NULL, DNP_SUMS);
+	for (size_t i = 0; i < f.profile.problems.n; i++)
+		CHECK(!strstr(dnp_profile_string(&f.profile, f.profile.problems.p[i]), "counted"));
 	done(&f);
 }
 

@@ -114,17 +114,55 @@ TEST(two_recordings_are_one_profile)
 	f.rec = recording_new(1);
 	recording_calls(&f.rec);
 	recording_calls(&second);
-	if (dnp_vec_reserve(&f.rec.bytes, f.rec.bytes.n + second.bytes.n))
-		abort();
-	memcpy(f.rec.bytes.p + f.rec.bytes.n, second.bytes.p, second.bytes.n);
-	f.rec.bytes.n += second.bytes.n;
+	recording_append(&f.rec, &second);
 	load(&f, NULL, DNP_SUMS);
 	check_method(&f, "App.Calls.Fib(int)", 40, 46 * MS, 46 * MS, 70 * MS);
 	CHECK_EQ(method(&f, "App.Calls.Work(int)")->span.min_ns, 5 * MS);
 	CHECK_EQ(f.profile.events.p[0].calls->enters, 62);
 	CHECK_EQ(f.profile.events.p[0].lost, 6);
 	CHECK_EQ(f.profile.processes.p[1].traced.n, 4);
-	recording_done(&second);
+	done(&f);
+}
+
+/* Calls that are counted, and CPU time that is sampled. */
+static void append_tree(struct fixture *f, uint64_t number)
+{
+	struct recording rec = recording_new(number);
+
+	recording_call_process(&rec);
+	recording_call_methods(&rec);
+	recording_call_nodes(&rec, 1, 1, (const uint64_t[]){1, 11}, 2);
+	recording_call_counts(&rec, 1, 1020 * MS, (const uint64_t[]){1, 8, 0, 3 * MS, 0, 0}, 6);
+	recording_flush(&rec);
+	recording_append(&f->rec, &rec);
+}
+
+/* CPU time that was sampled and what a clock showed have no sum. */
+TEST(sampled_times_and_timed_calls_are_events_of_their_own)
+{
+	struct fixture f;
+
+	f.rec = recording_new(1);
+	recording_calls(&f.rec);
+	append_tree(&f, 2);
+	append_tree(&f, 3);
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(f.profile.events.n, 2);
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].name), "trace");
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[1].name), "trace by samples");
+	CHECK_EQ(f.profile.events.p[0].calls->depth, DNP_CALL_TIME);
+	CHECK_EQ(f.profile.events.p[1].calls->depth, DNP_CALL_TREE);
+	CHECK_EQ(f.profile.events.p[0].calls->calls, 31);
+	CHECK_EQ(f.profile.events.p[1].calls->calls, 16);
+	check_method(&f, "App.Calls.Fib(int)", 20, 23 * MS, 23 * MS, 35 * MS);
+	done(&f);
+
+	f.rec = recording_new(4);
+	append_tree(&f, 1);
+	append_tree(&f, 2);
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(f.profile.events.n, 1);
+	CHECK_EQ(f.profile.events.p[0].calls->calls, 16);
 	done(&f);
 }
 
