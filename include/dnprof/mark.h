@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Says what a native program, or a library that a .NET program calls, is doing, for whoever records
- * it with `dnprof -e mark`: points and spans on the time line of its threads. C99 or C++11, and
- * gcc's or clang's extensions; elsewhere, and on other systems than Linux, all calls do nothing.
+ * it with `dnprof -e mark`: points and spans on the time line of its threads. C99 or C++11, on
+ * Linux by gcc or clang, on Windows (x64) by Microsoft's compiler, too; elsewhere all calls do
+ * nothing.
  *
  *   dnprof_mark("cache warm");
  *   uint64_t span = dnprof_span_begin("order");
@@ -10,11 +11,12 @@
  *   dnprof_span_end(span);
  *
  * There is nothing to link or to load. Each program or library that includes this has a gate of its
- * own, which a note in its file points to. While nobody records, a call is a load and a branch.
- * Whoever records finds the note and opens the gate; and before it leaves the process it closes it
- * and waits until no call is inside any more, so none runs into code that has gone. A library that
- * is loaded while somebody records finds him by his note, and opens its gate itself before anything
- * of its own runs, but for constructors of a priority below 101.
+ * own, which a note in its file points to; on Windows each of its sources has one, in a section of
+ * that name. While nobody records, a call is a load and a branch. Whoever records finds the gate
+ * and opens it; and before it leaves the process it closes it and waits until no call is inside any
+ * more, so none runs into code that has gone. A library that is loaded while somebody records finds
+ * him by his note, and opens its gate itself before anything of its own runs, but for constructors
+ * of a priority below 101; on Windows the loader tells who records.
  *
  * Any thread may call, but no signal handler. Texts are UTF-8, copied, and 1024 bytes of them kept.
  */
@@ -24,7 +26,7 @@
 #include <stdint.h>
 
 #if !defined(DNPROF_MARK_TYPES_ONLY) && defined(__linux__) && defined(__ELF__) && defined(__GNUC__)
-#define DNPROF_MARK_GATES
+#define DNPROF_MARK_NOTES
 #include <elf.h>
 #include <stddef.h>
 #endif
@@ -35,11 +37,13 @@ extern "C" {
 
 enum dnprof_say { DNPROF_SAY_POINT = 0, DNPROF_SAY_BEGIN = 1, DNPROF_SAY_END = 2 };
 
+/* An id, of a span that begins; else 0. */
+typedef uint64_t (*dnprof_mark_function)(enum dnprof_say what, uint64_t id, const char *text);
+
 /* Between programs and who records them: fields are only added, with another kind of note. */
 struct dnprof_mark_gate {
-	/* NULL: nobody records. An id, of a span that begins; else 0. */
-	uint64_t (*say)(enum dnprof_say what, uint64_t id, const char *text);
-	uint64_t inside; /* calls that may be using `say` */
+	dnprof_mark_function say; /* NULL: nobody records */
+	uint64_t inside;          /* calls that may be using `say` */
 };
 
 #define DNPROF_MARK_NOTE      "dnprof" /* owner of the notes */
@@ -47,8 +51,16 @@ struct dnprof_mark_gate {
 /* Of who records: the same of a gate whose `say` is what all are to have now. */
 #define DNPROF_MARK_NOTE_RECORDER 2
 
+#define DNPROF_MARK_SECTION ".dnprof" /* on Windows: entries, and zeros between them */
+
+struct dnprof_mark_entry {
+	char owner[8]; /* DNPROF_MARK_NOTE, and zeros */
+	uint64_t type; /* DNPROF_MARK_NOTE_TYPE */
+	struct dnprof_mark_gate gate;
+};
+
 #ifndef DNPROF_MARK_TYPES_ONLY
-#ifdef DNPROF_MARK_GATES
+#ifdef DNPROF_MARK_NOTES
 
 #if __SIZEOF_POINTER__ == 8
 typedef Elf64_Phdr dnprof_mark_segment;
@@ -90,7 +102,7 @@ __asm__(".pushsection .note.dnprof, \"a\", \"note\"\n"
 static inline int dnprof_mark_take(uintptr_t at, const struct dnprof_mark_note *note)
 {
 	const struct dnprof_mark_gate *gate;
-	uint64_t (*say)(enum dnprof_say, uint64_t, const char *);
+	dnprof_mark_function say;
 
 	if (note->type != DNPROF_MARK_NOTE_RECORDER ||
 		note->owner_bytes != sizeof(DNPROF_MARK_NOTE) ||
@@ -166,24 +178,57 @@ __attribute__((weak, visibility("hidden"), used, constructor(101))) void dnprof_
 		(void)dnprof_mark_modules(dnprof_mark_visit, 0);
 }
 
+#define DNPROF_MARK_GATE dnprof_mark_gate
+
+#elif defined(_WIN64) && (defined(__x86_64__) || defined(_M_X64)) &&                               \
+	(defined(__GNUC__) || defined(_MSC_VER))
+
+#ifdef __GNUC__
+__attribute__((section(DNPROF_MARK_SECTION)))
+#else
+#pragma section(DNPROF_MARK_SECTION, read, write)
+__declspec(allocate(DNPROF_MARK_SECTION))
+#endif
+static struct dnprof_mark_entry dnprof_mark_entry = {
+	DNPROF_MARK_NOTE, DNPROF_MARK_NOTE_TYPE, {0, 0}};
+
+#define DNPROF_MARK_GATE dnprof_mark_entry.gate
+
+#endif
+
+#ifdef DNPROF_MARK_GATE
+
+#ifdef __GNUC__
+#define DNPROF_MARK_SELDOM     __attribute__((cold, noinline, unused))
+#define DNPROF_MARK_IS(it)     (__builtin_expect((it) != 0, 0) != 0)
+#define DNPROF_MARK_ADD(to, n) ((void)__atomic_fetch_add(&(to), (uint64_t)(n), __ATOMIC_SEQ_CST))
+#define DNPROF_MARK_READ(it)   __atomic_load_n(&(it), __ATOMIC_SEQ_CST)
+#else
+__int64 _InterlockedExchangeAdd64(__int64 volatile *, __int64);
+#pragma intrinsic(_InterlockedExchangeAdd64)
+#define DNPROF_MARK_SELDOM     __declspec(noinline)
+#define DNPROF_MARK_IS(it)     ((it) != 0)
+#define DNPROF_MARK_ADD(to, n) ((void)_InterlockedExchangeAdd64((__int64 volatile *)&(to), (n)))
+#define DNPROF_MARK_READ(it)   (*(dnprof_mark_function volatile *)&(it))
+#endif
+
 static inline int dnprof_mark_is_on(void)
 {
-	return __builtin_expect(__atomic_load_n(&dnprof_mark_gate.say, __ATOMIC_RELAXED) != 0, 0) !=
-		0;
+	return DNPROF_MARK_IS(DNPROF_MARK_READ(DNPROF_MARK_GATE.say));
 }
 
 /* Sequentially consistent with who closes the gate: it sees us inside, or we see it closed. */
-__attribute__((cold, noinline, unused)) static uint64_t dnprof_mark_say(
+DNPROF_MARK_SELDOM static uint64_t dnprof_mark_say(
 	enum dnprof_say what, uint64_t id, const char *text)
 {
-	uint64_t (*say)(enum dnprof_say, uint64_t, const char *);
+	dnprof_mark_function say;
 	uint64_t result = 0;
 
-	__atomic_fetch_add(&dnprof_mark_gate.inside, 1, __ATOMIC_SEQ_CST);
-	say = __atomic_load_n(&dnprof_mark_gate.say, __ATOMIC_SEQ_CST);
+	DNPROF_MARK_ADD(DNPROF_MARK_GATE.inside, 1);
+	say = DNPROF_MARK_READ(DNPROF_MARK_GATE.say);
 	if (say)
 		result = say(what, id, text);
-	__atomic_fetch_sub(&dnprof_mark_gate.inside, 1, __ATOMIC_SEQ_CST);
+	DNPROF_MARK_ADD(DNPROF_MARK_GATE.inside, -1);
 	return result;
 }
 

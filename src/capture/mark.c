@@ -129,7 +129,7 @@ static void mark_forked(void)
 
 static const char *mark_source(void)
 {
-	return dnp_mark_gates_exist ? "Dnprof.Mark and dnprof/mark.h" : "Dnprof.Mark";
+	return "Dnprof.Mark and dnprof/mark.h";
 }
 
 static void mark_thread_end(struct dnp_thread *thread)

@@ -16,7 +16,7 @@ import test_lock
 import test_mark
 import test_safepoint
 import test_transition
-from harness import check_whole, dnprof, is_sequence, report
+from harness import ROOT, check_whole, dnprof, is_sequence, report, run
 from test_windows import compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401: fixtures and marks
 
 
@@ -144,17 +144,48 @@ def test_safepoints(record):
 
 TICK_NS = 100  # of .NET's Stopwatch on Windows
 
-def test_marks(record):
-    """By the package: in native code there they do nothing, and that is what it is told."""
-    result, out = record("cpu,mark", *test_mark.SAYING, "--native")
-    seen = test_mark.shown_of(out)
-    truth = result.truth
-    assert truth["spans"].pop("native") and truth["points"].pop("native point")
+def check_marks(result, out):
+    """The program's ticks are no nanoseconds."""
+    truth, seen = result.truth, test_mark.shown_of(out)
     for known in truth["spans"].values():
         for name in ("inside_ns", "outside_ns"):
             known[name] *= TICK_NS
     test_mark.check(truth, seen)
-    assert seen.data["events"]["mark"]["source"] == "Dnprof.Mark"
+    assert seen.data["events"]["mark"]["source"] == "Dnprof.Mark and dnprof/mark.h"
+
+
+def test_marks(record):
+    """By the package and by the header: the first, too, which a library says as soon as it is loaded."""
+    check_marks(*record("cpu,mark", *test_mark.SAYING, "--native"))
+
+
+MARKS = """
+#include <dnprof/mark.h>
+#ifdef __cplusplus
+#define API extern "C" __declspec(dllexport)
+#else
+#define API __declspec(dllexport)
+#endif
+API int truth_mark_is_on(void) { return dnprof_mark_is_on(); }
+API void truth_mark(const char *text) { dnprof_mark(text); }
+API uint64_t truth_span_begin(const char *name) { return dnprof_span_begin(name); }
+API void truth_span_end(uint64_t id) { dnprof_span_end(id); }
+"""
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_marks_as_microsofts_compiler_has_them(truth, tmp_path, language):
+    """By clang, which takes its words for it."""
+    made, place, out = tmp_path / "marks.obj", tmp_path / "apps", tmp_path / "out.dnp"
+    run(["clang", "--target=x86_64-pc-windows-msvc", "-ffreestanding", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include",
+         "-x", language, "-c", "-o", made, "-"], stdin=MARKS.encode()).expect()
+    place.mkdir()
+    for file in truth.parent.iterdir():
+        if file.name != "libtruth_nofp.so":
+            (place / file.name).symlink_to(file)
+    run(["x86_64-w64-mingw32-gcc", "-shared", "-o", place / "libtruth_nofp.so", made]).expect()
+    argv = place / truth.name, *test_mark.SAYING, "--native"
+    check_marks(on_windows("run", "-q", "-e", "mark", "-o", out, "--", *argv).expect(), out)
 
 
 def test_requests_of_who_serves_nobody(record):

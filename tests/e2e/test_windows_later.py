@@ -21,7 +21,7 @@ import test_thrown
 from harness import PATIENCE_S, Result, check_whole, dnprof, refused, report, wait_for
 from test_windows import on_windows, pytestmark, truth, windows_path, wine  # noqa: F401: fixtures and marks
 from test_windows_attach import CYCLES, PATIENT, Running
-from test_windows_events import TICK_NS
+from test_windows_events import TICK_NS, check_marks
 
 #: What the runtime itself delivers: under Wine only to programs whose code is written in place.
 DELIVERED = ("alloc", "gc", "jit", "lock", "request")
@@ -119,12 +119,7 @@ def test_safepoints(record):
 
 
 def test_marks(record):
-    result, out = record("mark", *test_mark.SAYING)
-    told = result.truth
-    for known in told["spans"].values():
-        for name in ("inside_ns", "outside_ns"):
-            known[name] *= TICK_NS
-    test_mark.check(told, shown(out, "mark"))
+    check_marks(*record("mark", *test_mark.SAYING, "--native"))
 
 
 def test_allocations_and_clocks(truth, tmp_path):  # noqa: F811
@@ -174,9 +169,10 @@ def threads_of(running):
     return sorted(name for name in names if not name.startswith(".NET"))
 
 
-@pytest.mark.parametrize("program", (("mix",), ("alloc",), ("locks",)), ids=lambda words: words[0])
+@pytest.mark.parametrize("program", (("mix",), ("alloc",), ("locks",), ("marks", "--native")), ids=lambda words: words[0])
 def test_nothing_is_left_after_many_times(truth, tmp_path, program):  # noqa: F811
-    """All events at once, again and again, amid what happens: what the first has brought, of the runtime's own, stays."""
+    """All events at once, again and again, amid what happens: what the first has brought, of the runtime's own, stays. Gates
+    of native code open again."""
     had = None
     with Running(truth, *program, "--seconds", 3600, env=IN_PLACE) as running:
         for i in range(CYCLES):
@@ -189,6 +185,8 @@ def test_nothing_is_left_after_many_times(truth, tmp_path, program):  # noqa: F8
             read = json.loads(dnprof("report", "--json", out).expect().out)
             assert read["complete"]
             check_whole(read["events"]["cpu"])
+            said = {m["name"] for m in shown(out, "mark").data["marks"]}
+            assert ("native point" in said) == ("--native" in program)
         # The program's own come and go.
         wait_for(lambda: len(threads_of(running)) <= len(had), f"no more threads than {had}")
         assert running.process.poll() is None, "the program has ended"

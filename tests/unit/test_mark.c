@@ -16,12 +16,12 @@ TEST(marks_wait_for_who_stands_in_one_since_the_last_recording)
 
 	CHECK_EQ(dnp_engine_mark.start(&setting, 0, &err), 0);
 	CHECK(dnprof_mark_is_on());
-	dnprof_mark_gate.inside++;
+	DNPROF_MARK_GATE.inside++;
 	dnp_engine_mark.stop();
 	CHECK_EQ(dnp_engine_mark.start(&setting, 0, &err), -EBUSY);
 	CHECK(strstr(err.text, "stood in a mark"));
 	CHECK(!dnprof_mark_is_on());
-	dnprof_mark_gate.inside--;
+	DNPROF_MARK_GATE.inside--;
 	CHECK_EQ(dnp_engine_mark.start(&setting, 0, &err), 0);
 	CHECK(dnprof_mark_is_on());
 	dnp_engine_mark.stop();

@@ -2,8 +2,9 @@
 /* The gate of this very program. */
 #include <dnprof/mark.h>
 
-#include <dlfcn.h>
+#include <stdint.h>
 
+#include "os/library.h"
 #include "os/mark_gates.h"
 #include "test.h"
 
@@ -23,7 +24,7 @@ TEST(gate_that_could_not_be_left_is_opened_again)
 	dnp_mark_gates_open(say);
 	dnprof_mark("one");
 	CHECK_EQ(said, 1);
-	dnprof_mark_gate.inside++;
+	DNPROF_MARK_GATE.inside++;
 	CHECK(!dnp_mark_gates_close());
 	dnprof_mark("to nobody");
 	CHECK_EQ(said, 1);
@@ -31,7 +32,7 @@ TEST(gate_that_could_not_be_left_is_opened_again)
 	dnp_mark_gates_open(say);
 	dnprof_mark("two");
 	CHECK_EQ(said, 2);
-	dnprof_mark_gate.inside--;
+	DNPROF_MARK_GATE.inside--;
 	CHECK(dnp_mark_gates_close());
 	dnprof_mark("to nobody");
 	CHECK_EQ(said, 2);
@@ -39,10 +40,10 @@ TEST(gate_that_could_not_be_left_is_opened_again)
 
 static void load_one(void)
 {
-	void *library = dlopen(NEW_LIBRARY, RTLD_NOW);
+	void *library = dnp_library_open(NEW_LIBRARY);
 
 	CHECK(library);
-	CHECK_EQ(dlclose(library), 0);
+	dnp_library_close(library);
 }
 
 /* What it says at once is not to wait for anybody to look for it. */
@@ -67,9 +68,9 @@ TEST(library_that_came_during_a_recording_says_no_more_after_it)
 	void (*again)(void);
 
 	dnp_mark_gates_open(say);
-	library = dlopen(NEW_LIBRARY, RTLD_NOW);
+	library = dnp_library_open(NEW_LIBRARY);
 	CHECK(library);
-	*(void **)&again = dlsym(library, "say_again");
+	*(void **)&again = dnp_library_function(library, "say_again");
 	CHECK(again);
 	again();
 	CHECK_EQ(said, 2);
@@ -80,5 +81,5 @@ TEST(library_that_came_during_a_recording_says_no_more_after_it)
 	again();
 	CHECK_EQ(said, 3);
 	CHECK(dnp_mark_gates_close());
-	CHECK_EQ(dlclose(library), 0);
+	dnp_library_close(library);
 }

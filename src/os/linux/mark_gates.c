@@ -11,8 +11,6 @@
 #include "os/forks.h"
 #include "os/mem.h"
 
-const bool dnp_mark_gates_exist = true;
-
 #define REST_NS     UINT64_C(50000)
 #define PATIENCE_NS UINT64_C(5000000000)
 
@@ -27,7 +25,7 @@ struct visit {
 	bool closes, busy;
 };
 
-static dnp_mark_gate_say opened; /* to whom; NULL: to nobody */
+static dnprof_mark_function opened; /* to whom; NULL: to nobody */
 
 /*
  * What libraries that come now are to have: mark.h finds it by the note when one is loaded. No file
@@ -61,7 +59,7 @@ static bool is_in(const struct dl_phdr_info *info, uintptr_t gate)
 /* The counterpart of dnprof_mark_say: calls that we do not see inside see the gate closed. */
 static void turn(struct dnprof_mark_gate *gate, struct visit *visit)
 {
-	dnp_mark_gate_say now = __atomic_load_n(&gate->say, __ATOMIC_SEQ_CST);
+	dnprof_mark_function now = __atomic_load_n(&gate->say, __ATOMIC_SEQ_CST);
 
 	if (!visit->closes) {
 		if (!now)
@@ -123,7 +121,7 @@ static void visit_gates(struct visit *visit)
 	dnp_forks_release();
 }
 
-void dnp_mark_gates_open(dnp_mark_gate_say say)
+void dnp_mark_gates_open(dnprof_mark_function say)
 {
 	struct visit visit = {0};
 

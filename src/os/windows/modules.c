@@ -13,60 +13,62 @@
 #include "os/mem.h"
 #include "os/module_list.h"
 #include "os/modules.h"
+#include "os/windows/modules.h"
 #include "os/windows/wide.h"
 
 /* ---- That something has changed */
 
-enum { LOADED = 1, UNLOADED = 2 }; /* reasons of notifications */
-
-typedef VOID(CALLBACK *notification)(ULONG reason, const void *data, void *context);
 typedef LONG(NTAPI *register_notification)(
-	ULONG flags, notification function, void *context, void **cookie);
+	ULONG flags, dnp_module_heard heard, void *context, void **cookie);
 
 typedef LONG(NTAPI *unregister_notification)(void *cookie);
 
 static _Atomic uint64_t adds, subs;
-static bool asked; /* to be told of changes */
-static bool told;  /* else each look is as if there was one */
-static void *cookie;
-
-/* With the loader's lock. */
-static VOID CALLBACK on_change(ULONG reason, const void *data, void *context)
-{
-	(void)data;
-	(void)context;
-	atomic_fetch_add(reason == LOADED ? &adds : &subs, 1);
-}
+static bool asked;   /* to be told of changes */
+static void *cookie; /* NULL: each look is as if there was one */
 
 static void *find(const char *name)
 {
 	return (void *)(uintptr_t)GetProcAddress(GetModuleHandleW(L"ntdll.dll"), name);
 }
 
-static void ask_to_be_told(void)
+void *dnp_module_listen(dnp_module_heard heard)
 {
 	register_notification ask = (register_notification)find("LdrRegisterDllNotification");
+	void *made;
 
-	told = ask && !ask(0, on_change, NULL, &cookie);
+	return ask && !ask(0, heard, NULL, &made) ? made : NULL;
 }
 
-/* Waits for who calls it, if somebody does. If it cannot be undone it is called for ever. */
-void dnp_modules_version_done(void)
+bool dnp_module_ignore(void *made)
 {
 	unregister_notification undo =
 		(unregister_notification)find("LdrUnregisterDllNotification");
 
-	if (told && (!undo || undo(cookie)))
+	return undo && !undo(made);
+}
+
+static VOID CALLBACK on_change(ULONG reason, const struct dnp_module_change *change, void *context)
+{
+	(void)change;
+	(void)context;
+	atomic_fetch_add(reason == DNP_MODULE_LOADED ? &adds : &subs, 1);
+}
+
+void dnp_modules_version_done(void)
+{
+	if (cookie && !dnp_module_ignore(cookie))
 		dnp_library_keep();
-	told = asked = false;
+	cookie = NULL;
+	asked = false;
 }
 
 void dnp_modules_version(struct dnp_module_version *version)
 {
 	if (!asked)
-		ask_to_be_told();
+		cookie = dnp_module_listen(on_change);
 	asked = true;
-	if (!told)
+	if (!cookie)
 		atomic_fetch_add(&adds, 1);
 	*version = (struct dnp_module_version){
 		atomic_load(&adds) + 1, atomic_load(&subs)}; /* never as it is at first */
@@ -154,6 +156,33 @@ static bool read_image(struct dnp_elf_module *module)
 	return read_sections(module, sections, nt.FileHeader.NumberOfSections);
 }
 
+bool dnp_module_section(uintptr_t base, const char *name, uintptr_t *at, size_t *bytes)
+{
+	IMAGE_SECTION_HEADER sections[SECTIONS_MAX];
+	IMAGE_NT_HEADERS64 nt;
+	uintptr_t headers;
+	unsigned n;
+
+	if (!read_headers(base, &nt, &headers))
+		return false;
+	n = nt.FileHeader.NumberOfSections;
+	if (n > SECTIONS_MAX || dnp_mem_read(headers, sections, n * sizeof(sections[0])))
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		const IMAGE_SECTION_HEADER *it = &sections[i];
+
+		if (strncmp((const char *)it->Name, name, sizeof(it->Name)) != 0 ||
+			!(it->Characteristics & IMAGE_SCN_MEM_WRITE) ||
+			it->VirtualAddress >= nt.OptionalHeader.SizeOfImage ||
+			it->Misc.VirtualSize > nt.OptionalHeader.SizeOfImage - it->VirtualAddress)
+			continue;
+		*at = base + it->VirtualAddress;
+		*bytes = it->Misc.VirtualSize;
+		return true;
+	}
+	return false;
+}
+
 /* Asked of the kernel: the loader's lists have locks. */
 SIGSAFE bool dnp_module_find_new(uintptr_t pc, struct dnp_module_code *code)
 {
@@ -209,22 +238,23 @@ static void collect(struct dnp_module_collection *all, HMODULE *handles, size_t 
 
 #define FIRST_BYTES (1024 * sizeof(HMODULE))
 
-void dnp_modules_collect(struct dnp_module_collection *all)
+HMODULE *dnp_module_handles(size_t *n, int *result)
 {
-	auto_free wchar_t *wide = calloc(PATH_UNITS_MAX, sizeof(*wide));
-	auto_free HMODULE *handles = malloc(FIRST_BYTES);
+	HMODULE *handles = malloc(FIRST_BYTES);
 	DWORD room = FIRST_BYTES, bytes = 0;
 
-	while (handles && wide) {
+	*result = -ENOMEM;
+	while (handles) {
 		HMODULE *more;
 
 		if (!EnumProcessModules(GetCurrentProcess(), handles, room, &bytes)) {
-			all->result = -EAGAIN;
-			return;
+			*result = -EAGAIN;
+			break;
 		}
+		*n = bytes / sizeof(*handles);
 		if (bytes <= room) {
-			collect(all, handles, bytes / sizeof(*handles), wide);
-			return;
+			*result = 0;
+			return handles;
 		}
 		room = bytes;
 		more = realloc(handles, room);
@@ -232,5 +262,22 @@ void dnp_modules_collect(struct dnp_module_collection *all)
 			break;
 		handles = more;
 	}
-	all->result = -ENOMEM;
+	free(handles);
+	*n = 0;
+	return NULL;
+}
+
+void dnp_modules_collect(struct dnp_module_collection *all)
+{
+	auto_free wchar_t *wide = calloc(PATH_UNITS_MAX, sizeof(*wide));
+	auto_free HMODULE *handles = NULL;
+	size_t n;
+
+	if (!wide) {
+		all->result = -ENOMEM;
+		return;
+	}
+	handles = dnp_module_handles(&n, &all->result);
+	if (handles)
+		collect(all, handles, n, wide);
 }
