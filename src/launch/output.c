@@ -175,15 +175,52 @@ int dnp_output_place(
 	return 0;
 }
 
+/* The n-th name for a recording beside the result; owned, NULL: no memory. */
+static char *beside(const struct dnp_output *output, unsigned n)
+{
+	char *path;
+	int written = n > 1 ? asprintf(&path, "%s.%u.dnp", output->path, n)
+			    : asprintf(&path, "%s.dnp", output->path);
+
+	return written < 0 ? NULL : path;
+}
+
+#define NAMES_MAX 1000u
+
+/* The first that nothing has. */
+static int place_beside(const struct dnp_output *output, char **place, struct dnp_err *err)
+{
+	auto_free char *from = dnp_output_work(output, DNP_OUTPUT_RECORDING);
+	int ret = -EEXIST;
+
+	if (!from)
+		return no_memory(err);
+	for (unsigned n = 1; ret == -EEXIST && n <= NAMES_MAX; n++) {
+		free(*place);
+		*place = beside(output, n);
+		if (!*place)
+			return no_memory(err);
+		ret = dnp_file_rename_new(from, *place);
+	}
+	if (ret)
+		return dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o",
+			*place, strerror(-ret));
+	return 0;
+}
+
+static int place_itself(const struct dnp_output *output, char **place, struct dnp_err *err)
+{
+	*place = strdup(output->path);
+	return *place ? dnp_output_place(output, DNP_OUTPUT_RECORDING, *place, err)
+		      : no_memory(err);
+}
+
 int dnp_output_place_recording(
 	const struct dnp_output *output, bool raw, char **path, struct dnp_err *err)
 {
 	char *place = NULL;
-	int ret;
+	int ret = raw ? place_itself(output, &place, err) : place_beside(output, &place, err);
 
-	if (asprintf(&place, "%s%s", output->path, raw ? "" : ".dnp") < 0)
-		return no_memory(err);
-	ret = dnp_output_place(output, DNP_OUTPUT_RECORDING, place, err);
 	if (ret) {
 		free(place);
 		return ret;

@@ -49,7 +49,9 @@ int dnp_output_make_recording(const struct dnp_output *output, char **path, stru
 
 /*
  * Gives it a place that outlasts this process: the result's (`raw`), or beside it as RESULT.dnp.
- * *path is set to that. 0 or -errno.
+ * Nobody has asked for that name: where something has it, perhaps a recording that was kept when
+ * its result could not be written, it is RESULT.2.dnp, and so on. *path is set to the place. 0 or
+ * -errno.
  */
 int dnp_output_place_recording(
 	const struct dnp_output *output, bool raw, char **path, struct dnp_err *err);

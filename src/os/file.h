@@ -99,6 +99,8 @@ int dnp_folder_check(const char *path);
 
 /* Puts a file, or replaces the one, at `to`, in one step: nobody ever sees a part of it. */
 int dnp_file_rename(const char *from, const char *to);
+/* The same, but what is there stays: -EEXIST, whatever it is. */
+int dnp_file_rename_new(const char *from, const char *to);
 /* Whose the file at `path` is, and who may do what with it: the same for an open one. 0 or -errno.
  */
 int dnp_file_own_as(int fd, const char *path);

@@ -38,11 +38,31 @@ def recording(tmp_path_factory):
 
 def test_recording_without_a_place(tmp_path):
     """What cannot be put where it belongs is not lost."""
-    (tmp_path / "out.html.dnp").mkdir()
-    result = dnprof("run", "-q", "-o", tmp_path / "out.html", "--", *program(NEWEST, "cpu", "--seconds", 0.3)).expect(1)
+    name = "x" * 251 + ".txt"  # which has no room for the ending of a recording
+    result = dnprof("run", "-q", "-o", tmp_path / name, "--", *program(NEWEST, "cpu", "--seconds", 0.3)).expect(1)
     folder = Path(re.search(r"what was recorded is kept in (\S+);", result.err).group(1))
     assert report(folder / "recording.dnp").samples > 0
-    assert [path.name for path in folder.iterdir()] == ["recording.dnp"] and not (tmp_path / "out.html").exists()
+    assert [path.name for path in folder.iterdir()] == ["recording.dnp"] and not (tmp_path / name).exists()
+
+
+def run_without_a_page(tmp_path):
+    """The recording that is kept, since a folder is in the way when the page is to be written."""
+    page = tmp_path / "out.html"
+    truth = " ".join(map(str, program(NEWEST, "cpu", "--seconds", 0.3)))
+    result = dnprof("run", "-q", "--children", "-o", page, "--", "sh", "-c", f"{truth} && mkdir {page}").expect(1)
+    page.rmdir()
+    return Path(re.search(r"the recording is kept: (\S+)", result.err).group(1))
+
+
+def test_what_was_kept_is_not_replaced(tmp_path):
+    """Neither by a recording of which nothing else is left, nor by one that goes when its page is written."""
+    kept = [run_without_a_page(tmp_path) for _ in range(2)]
+    assert [path.name for path in kept] == ["out.html.dnp", "out.html.2.dnp"]
+    bytes_of = [path.read_bytes() for path in kept]
+    dnprof("run", "-q", "-o", tmp_path / "out.html", "--", *program(NEWEST, "cpu", "--seconds", 0.3)).expect()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.html", "out.html.2.dnp", "out.html.dnp"]
+    assert [path.read_bytes() for path in kept] == bytes_of
+    assert len({report(path).data["pid"] for path in kept}) == 2
 
 
 # The command

@@ -63,6 +63,24 @@ TEST(file_appears_whole_or_not_at_all)
 	dnp_file_remove(path);
 }
 
+TEST(file_takes_no_name_that_something_has)
+{
+	const char *from = new_name();
+	char to[512];
+
+	snprintf(to, sizeof(to), "%s.new", from);
+	write_file(from, "later", 1);
+	write_file(to, "first", 1);
+	CHECK_EQ(dnp_file_rename_new(from, to), -EEXIST);
+	check_file(to, "first", 1);
+	dnp_file_remove(to);
+	CHECK_EQ(dnp_file_rename_new(from, to), 0);
+	check_file(to, "later", 1);
+	CHECK_EQ(dnp_file_kind(from), DNP_FILE_NONE);
+	dnp_file_remove(to);
+	CHECK_EQ(dnp_file_rename_new(from, to), -ENOENT);
+}
+
 TEST(file_grows_at_its_end)
 {
 	const char *path = new_name();

@@ -10,10 +10,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clean.h"
 #include "os/clock.h"
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1 /* linux/fs.h */
+#endif
 
 /* Bytes of a mapped file were looked at that are there no more. */
 static void on_cut(int signo)
@@ -230,6 +235,23 @@ int dnp_folder_check(const char *path)
 int dnp_file_rename(const char *from, const char *to)
 {
 	return rename(from, to) ? -errno : 0;
+}
+
+/*
+ * Old kernels and some file systems have no such call. A second name is refused where the first is
+ * taken, too; where there are none of these either, somebody may come in between.
+ */
+int dnp_file_rename_new(const char *from, const char *to)
+{
+	if (!syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
+		return 0;
+	if (errno != ENOSYS && errno != EINVAL)
+		return -errno;
+	if (!link(from, to))
+		return unlink(from) ? -errno : 0;
+	if (errno != EPERM && errno != ENOSYS && errno != EOPNOTSUPP)
+		return -errno;
+	return dnp_file_kind(to) == DNP_FILE_NONE ? dnp_file_rename(from, to) : -EEXIST;
 }
 
 void dnp_file_remove(const char *path)

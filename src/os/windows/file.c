@@ -432,9 +432,9 @@ static bool may_pass(const wchar_t *to)
  * A file that somebody has open is not replaced, nor given another name: for a moment that may be
  * an agent that is about to close it, or who looks at each new file.
  */
-static int replace(const wchar_t *from, const wchar_t *to)
+static int move(const wchar_t *from, const wchar_t *to, DWORD flags)
 {
-	for (unsigned i = 0; !MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING); i++) {
+	for (unsigned i = 0; !MoveFileExW(from, to, flags); i++) {
 		int failed = dnp_windows_error();
 
 		if (i == REPLACE_TRIES || !may_pass(to))
@@ -444,14 +444,24 @@ static int replace(const wchar_t *from, const wchar_t *to)
 	return 0;
 }
 
-int dnp_file_rename(const char *from, const char *to)
+static int move_named(const char *from, const char *to, DWORD flags)
 {
 	auto_free wchar_t *wide_from = dnp_wide(from);
 	auto_free wchar_t *wide_to = dnp_wide(to);
 
 	if (!wide_from || !wide_to)
 		return -errno;
-	return replace(wide_from, wide_to);
+	return move(wide_from, wide_to, flags);
+}
+
+int dnp_file_rename(const char *from, const char *to)
+{
+	return move_named(from, to, MOVEFILE_REPLACE_EXISTING);
+}
+
+int dnp_file_rename_new(const char *from, const char *to)
+{
+	return move_named(from, to, 0);
 }
 
 /* A new file has the rights of its folder. */
