@@ -30,6 +30,7 @@
 #define STATS_EVERY    25 /* ticks between two tellings of the counters */
 #define FLUSH_EVERY    5  /* ticks between two flushes: what a killed process can lose */
 #define LAUNCHER_EVERY 10 /* ticks between two looks for the launcher */
+#define LOOK_SHARE     10 /* looks take one part of so many of the time, where each is dear */
 static_assert(LOOK_EVERY % DNP_CALM_TICKS == 0 && STATS_EVERY % DNP_CALM_TICKS == 0 &&
 		FLUSH_EVERY % DNP_CALM_TICKS == 0 && LAUNCHER_EVERY % DNP_CALM_TICKS == 0,
 	"what is due is due in a tick that is taken");
@@ -51,7 +52,8 @@ static struct {
 	int failed;   /* -errno of a write */
 	bool head_written;
 	unsigned known_threads, tick;
-	uint64_t newest_ns; /* when a thread was seen for the first time */
+	uint64_t looked_ns, look_ns; /* when all threads were looked at, and how long that took */
+	uint64_t newest_ns;          /* when a thread was seen for the first time */
 	uint64_t since_ns, since_unix_ns;
 	uint64_t own_before_ns, process_before_ns; /* CPU time that had been used then */
 	uint64_t begin_ns; /* CPU time that it took the program's thread to begin it */
@@ -85,10 +87,14 @@ static uint32_t frame(dnp_frame_word word, uint64_t time_ns)
 int dnp_recording_see_thread(int tid, void *context)
 {
 	const int *before = context;
+	struct dnp_thread *thread = dnp_thread_find(tid);
 
 	recording.known_threads++;
-	/* One that is told of late may have gone, and its record with it: it would be met again. */
-	if (!dnp_thread_is_own(tid) && !dnp_thread_find(tid) && dnp_thread_exists(tid)) {
+	if (thread) {
+		thread->listed = true;
+	} else if (!dnp_thread_is_own(tid) && dnp_thread_exists(tid)) {
+		/* One that is told of late may have gone, and its record with it: it would be met
+		 * again. */
 		dnp_engines_thread(tid, *before);
 		recording.newest_ns = dnp_now_ns();
 	}
@@ -127,17 +133,27 @@ static bool is_told_of_threads(void)
 	return recording.watching || dnp_engines_tell_threads();
 }
 
+/* Where it takes long to look at all threads, that is not done all the time. */
+static bool look_is_soon(void)
+{
+	return !dnp_process_threads_counted &&
+		dnp_now_ns() - recording.looked_ns < recording.look_ns * LOOK_SHARE;
+}
+
 /*
  * Whether it is time to look at every thread. Where the kernel tells of new ones, as many as are
  * known are the same ones, but for those that older threads than ours have made: once in a while.
+ * A system that does not count them is not asked for each in every tick.
  */
 static bool look_due(unsigned tick)
 {
 	bool told = is_told_of_threads();
 
-	if (tick % STATS_EVERY == 0 || (tick % LOOK_EVERY == 0 && !told))
+	if (tick % STATS_EVERY == 0)
 		return true;
-	if (tick % LOOK_EVERY && told)
+	if (tick % LOOK_EVERY == 0 && !told)
+		return !look_is_soon();
+	if (tick % LOOK_EVERY && (told || !dnp_process_threads_counted))
 		return false;
 	return dnp_process_thread_count() != recording.known_threads;
 }
@@ -153,13 +169,23 @@ bool dnp_recording_is_calm(void)
 		dnp_now_ns() - recording.newest_ns > CALM_AFTER_NS;
 }
 
+static int see_thread(int tid, void *context)
+{
+	/* The system may take its time with the next one. */
+	dnp_drain_meanwhile(&recording.drain);
+	return dnp_recording_see_thread(tid, context);
+}
+
 /* Threads that the runtime does not tell of: its own, and those of native libraries. */
 static void look_for_threads(void)
 {
+	uint64_t begin_ns = dnp_now_ns();
 	int before = 0;
 
 	recording.known_threads = 0;
-	dnp_thread_each(dnp_recording_see_thread, &before);
+	dnp_thread_each(see_thread, &before);
+	recording.looked_ns = dnp_now_ns();
+	recording.look_ns = recording.looked_ns - begin_ns;
 }
 
 /* ---- What is written */

@@ -46,5 +46,7 @@ uint64_t dnp_random_number(void);
 
 /* Threads that this process has now, as cheaply as the system can tell. */
 unsigned dnp_process_thread_count(void);
+/* Whether it knows their number; else it is asked for each of them, as by dnp_thread_each. */
+extern const bool dnp_process_threads_counted;
 
 #endif

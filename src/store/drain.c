@@ -10,6 +10,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
+#define EMPTY_NS     UINT64_C(10000000)  /* a ring has room for ten times as long, about */
 #define INTERN_SLOTS (UINT32_C(1) << 18) /* 3 MiB, 196,608 nodes before it starts anew */
 
 static void free_memory(struct dnp_drain *drain)
@@ -310,6 +311,7 @@ static void look_at_name_again(struct dnp_thread *thread, void *context)
 	dnp_thread_name(thread->tid, name, sizeof(name));
 	if (name[0] && strcmp(name, thread->announced_name))
 		write_name(context, thread, name);
+	dnp_drain_meanwhile(context);
 }
 
 static struct dnp_sample read_head(const struct dnp_feed *feed, uint64_t at)
@@ -356,6 +358,23 @@ static void drain_feeds(struct dnp_drain *drain, struct dnp_thread *thread, bool
 {
 	drain_feed(drain, thread, &thread->own, there);
 	drain_feed(drain, thread, &thread->outside, there);
+}
+
+static void visit_feeds(struct dnp_thread *thread, void *context)
+{
+	drain_feeds(context, thread, true);
+}
+
+void dnp_drain_rings(struct dnp_drain *drain)
+{
+	dnp_threads_each(visit_feeds, drain);
+	drain->emptied_ns = dnp_now_ns();
+}
+
+void dnp_drain_meanwhile(struct dnp_drain *drain)
+{
+	if (dnp_now_ns() - drain->emptied_ns > EMPTY_NS)
+		dnp_drain_rings(drain);
 }
 
 static uint64_t read_count(const _Atomic uint64_t *count)
@@ -475,7 +494,9 @@ struct round {
 static void visit(struct dnp_thread *thread, void *context)
 {
 	struct round *round = context;
+	bool listed = thread->listed;
 
+	thread->listed = false;
 	drain_feeds(round->drain, thread, true);
 	tell_name(round->drain, thread);
 	/* One that has told of its end is about to go, and its record is for the next one. */
@@ -483,14 +504,19 @@ static void visit(struct dnp_thread *thread, void *context)
 		return;
 	if (round->look_for_ends && dnp_now_ns() - thread->start_ns > SETTLED_NS)
 		look_at_name_again(thread, round->drain);
+	/* The system has just told of it: to be asked of each of many takes long. */
+	if (listed && !thread->end_ns)
+		return;
 	if (!dnp_thread_exists(thread->tid))
 		dnp_drain_thread_gone(round->drain, thread);
+	dnp_drain_meanwhile(round->drain);
 }
 
 int dnp_drain_round(struct dnp_drain *drain, int look_for_ends)
 {
 	struct round round = {drain, look_for_ends};
 
+	drain->emptied_ns = dnp_now_ns();
 	dnp_threads_each(visit, &round);
 	return dnp_writer_failed(&drain->writer);
 }

@@ -74,6 +74,7 @@ struct dnp_drain {
 		dnp_frame_word *frames, uint32_t max, enum dnp_walk_stop *stop);
 	/* Told of each thread that has gone, before its last samples are taken; NULL: nobody is. */
 	void (*gone)(struct dnp_thread *thread);
+	uint64_t emptied_ns;    /* when all rings were empty, each for a moment */
 	dnp_frame_word *frames; /* owned: one sample's, as read from a ring */
 	uint64_t *unwalked;     /* owned: the words of one that is not walked yet */
 	struct dnp_chain chain; /* new nodes that are not written yet */
@@ -94,6 +95,15 @@ int dnp_drain_open(struct dnp_drain *drain, int fd, uint64_t recording, unsigned
  * `look_for_ends`). Returns 0 or the -errno of a write that failed.
  */
 int dnp_drain_round(struct dnp_drain *drain, int look_for_ends);
+
+/*
+ * Empties all rings, for those who keep the drain thread from its rounds: rings are small, and what
+ * the system is asked of each of many threads takes long where it is busy. Records stay.
+ */
+void dnp_drain_rings(struct dnp_drain *drain);
+
+/* The same, if that was last done a while ago. */
+void dnp_drain_meanwhile(struct dnp_drain *drain);
 
 /* Interns a stack, and counts it as a sample of the event. */
 struct dnp_walked_node dnp_drain_walked(

@@ -87,6 +87,7 @@ struct dnp_thread {
 	uint64_t begun_ns;       /* see dnp_thread_begun_at */
 	_Atomic uint64_t end_ns; /* when it told us that it ends, 0: it has not */
 	_Atomic uint64_t end_cpu_ns;
+	bool listed; /* the system had it in its list since the last round */
 	int announced;
 	char announced_name[16]; /* as the system knew it then */
 	int looked_again;        /* whether it has that name still */

@@ -13,6 +13,7 @@
 #include "format/agent_options.h"
 #include "format/chunk.h"
 #include "format/varint.h"
+#include "os/clock.h"
 #include "os/generation.h"
 #include "os/thread.h"
 #include "store/drain.h"
@@ -708,6 +709,71 @@ TEST(thread_that_told_of_its_end_is_released_as_soon_as_it_has_gone)
 	CHECK_EQ(dnp_drain_round(&drain, 1), 0);
 	CHECK(!dnp_thread_find(4194302));
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
+}
+
+/* Of one that the system has just told of it is not asked again. */
+TEST(thread_that_the_system_has_listed_is_there)
+{
+	struct dnp_drain drain = {0};
+	struct dnp_thread *listed, *ended;
+	int is_new, fd = temporary_file();
+
+	dnp_threads_init(16, 1);
+	listed = dnp_thread_begin(4194303, &is_new);
+	ended = dnp_thread_begin(4194302, &is_new);
+	CHECK(listed && ended);
+	listed->listed = ended->listed = true;
+	ended->end_ns = 5;
+	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
+	CHECK_EQ(dnp_drain_round(&drain, 1), 0);
+	CHECK(dnp_thread_find(4194303) == listed);
+	CHECK(!dnp_thread_find(4194302));
+	CHECK_EQ(dnp_drain_round(&drain, 1), 0);
+	CHECK(!dnp_thread_find(4194303));
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
+}
+
+static struct {
+	struct dnp_thread *busy;
+	unsigned stored, lost;
+} while_one_goes;
+
+/* It takes long, and the thread that is still there fills most of its ring meanwhile. */
+static void go_slowly(struct dnp_thread *thread)
+{
+	struct dnp_sample sample = {0};
+
+	(void)thread;
+	for (size_t words = 0; words < DNP_RING_WORDS_OUTSIDE * 3 / 4; words += DNP_SAMPLE_WORDS)
+		if (store(&while_one_goes.busy->outside, "ab", &sample))
+			while_one_goes.stored++;
+		else
+			while_one_goes.lost++;
+	dnp_sleep_until_ns(dnp_now_ns() + 15000000);
+}
+
+/* However long a round takes: where the system is busy, each thread that is asked for takes its
+ * time. */
+TEST(drain_empties_all_rings_while_a_round_goes_on)
+{
+	struct drained *drained = open_drain(1);
+	int is_new;
+
+	dnp_threads_init(16, 1);
+	while_one_goes.busy = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(while_one_goes.busy);
+	for (int i = 0; i < 5; i++)
+		CHECK(dnp_thread_begin(4194303 - i, &is_new));
+	drained->drain.gone = go_slowly;
+	CHECK_EQ(dnp_drain_round(&drained->drain, 1), 0);
+	CHECK(!dnp_thread_find(4194303) && !dnp_thread_find(4194303 - 4));
+	CHECK_EQ(while_one_goes.lost, 0);
+	CHECK_EQ(dnp_drain_round(&drained->drain, 0), 0);
+	CHECK_EQ(drained->drain.sums[0].lost, 0);
+	dnp_drain_stats(&drained->drain, (struct dnp_drain_agent){0});
+	CHECK_EQ(drained->drain.sums[0].samples, while_one_goes.stored);
+	CHECK_EQ(dnp_drain_close(&drained->drain, DNP_END_EXIT), 0);
+	close(drained->copy);
 }
 
 /* A number that is another's by now must not lend it its name. */

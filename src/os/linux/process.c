@@ -40,6 +40,8 @@ uint64_t dnp_process_start_ticks(int pid)
 	return stat_field(path, 22);
 }
 
+const bool dnp_process_threads_counted = true;
+
 unsigned dnp_process_thread_count(void)
 {
 	struct statx status;

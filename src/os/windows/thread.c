@@ -128,6 +128,8 @@ void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
 		CloseHandle(thread);
 }
 
+const bool dnp_process_threads_counted = false;
+
 static int count(int tid, void *context)
 {
 	(void)tid;
