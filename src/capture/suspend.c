@@ -12,6 +12,9 @@
  *
  * A thread whose CPU clock stands still for long has not moved: its last stack holds, without a
  * walk.
+ *
+ * Samples that there is no room for stay due, and go to the next stack that is seen, as if this
+ * thread had had its turn so much later. What is not stored by then is counted as lost.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,10 +31,17 @@
 #include "os/mem.h"
 #include "os/process.h"
 #include "os/thread.h"
+#include "os/watch.h"
 #include "unwind/suspended.h"
 
 /* As long as the clock of a thread may say nothing while it runs. */
 #define TICKS_NS UINT64_C(40000000)
+
+/* Samples of no more time wait for room. */
+#define KEEP_NS UINT64_C(1000000000)
+
+/* A frame, and each event's sample of it: what a thread may have to tell last waits for nobody. */
+#define LAST_WORDS ((size_t)DNP_DUE_EVENTS * (DNP_SAMPLE_WORDS_MAX + 1))
 
 static struct {
 	uint64_t interval_ns;
@@ -68,6 +78,18 @@ static bool is_stopping(void)
 }
 
 /* ---- Samples */
+
+/* Whether the next sample, of `n` frames, has to wait; the recorder is told when it is to hurry. */
+static bool waits_for_room(const struct dnp_due *due, struct dnp_feed *feed, uint32_t n)
+{
+	uint64_t weight = due->weight[DNP_DUE_CPU] > due->weight[DNP_DUE_WALL]
+		? due->weight[DNP_DUE_CPU]
+		: due->weight[DNP_DUE_WALL];
+
+	if (dnp_ring_is_filling(&feed->ring))
+		dnp_watch_call();
+	return !dnp_feed_has_room(feed, n, LAST_WORDS) && weight * sampler.interval_ns < KEEP_NS;
+}
 
 static void repeat(struct dnp_due *due, const struct dnp_managed *managed)
 {
@@ -118,9 +140,11 @@ static void take(struct dnp_due *due, const struct dnp_managed *managed, uint64_
 	const struct dnp_suspended *walk = &sampler.walk;
 	bool whole = dnp_suspended_is_all(walk->mixed.stop);
 
+	sampler.wanted |= sampler.always || (walk->managed && !whole);
+	if (waits_for_room(due, &managed->thread->outside, (uint32_t)walk->mixed.n))
+		return;
 	if (walk->asked && FAILED(walk->result) && !whole)
 		count(due, walk->result);
-	sampler.wanted |= sampler.always || (walk->managed && !whole);
 	due->walked_ns = due->cpu_ns;
 	due->flags = (uint8_t)dnp_walk_flags(walk->mixed.stop);
 	due->stop = walk->mixed.stop;
@@ -175,10 +199,13 @@ static void look_at(uint32_t place, const struct dnp_due_round *round)
 {
 	struct dnp_due *due = &sampler.due[place];
 	struct dnp_managed managed;
+	struct dnp_feed *feed;
 
 	if (!dnp_managed_enter(place, &managed))
 		return;
-	if (dnp_due_look(due, &managed, round)) {
+	feed = &managed.thread->outside;
+	/* A stack is as deep as the last, in the rule: none is taken to be thrown away. */
+	if (dnp_due_look(due, &managed, round) && !waits_for_room(due, feed, feed->n_before)) {
 		if (may_have_moved(due))
 			walk(due, &managed);
 		else
@@ -211,13 +238,16 @@ static void look_at_all(const struct dnp_due_round *round)
 	atomic_store(&sampler.since_ns, UINT64_MAX);
 }
 
-/* Of the time that passes each thread's counts until now; where it was seen last, it still is. */
+/*
+ * Of the time that passes each thread's counts until now; where it was seen last, it still is. Of
+ * CPU time only what has waited for room.
+ */
 static void look_last(struct dnp_due_round *round)
 {
 	struct dnp_managed managed;
 
 	round->events &= 1U << DNP_DUE_WALL;
-	for (uint32_t i = 0; round->events && i < dnp_managed_places(); i++) {
+	for (uint32_t i = 0; i < dnp_managed_places(); i++) {
 		struct dnp_due *due = &sampler.due[i];
 
 		if (!dnp_managed_enter(i, &managed))

@@ -217,6 +217,13 @@ SIGSAFE int dnp_feed_has_last(const struct dnp_feed *feed)
 	return feed->n_before > 0;
 }
 
+SIGSAFE int dnp_feed_has_room(struct dnp_feed *feed, uint32_t n, size_t besides)
+{
+	uint64_t at;
+
+	return dnp_ring_reserve(&feed->ring, DNP_SAMPLE_WORDS_MAX + n + besides, &at);
+}
+
 SIGSAFE void dnp_feed_lost(
 	struct dnp_feed *feed, unsigned event, enum dnp_loss_reason reason, uint64_t units)
 {

@@ -108,6 +108,9 @@ SIGSAFE int dnp_feed_repeat(struct dnp_feed *feed, struct dnp_sample *sample);
 /* Whether there is a last sample, that dnp_feed_repeat could store again. */
 SIGSAFE int dnp_feed_has_last(const struct dnp_feed *feed);
 
+/* Whether a sample of `n` frames has room, and so many words besides. The producer only. */
+SIGSAFE int dnp_feed_has_room(struct dnp_feed *feed, uint32_t n, size_t besides);
+
 /* Counts units of an event that were not taken. The producer only. */
 SIGSAFE void dnp_feed_lost(
 	struct dnp_feed *feed, unsigned event, enum dnp_loss_reason reason, uint64_t units);

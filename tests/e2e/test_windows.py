@@ -273,6 +273,16 @@ def test_walks_give_a_stack(truth, tmp_path, engine):
     assert failed <= LOOSE * 0.05 * samples, f"{failed} of {samples}"
 
 
+def test_nothing_is_lost_while_threads_come_and_go(truth, tmp_path):
+    """However many: what the system is asked of each takes its time, and rings are emptied meanwhile. More than one of a hundred
+    lost would be said by the command."""
+    _, read = record(truth, tmp_path / "t.dnp", "shortthreads", "--seconds", 10, options=("-e", "cpu,wall", "-F", 1999))
+    assert read["complete"]
+    for name in ("cpu", "wall"):
+        event = read["events"][name]
+        assert event["samples"] and event["lost"] <= event["samples"] // 100, read["events"]
+
+
 def test_mixed_stacks(truth, tmp_path):
     """Managed frames between native ones of the runtime, from the thread's start on."""
     record(truth, tmp_path / "t.dnp", "cpu", "--work", 100)

@@ -326,6 +326,86 @@ TEST(suspend_counts_no_whole_stack_as_failed)
 	CHECK_EQ(told.reasons, 0);
 }
 
+/* ---- Rings without room */
+
+/* As many words are free as it is kept for what is told last. */
+static uint64_t fill_ring(void)
+{
+	struct dnp_ring *ring = &program.worker->outside.ring;
+	uint64_t full = ring->size - 12;
+
+	dnp_ring_commit(ring, full);
+	return full;
+}
+
+static struct dnp_sample first_sample(uint64_t at)
+{
+	uint64_t words[DNP_SAMPLE_WORDS];
+
+	dnp_ring_read(&program.worker->outside.ring, at, words, DNP_SAMPLE_WORDS);
+	return dnp_sample_unpack(words);
+}
+
+static uint64_t lost(void)
+{
+	return atomic_load(&program.worker->outside.counts[0].lost[DNP_LOSS_RING]);
+}
+
+/* Of CPU time, by its clock. */
+static void let_it_use(uint64_t ns)
+{
+	uint64_t until_ns = dnp_thread_cpu_ns(program.worker_tid) + ns;
+
+	WAIT(dnp_thread_cpu_ns(program.worker_tid) > until_ns);
+}
+
+/* As one that has its turn late: the time goes to the next stack. */
+TEST(suspend_keeps_samples_that_there_is_no_room_for)
+{
+	uint64_t full;
+
+	prepare(spin, true);
+	full = fill_ring();
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	let_it_use(300000000);
+	CHECK_EQ(samples(), 0);
+	dnp_ring_release(&program.worker->outside.ring, full);
+	WAIT(samples());
+	engine->stop();
+	CHECK_EQ(lost(), 0);
+	CHECK(first_sample(full).weight >= 200); /* but for what its clock has told of late */
+}
+
+/* There is room for what is told last. */
+TEST(suspend_stores_what_it_has_kept_when_it_is_stopped)
+{
+	uint64_t full;
+
+	prepare(spin, true);
+	full = fill_ring();
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	let_it_use(300000000);
+	CHECK_EQ(samples(), 0);
+	engine->stop();
+	CHECK_EQ(lost(), 0);
+	CHECK_EQ(samples(), 1);
+	CHECK(first_sample(full).weight >= 200);
+}
+
+/* A recorder that stands still for long is not made good for: that is said. */
+TEST(suspend_counts_as_lost_what_has_waited_for_long)
+{
+	prepare(spin, true);
+	fill_ring();
+	/* Nor is there room for what is told last. */
+	dnp_ring_commit(&program.worker->outside.ring, program.worker->outside.ring.size - 1);
+	start(DNP_ENGINE_SUSPEND, "cpu");
+	WAIT(lost());
+	engine->stop();
+	CHECK(lost() >= 1000);
+	CHECK_EQ(samples(), 0);
+}
+
 static void end_worker(void *context)
 {
 	_Atomic int *ended = context;
