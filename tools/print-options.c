@@ -167,11 +167,24 @@ static void bash(void)
 	puts("\t)");
 }
 
+static void man_capability(const char *name, const char *title, const char *where, bool needed)
+{
+	const char *goes = needed ? "nothing goes without" : "";
+
+	printf(".TP\n.B %s\n%s", name, title);
+	if (*where || needed)
+		printf(" (%s%s%s)", where, *where && needed ? ", " : "", goes);
+	puts(".");
+}
+
 /* What dnprof doctor looks at. */
 static void man_capabilities(void)
 {
-#define DNP_CAPABILITY(name, title, whose, needed)                                                 \
-	printf(".TP\n.B %s\n%s%s.\n", #name, title, needed ? " (nothing goes without)" : "");
+#define DNP_CAPABILITY(name, title, whose, needed) man_capability(#name, title, "", needed);
+#define DNP_LINUX_CAPABILITY(name, title, whose, needed)                                           \
+	man_capability(#name, title, "Linux", needed);
+#define DNP_WINDOWS_CAPABILITY(name, title, whose, needed)                                         \
+	man_capability(#name, title, "Windows", needed);
 #include "launch/capabilities.def"
 }
 

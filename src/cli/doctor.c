@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/doctor.h"
 #include "cli/output.h"
 #include "launch/capabilities.h"
 
@@ -20,34 +21,17 @@ static const char *const answers[] = {
 	[DNP_ANSWER_YES] = "yes",
 };
 
-static void put_setting(struct dnp_sink *out, const char *name, long value)
-{
-	if (value == DNP_FACT_UNKNOWN)
-		dnp_sink_printf(out, ", %s: none", name);
-	else
-		dnp_sink_printf(out, ", %s %ld", name, value);
-}
-
-static const char *seccomp_word(long mode)
-{
-	return !mode ? "none" : mode == 1 ? "strict" : "filter";
-}
-
 static void print_facts(const struct dnp_facts *facts, struct dnp_sink *out)
 {
 	if (facts->pid)
 		dnp_sink_printf(out, "What can be done with process %d", (int)facts->pid);
 	else
 		dnp_sink_puts(out, "What can be done with programs that you start");
-	dnp_sink_printf(out, ", by dnprof " DNP_VERSION " on Linux %s, %s\n", facts->kernel,
-		facts->machine);
-	dnp_sink_printf(
-		out, "uid %u, seccomp %s", (unsigned)facts->uid, seccomp_word(facts->seccomp));
-	put_setting(out, "perf_event_paranoid", facts->perf_paranoid);
-	put_setting(out, "kptr_restrict", facts->kptr_restrict);
-	put_setting(out, "ptrace_scope", facts->ptrace_scope);
-	put_setting(out, "perf_event_mlock_kb", facts->perf_mlock_kb);
-	dnp_sink_puts(out, "\n\n");
+	dnp_sink_puts(out, ", by dnprof " DNP_VERSION " on ");
+	dnp_doctor_system(facts, out);
+	dnp_sink_puts(out, "\n");
+	dnp_doctor_line(facts, out);
+	dnp_sink_puts(out, "\n");
 }
 
 /* From column INDENT on, broken at blanks. */
@@ -96,28 +80,6 @@ static void print_text(
 			print_capability(&list[i], out);
 }
 
-static void put_number(struct dnp_json *json, const char *key, long value)
-{
-	if (value != DNP_FACT_UNKNOWN)
-		dnp_json_i64(json, key, value);
-}
-
-static void put_facts(struct dnp_json *json, const struct dnp_facts *facts)
-{
-	if (facts->pid)
-		dnp_json_u64(json, "pid", (uint64_t)facts->pid);
-	dnp_json_text(json, "kernel", facts->kernel);
-	dnp_json_text(json, "machine", facts->machine);
-	dnp_json_u64(json, "uid", facts->uid);
-	dnp_json_text(json, "seccomp", seccomp_word(facts->seccomp));
-	dnp_json_open(json, "settings", '{');
-	put_number(json, "perf_event_paranoid", facts->perf_paranoid);
-	put_number(json, "kptr_restrict", facts->kptr_restrict);
-	put_number(json, "ptrace_scope", facts->ptrace_scope);
-	put_number(json, "perf_event_mlock_kb", facts->perf_mlock_kb);
-	dnp_json_close(json, '}');
-}
-
 static void print_json(
 	const struct dnp_facts *facts, const struct dnp_capability *list, struct dnp_sink *out)
 {
@@ -126,7 +88,9 @@ static void print_json(
 	dnp_json_open(&json, NULL, '{');
 	dnp_json_u64(&json, "version", 1);
 	dnp_json_text(&json, "dnprof", DNP_VERSION);
-	put_facts(&json, facts);
+	if (facts->pid)
+		dnp_json_u64(&json, "pid", (uint64_t)facts->pid);
+	dnp_doctor_json(&json, facts);
 	dnp_json_open(&json, "capabilities", '[');
 	for (unsigned i = 0; i < DNP_CAN_COUNT; i++) {
 		if (!list[i].asked)

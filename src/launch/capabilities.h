@@ -19,6 +19,8 @@ enum dnp_answer {
 
 enum dnp_capability_id {
 #define DNP_CAPABILITY(name, ...) DNP_CAN_##name,
+#define DNP_LINUX_CAPABILITY      DNP_CAPABILITY
+#define DNP_WINDOWS_CAPABILITY    DNP_CAPABILITY
 #include "launch/capabilities.def"
 	DNP_CAN_COUNT
 };

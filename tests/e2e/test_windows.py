@@ -429,12 +429,6 @@ def test_refusals(tmp_path, arguments, status, words):
     assert not list(tmp_path.iterdir())
 
 
-# What is not there
-
-def test_command_that_is_not_there_says_so():
-    refused(on_windows("doctor"), 1, "no 'doctor' in this build", "Windows", "run, record")
-
-
 @pytest.mark.parametrize("name", ["dnprof.exe", "dnprof.dll", "dnprof-timeline.dll"])
 def test_needs_no_library_of_others(name):
     """Those that it names are Windows' own."""

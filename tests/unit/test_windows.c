@@ -125,13 +125,13 @@ TEST(code_that_is_mapped_is_found)
 	void *data = map_low(PAGE_READWRITE, FILE_MAP_WRITE), *code;
 
 	CHECK(private && data);
-	CHECK(!dnp_mapped_code_is_below(low_end));
+	CHECK(!dnp_mapped_code_is_below(0, low_end));
 	code = map_low(PAGE_EXECUTE_READWRITE, FILE_MAP_READ | FILE_MAP_EXECUTE);
 	CHECK(code);
-	CHECK(dnp_mapped_code_is_below(low_end));
-	CHECK(!dnp_mapped_code_is_below((uintptr_t)code));
+	CHECK(dnp_mapped_code_is_below(0, low_end));
+	CHECK(!dnp_mapped_code_is_below(0, (uintptr_t)code));
 	UnmapViewOfFile(code);
-	CHECK(!dnp_mapped_code_is_below(low_end));
+	CHECK(!dnp_mapped_code_is_below(0, low_end));
 	UnmapViewOfFile(data);
 	VirtualFree(private, 0, MEM_RELEASE);
 }

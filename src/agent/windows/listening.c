@@ -18,8 +18,6 @@
 #include "agent/listening.h"
 #include "os/windows/mapped_code.h"
 
-#define LOW_END ((uintptr_t)1 << 31)
-
 static bool makes_dynamic_methods(const struct dnp_provider_wish *wishes)
 {
 	for (enum dnp_provider i = 0; i < DNP_PROVIDERS; i++)
@@ -31,7 +29,7 @@ static bool makes_dynamic_methods(const struct dnp_provider_wish *wishes)
 int dnp_listening_check(
 	const struct dnp_provider_wish *wishes, const char *events, struct dnp_err *err)
 {
-	if (!makes_dynamic_methods(wishes) || !dnp_mapped_code_is_below(LOW_END))
+	if (!makes_dynamic_methods(wishes) || !dnp_mapped_code_is_below(0, DNP_LOW_CODE_END))
 		return 0;
 	return dnp_err(err, -EOPNOTSUPP,
 		"'%s' cannot be recorded in this program: its runtime would end it, for an error "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/facts.h"
+#include "launch/finding.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,22 +14,12 @@
 #include <time.h>
 
 #include "base/clean.h"
-#include "launch/agent_file.h"
-#include "launch/control.h"
-#include "launch/environment.h"
 #include "launch/linux/ipc.h"
 #include "launch/linux/place.h"
-#include "launch/program.h"
-#include "launch/target.h"
 #include "os/sampler.h"
 
 /* linux/proc_ns.h, PROC_USER_INIT_INO: the user namespace in which privileges count everywhere. */
 #define FIRST_USER_NAMESPACE 0xeffffffdu
-
-static void keep(dnp_fact_text out, const struct dnp_err *err)
-{
-	snprintf(out, sizeof(dnp_fact_text), "%.383s", err->text);
-}
 
 /* ---- The machine */
 
@@ -56,7 +46,7 @@ static bool tells_names(void)
 	return false;
 }
 
-static void read_machine(struct dnp_facts *facts)
+void dnp_find_machine(struct dnp_facts *facts)
 {
 	struct utsname name;
 	struct timespec tick = {0};
@@ -74,6 +64,7 @@ static void read_machine(struct dnp_facts *facts)
 	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &tick) && tick.tv_nsec)
 		facts->tick_hz = 1000000000 / tick.tv_nsec;
 	facts->kernel_names = tells_names();
+	facts->caller = geteuid();
 }
 
 /* ---- Who asks, or whom it is about */
@@ -193,12 +184,11 @@ static void try_events(struct dnp_facts *facts)
 	facts->switches_error = try_switches();
 }
 
-static void read_own(struct dnp_facts *facts)
+void dnp_find_own(struct dnp_facts *facts)
 {
 	const char *variable = getenv("TMPDIR");
 	const char *path = variable && *variable ? variable : "/tmp";
 	auto_close int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct dnp_err err = {0};
 
 	read_process(facts, "/proc/self");
 	facts->threads = 0; /* those of the program that will be started count */
@@ -208,10 +198,6 @@ static void read_own(struct dnp_facts *facts)
 			"%.200s cannot be written to: %s; set TMPDIR to a folder that can", path,
 			strerror(errno));
 	try_events(facts);
-	if (dnp_environment_check_diagnostics(&err))
-		keep(facts->environment, &err);
-	if (dnp_environment_other())
-		snprintf(facts->other, sizeof(facts->other), "%.255s", dnp_environment_other());
 	dnp_runtime_look(&facts->runtime, getpid());
 }
 
@@ -219,29 +205,13 @@ static void read_own(struct dnp_facts *facts)
 
 static void find_socket(struct dnp_facts *facts, const struct dnp_target *target)
 {
-	auto_free char *variable = dnp_target_switched_off(target);
 	char name[DNP_IPC_NAME_ROOM];
 	auto_close int folder = dnp_ipc_folder(target, name);
 	struct stat st;
 
 	facts->has_socket = folder >= 0 && !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) &&
 		S_ISSOCK(st.st_mode);
-	if (variable)
-		snprintf(facts->switched_off, sizeof(facts->switched_off), "%.95s", variable);
-}
-
-static void find_kind(struct dnp_facts *facts)
-{
-	struct dnp_program program = {0};
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)facts->pid);
-	if (!dnp_program_find(&program, path, NULL)) {
-		facts->own_kind = program.kind != DNP_PROGRAM_FOREIGN;
-		facts->nativeaot = program.kind == DNP_PROGRAM_NATIVEAOT;
-		snprintf(facts->kind, sizeof(facts->kind), "%s", program.what);
-	}
-	dnp_program_done(&program);
+	dnp_find_switched_off(facts, target);
 }
 
 /* Copies the library there where it has to be, and takes it away again. */
@@ -251,21 +221,12 @@ static void try_place(struct dnp_facts *facts, const struct dnp_target *target, 
 	struct dnp_err err = {0};
 
 	if (dnp_place_open(&place, target, library, &err))
-		keep(facts->place, &err);
+		dnp_find_keep(facts->place, &err);
 	else
 		dnp_place_done(&place);
 }
 
-static void ask_agent(struct dnp_facts *facts, uint64_t patience_ns)
-{
-	struct dnp_err err = {0};
-
-	facts->asked = !dnp_control_status(facts->pid, patience_ns, &facts->status, &err);
-	if (!facts->asked)
-		keep(facts->no_answer, &err);
-}
-
-static int read_target(
+int dnp_find_process(
 	struct dnp_facts *facts, const char *library, uint64_t patience_ns, struct dnp_err *err)
 {
 	struct dnp_target target;
@@ -281,7 +242,8 @@ static int read_target(
 	snprintf(path, sizeof(path), "/proc/%d", (int)facts->pid);
 	read_process(facts, path);
 	facts->state = target.process.state;
-	find_kind(facts);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)facts->pid);
+	dnp_find_kind(facts, path);
 	if (!facts->runtime.readable)
 		return 0;
 	variable = dnp_target_variable(&target, "TMPDIR");
@@ -290,27 +252,6 @@ static int read_target(
 	find_socket(facts, &target);
 	if (!*facts->agent_file && facts->runtime.found)
 		try_place(facts, &target, library);
-	if (facts->runtime.agent)
-		ask_agent(facts, patience_ns);
+	dnp_find_answer(facts, patience_ns);
 	return 0;
-}
-
-int dnp_facts_read(struct dnp_facts *facts, pid_t pid, uint64_t patience_ns, struct dnp_err *err)
-{
-	struct dnp_err no_agent = {0};
-	char library[PATH_MAX] = "";
-
-	*facts = (struct dnp_facts){.pid = pid, .caller = geteuid()};
-	read_machine(facts);
-	if (dnp_agent_file_find(library, &no_agent))
-		keep(facts->agent_file, &no_agent);
-	if (pid)
-		return read_target(facts, library, patience_ns, err);
-	read_own(facts);
-	return 0;
-}
-
-void dnp_facts_done(struct dnp_facts *facts)
-{
-	dnp_runtime_done(&facts->runtime);
 }

@@ -31,13 +31,6 @@ int dnp_attach_find_library(
 		options->library, strerror(errno));
 }
 
-/* The first module is the program. */
-static int keep_first(const char *path, void *context)
-{
-	*(char **)context = strdup(path);
-	return 1;
-}
-
 /*
  * Whether the program at that path starts a runtime, which may not be there yet: it is the host of
  * all, or has its assembly beside it.
@@ -57,7 +50,7 @@ static bool is_host(const char *path)
 int dnp_attach_check_program(struct dnp_attaching *attach, struct dnp_err *err)
 {
 	auto_free char *path = NULL;
-	int ret = dnp_modules_each(attach->target.pid, keep_first, &path);
+	int ret = dnp_modules_program(attach->target.pid, &path);
 	struct dnp_process now;
 
 	if (ret == -EACCES)

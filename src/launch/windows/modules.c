@@ -77,6 +77,19 @@ int dnp_modules_each(pid_t pid, int (*visit)(const char *path, void *context), v
 	return ret;
 }
 
+static int keep_first(const char *path, void *context)
+{
+	*(char **)context = strdup(path);
+	return 1;
+}
+
+int dnp_modules_program(pid_t pid, char **path)
+{
+	int ret = dnp_modules_each(pid, keep_first, path);
+
+	return ret < 0 ? ret : 0;
+}
+
 bool dnp_modules_is(const char *path, const char *name)
 {
 	return !_stricmp(path + dnp_path_base_at(path, strlen(path)), name);

@@ -12,6 +12,9 @@
  */
 int dnp_modules_each(pid_t pid, int (*visit)(const char *path, void *context), void *context);
 
+/* The path of the program, the caller's; NULL: it is not known. Returns as dnp_modules_each. */
+int dnp_modules_program(pid_t pid, char **path);
+
 /* Whether a path ends with that name of a file, in whatever letters. */
 bool dnp_modules_is(const char *path, const char *name);
 

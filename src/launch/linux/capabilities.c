@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/capabilities.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/clean.h"
+#include "launch/judging.h"
 #include "os/sampler.h"
 
 /* Privileges of capability.h. */
@@ -27,42 +23,10 @@
 #define TMPDIR_MAX 60u
 
 /* Runtimes that the tests run under. */
-#define OLDEST 8
-#define NEWEST 10
+#define TESTED ((struct dnp_tested){.oldest = 8, .newest = 10})
 
 /* The oldest glibc that the agent's symbols are in (tools/check-exports). */
 #define GLIBC_MINOR 27
-
-/* `format` is "why; what to do". */
-__attribute__((format(printf, 3, 4))) static void answer(
-	struct dnp_capability *can, enum dnp_answer answer, const char *format, ...)
-{
-	char text[sizeof(can->why) + sizeof(can->remedy)], *remedy;
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	remedy = strstr(text, "; ");
-	if (remedy) {
-		*remedy = '\0';
-		snprintf(can->remedy, sizeof(can->remedy), "%.383s", remedy + 2);
-	}
-	can->answer = answer;
-	snprintf(can->why, sizeof(can->why), "%.511s", text);
-}
-
-#define yes(can, ...)    answer(can, DNP_ANSWER_YES, __VA_ARGS__)
-#define partly(can, ...) answer(can, DNP_ANSWER_PARTLY, __VA_ARGS__)
-#define no(can, ...)     answer(can, DNP_ANSWER_NO, __VA_ARGS__)
-
-static void judge_agent(const struct dnp_facts *facts, struct dnp_capability *can)
-{
-	if (*facts->agent_file)
-		no(can, "%s", facts->agent_file);
-	else
-		yes(can, "it is there, and loads");
-}
 
 static void judge_rights(const struct dnp_facts *facts, struct dnp_capability *can)
 {
@@ -97,28 +61,7 @@ static void judge_rights(const struct dnp_facts *facts, struct dnp_capability *c
 
 static void judge_runtime(const struct dnp_facts *facts, struct dnp_capability *can)
 {
-	const char *version = facts->runtime.version;
-	int major = atoi(version);
-
-	if (!facts->runtime.found && facts->nativeaot)
-		no(can,
-			"it was compiled with NativeAOT, which has no runtime that loads "
-			"profilers; publish it without PublishAot");
-	else if (!facts->runtime.found)
-		no(can,
-			"no .NET runtime was seen in it%s%s; give the id of a .NET process, "
-			"'dnprof "
-			"status' lists them",
-			*facts->kind ? ": it is " : "", facts->kind);
-	else if (!*version)
-		partly(can, "it is .NET, of a version that does not show");
-	else if (major < OLDEST || major > NEWEST)
-		partly(can,
-			"CoreCLR %s: dnprof is tested with %d to %d; try, and see what 'dnprof "
-			"report' says of incomplete stacks",
-			version, OLDEST, NEWEST);
-	else
-		yes(can, "CoreCLR %s", version);
+	dnp_judge_runtime(facts, TESTED, can);
 }
 
 static void judge_libc(const struct dnp_facts *facts, struct dnp_capability *can)
@@ -147,10 +90,8 @@ static void judge_libc(const struct dnp_facts *facts, struct dnp_capability *can
 
 static void judge_diagnostics(const struct dnp_facts *facts, struct dnp_capability *can)
 {
-	if (!facts->pid && *facts->environment)
-		no(can, "%s", facts->environment);
-	else if (!facts->pid)
-		yes(can, "no variable of the environment forbids it");
+	if (!facts->pid)
+		dnp_judge_environment(facts, can);
 	else if (facts->has_socket)
 		yes(can, "the runtime's socket is in %s", facts->folder_path);
 	else if (*facts->switched_off)
@@ -184,27 +125,9 @@ static void judge_library(const struct dnp_facts *facts, struct dnp_capability *
 		yes(can, "it sees the file, or can be given a copy");
 }
 
-static void judge_answer(const struct dnp_facts *facts, struct dnp_capability *can)
-{
-	if (!facts->asked)
-		no(can, "%s", facts->no_answer);
-	else if (!facts->status.detachable)
-		partly(can, "it is dnprof %s, %s, and cannot be detached: %s",
-			facts->status.version, facts->status.state, facts->status.reason);
-	else
-		yes(can, "it is dnprof %s, %s", facts->status.version, facts->status.state);
-}
-
-static const char *other_profiler(const struct dnp_facts *facts)
-{
-	const char *path = facts->pid ? facts->runtime.profiler : facts->other;
-
-	return path && *path ? path : NULL;
-}
-
 static void judge_profiler(const struct dnp_facts *facts, struct dnp_capability *can)
 {
-	const char *other = other_profiler(facts);
+	const char *other = dnp_judge_other(facts);
 
 	if (!other)
 		yes(can, "there is none");
@@ -403,27 +326,6 @@ static void judge_wall(const struct dnp_facts *facts, struct dnp_capability *can
 	yes(can, "it needs no rights, and threads that sleep are not woken");
 }
 
-static bool traces_now(const struct dnp_facts *facts)
-{
-	return facts->asked && strstr(facts->status.events, "trace");
-}
-
-static void judge_trace(const struct dnp_facts *facts, struct dnp_capability *can)
-{
-	if (traces_now(facts))
-		yes(can, "they are being recorded");
-	else if (facts->pid)
-		no(can,
-			"hooks are possible from a program's start only; start it so: dnprof run "
-			"-e trace -- COMMAND");
-	else if (other_profiler(facts))
-		no(can,
-			"hooks need the place of the profiler that the environment names; unset "
-			"CORECLR_ENABLE_PROFILING");
-	else
-		yes(can, "from a program's start");
-}
-
 static void judge_timeline(const struct dnp_facts *facts, struct dnp_capability *can)
 {
 	char why[256], remedy[192];
@@ -440,45 +342,12 @@ static void judge_timeline(const struct dnp_facts *facts, struct dnp_capability 
 			remedy);
 }
 
-enum whose { ANY, STARTED, RUNNING };
+#define judge_agent  dnp_judge_agent
+#define judge_answer dnp_judge_answer
+#define judge_trace  dnp_judge_trace
 
-/* Whether it means something there; of a process without a runtime, hardly anything does. */
-static bool is_asked(const struct dnp_facts *facts, enum dnp_capability_id id, enum whose whose)
-{
-	if (whose == (facts->pid ? STARTED : RUNNING))
-		return false;
-	if (!facts->pid || id <= DNP_CAN_runtime)
-		return true;
-	if (!facts->runtime.found || !facts->runtime.readable)
-		return false;
-	if (id == DNP_CAN_answer)
-		return facts->runtime.agent != NULL;
-	if (id == DNP_CAN_library || id == DNP_CAN_diagnostics)
-		return facts->runtime.agent == NULL;
-	return true;
-}
-
-void dnp_capabilities_judge(
-	const struct dnp_facts *facts, struct dnp_capability list[DNP_CAN_COUNT])
-{
-	static const struct {
-		const char *name, *title;
-		enum whose whose;
-		bool needed;
-		void (*judge)(const struct dnp_facts *facts, struct dnp_capability *can);
-	} all[] = {
-#define DNP_CAPABILITY(name, title, whose, needed) {#name, title, whose, needed, judge_##name},
+const struct dnp_judgement dnp_judgements[DNP_CAN_COUNT] = {
+#define DNP_CAPABILITY       DNP_JUDGEMENT
+#define DNP_LINUX_CAPABILITY DNP_JUDGEMENT
 #include "launch/capabilities.def"
-	};
-
-	for (unsigned i = 0; i < DNP_CAN_COUNT; i++) {
-		list[i] = (struct dnp_capability){
-			.name = all[i].name,
-			.title = all[i].title,
-			.needed = all[i].needed,
-			.asked = is_asked(facts, (enum dnp_capability_id)i, all[i].whose),
-		};
-		if (list[i].asked)
-			all[i].judge(facts, &list[i]);
-	}
-}
+};
