@@ -10,7 +10,8 @@
  * (coreclr 8 to 10): the last two are for the recorder, which is none of the runtime's, and no
  * collection waits for it.
  *
- * Where more objects live on than there is room for, some go by lot; those that stay weigh more.
+ * Where more objects live on than there is room for, some go by lot; those that stay weigh more. So
+ * do those that come while the recorder gets no turn to empty the ring of stacks.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -47,6 +48,7 @@ _Static_assert(sizeof(struct seen) == HEAD_WORDS * sizeof(uint64_t), "it is a ri
 struct born {
 	const struct dnp_allocation *allocation;
 	double bytes, lot;
+	uint64_t mean_bytes; /* with which it passed */
 };
 
 static struct {
@@ -122,6 +124,7 @@ static void fill(struct dnp_live_object *object, const struct dnp_thread *thread
 	object->size = born->allocation->bytes;
 	object->bytes = born->bytes;
 	object->lot = born->lot;
+	object->mean_bytes = born->mean_bytes;
 	object->begun = now.begun;
 	object->full_begun = now.full_begun;
 	object->young = born->allocation->young;
@@ -160,12 +163,22 @@ static int watch(struct dnp_thread *thread, const struct dnp_happening *happenin
 	return stored;
 }
 
+/* As it is now. */
+static uint64_t wanted_bytes(void)
+{
+	uint64_t enough, room = dnp_live_room(&live.objects, &enough);
+	unsigned places = dnp_live_shortage(room, enough),
+		 stacks = dnp_live_shortage(dnp_ring_room(&live.ring), RING_WORDS / 2);
+
+	return atomic_load_explicit(&live.mean_bytes, memory_order_relaxed)
+		<< (places > stacks ? places : stacks);
+}
+
 static void was_born(struct dnp_thread *thread, const struct dnp_happening *happening,
 	const struct dnp_walked *walked)
 {
 	const struct born *born = happening->about;
-	uint64_t weight = dnp_thin(born->bytes, born->lot,
-		atomic_load_explicit(&live.mean_bytes, memory_order_relaxed));
+	uint64_t weight = dnp_thin(born->bytes, born->lot, born->mean_bytes);
 
 	if (weight && !watch(thread, happening, walked))
 		dnp_feed_lost(&thread->own, live.event, DNP_LOSS_RING, weight);
@@ -179,6 +192,7 @@ void dnp_live_happened(const struct dnp_engine_setting *setting, struct dnp_happ
 	struct born born = {.allocation = allocation, .bytes = bytes, .lot = lot};
 
 	if (atomic_load_explicit(&on, memory_order_relaxed)) {
+		born.mean_bytes = wanted_bytes();
 		happening->walked = was_born;
 		happening->about = &born;
 	}
@@ -309,6 +323,14 @@ static void define_thread(const struct dnp_live_object *object)
 		live.setting->announce(thread);
 }
 
+static uint64_t weight_of(const struct dnp_live_object *object)
+{
+	uint64_t mean = live.mean_bytes;
+
+	return dnp_thin(
+		object->bytes, object->lot, object->mean_bytes > mean ? object->mean_bytes : mean);
+}
+
 /* One that no collection has seen is no sample: it may be gone with the next. */
 static void write_object(struct dnp_writer *writer, const struct dnp_live_object *object,
 	const struct dnp_live_times *times)
@@ -319,7 +341,7 @@ static void write_object(struct dnp_writer *writer, const struct dnp_live_object
 		.time_ns = object->time_ns,
 		.thread = object->thread,
 		.node = object->node,
-		.weight = dnp_thin(object->bytes, object->lot, live.mean_bytes),
+		.weight = weight_of(object),
 		.bytes = object->size,
 		.collections = survived,
 		.full = full,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture/live_objects.h"
 
+#define SHORTAGE_MAX 24u /* no object stands for that much */
+
 /* ---- Collections */
 
 static void count(_Atomic uint32_t *counter)
@@ -95,6 +97,22 @@ void dnp_live_give(struct dnp_live_objects *objects, uint32_t place)
 	objects->all[place].next = objects->first;
 	objects->first = place;
 	atomic_fetch_sub(&objects->n, 1);
+}
+
+unsigned dnp_live_shortage(uint64_t room, uint64_t enough)
+{
+	unsigned shift = 0;
+
+	for (; room < enough && shift < SHORTAGE_MAX; room *= 2)
+		shift += 2;
+	return shift;
+}
+
+/* Where it is crowded the recorder lets some go; it is to have the time for that first. */
+uint64_t dnp_live_room(const struct dnp_live_objects *objects, uint64_t *enough)
+{
+	*enough = objects->capacity / 8;
+	return objects->capacity - atomic_load_explicit(&objects->n, memory_order_relaxed);
 }
 
 bool dnp_live_is_crowded(const struct dnp_live_objects *objects)

@@ -7,6 +7,10 @@
  * where the lot times the mean is less than these bytes, and then weighs at least the mean: so it
  * stays with the probability bytes / mean, and sums have no bias, however often the mean grows and
  * others go (Horvitz and Thompson 1952).
+ *
+ * While the recorder gets no turn room runs short, and nobody finds out what has gone. Then those
+ * that come have to pass with a greater mean of their own, so that what is left of the room lasts;
+ * they weigh as much more, and none is lost.
  */
 #ifndef DNP_CAPTURE_LIVE_OBJECTS_H
 #define DNP_CAPTURE_LIVE_OBJECTS_H
@@ -48,6 +52,7 @@ struct dnp_live_object {
 	uint64_t time_ns;
 	uint64_t size;       /* bytes of the object itself */
 	double bytes, lot;   /* see above */
+	uint64_t mean_bytes; /* with which it passed; that of all may have grown since */
 	uint32_t begun;      /* collections when it was made */
 	uint32_t full_begun; /* … of generation 2 */
 	bool young;          /* any collection can be its first; else one of generation 2 */
@@ -86,6 +91,16 @@ void dnp_live_objects_init(
  */
 uint32_t dnp_live_take(struct dnp_live_objects *objects);
 void dnp_live_give(struct dnp_live_objects *objects, uint32_t place);
+
+/*
+ * How much greater a mean those that come are to pass with, as a power of two, while there is so
+ * much room: the same where it is enough, and four times as great whenever half of the rest is
+ * gone. So each half lasts twice as long as the one before.
+ */
+unsigned dnp_live_shortage(uint64_t room, uint64_t enough);
+
+/* The room of places, for that; `enough`: from where on. Any thread. */
+uint64_t dnp_live_room(const struct dnp_live_objects *objects, uint64_t *enough);
 
 /* Whether it is time to let some go. Any thread. */
 bool dnp_live_is_crowded(const struct dnp_live_objects *objects);

@@ -46,6 +46,15 @@ SIGSAFE void dnp_ring_commit(struct dnp_ring *ring, uint64_t at)
 	atomic_store_explicit(&ring->head, at, memory_order_release);
 }
 
+SIGSAFE size_t dnp_ring_room(const struct dnp_ring *ring)
+{
+	/* The head last: it may have come further meanwhile, but what is in between fits. */
+	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+	uint64_t used = atomic_load_explicit(&ring->head, memory_order_relaxed) - tail;
+
+	return used < ring->size ? ring->size - (size_t)used : 0;
+}
+
 SIGSAFE int dnp_ring_is_filling(struct dnp_ring *ring)
 {
 	return atomic_load_explicit(&ring->head, memory_order_relaxed) -

@@ -33,6 +33,8 @@ SIGSAFE int dnp_ring_reserve(struct dnp_ring *ring, size_t n, uint64_t *at);
 SIGSAFE void dnp_ring_write(struct dnp_ring *ring, uint64_t at, const uint64_t *words, size_t n);
 SIGSAFE void dnp_ring_commit(struct dnp_ring *ring, uint64_t at);
 
+/* How many words fit now; more, once the consumer has read some. */
+SIGSAFE size_t dnp_ring_room(const struct dnp_ring *ring);
 /* Producer: whether more than half of the ring waits for the consumer. */
 SIGSAFE int dnp_ring_is_filling(struct dnp_ring *ring);
 
