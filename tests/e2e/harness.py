@@ -179,6 +179,12 @@ def run(argv, timeout=PATIENCE_S, stdin=None, env=None, cwd=None, preexec_fn=Non
         return Result(argv, p.returncode, out, err)
 
 
+def take_all_names(result):
+    """Folders have all names that dnprof would give a recording beside RESULT."""
+    for n in range(1, 1001):
+        result.with_name(f"{result.name}.{n}.dnp" if n > 1 else f"{result.name}.dnp").mkdir()
+
+
 def refused(result, status, *words):
     """One line, `dnprof: what: why; what to do`, with each of WORDS in it; nothing has run."""
     assert result.status == status, result

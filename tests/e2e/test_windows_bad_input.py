@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import refused, run, told
+from harness import refused, run, take_all_names, told
 from test_windows import ENVIRONMENT, WINDOWS, on_windows, pytestmark, report, seen, truth, windows_path, wine  # noqa: F401
 
 
@@ -111,7 +111,7 @@ def test_output_not_writable(tmp_path, truth, make, words):  # noqa: F811
 @pytest.mark.parametrize("children", [(), ("--children",)])
 def test_recording_without_a_place(tmp_path, truth, children):  # noqa: F811
     """What cannot be put where it belongs is not lost."""
-    (tmp_path / "out.html.dnp").mkdir()
+    take_all_names(tmp_path / "out.html")
     result = on_windows("run", "-q", *children, "-F", 997, "-o", tmp_path / "out.html", "--", truth, "cpu", "--work", 200).expect(1)
     shown = re.search(r"what was recorded is kept in (\S+);", result.err).group(1)
     folder = Path(shown.removeprefix("Z:").replace("\\", "/"))
