@@ -43,6 +43,24 @@ static void say(const struct dnp_err *err)
 	dnp_session_slot_set(dnp_agent.slot, DNP_SLOT_FAILED);
 }
 
+/*
+ * The launcher's private folder goes with it, and the environment that names it stays: with a
+ * program that is started later, whoever may make folders there could have made one of that name,
+ * to have us write where he likes, or share memory with him that goes away. 0 or -errno.
+ */
+static int check_folder(void)
+{
+	const char *end = strrchr(given.session, '/');
+	char folder[PATH_MAX];
+	int failed = 0;
+
+	if (end) {
+		snprintf(folder, sizeof(folder), "%.*s", (int)(end - given.session), given.session);
+		failed = dnp_folder_is_own(folder, given.owner);
+	}
+	return failed || !given.dir[0] ? failed : dnp_folder_is_own(given.dir, given.owner);
+}
+
 static void map_session(const char *path)
 {
 	struct dnp_session *session = dnp_mem_share(path, DNP_SESSION_BYTES);
@@ -103,6 +121,36 @@ static int own_file(const struct dnp_agent_options *options)
 	return dnp_file_create_new(path);
 }
 
+static int open_meant(void)
+{
+	if (!is_meant()) {
+		dnp_environment_clean();
+		return -ENOENT;
+	}
+	return given.dir[0] ? own_file(&given) : inherited_file(&given);
+}
+
+/* Who was left a descriptor is recorded without the folder as well. */
+static int open_file(void)
+{
+	int failed = check_folder(), fd;
+
+	if (!failed && given.session[0])
+		map_session(given.session);
+	fd = failed && given.dir[0] ? failed : open_meant();
+	if (fd >= 0 && !failed)
+		failed = check_folder(); /* it may have been exchanged since */
+	if (failed) {
+		leave_session();
+		given.session[0] = '\0';
+	}
+	if (fd >= 0 && failed && given.dir[0]) {
+		close(fd);
+		return failed;
+	}
+	return fd;
+}
+
 /* 1: this process is to be recorded, to *fd. 0: it is not meant. Negative: it cannot be. */
 static int open_recording(const char *text, int *fd, struct dnp_err *err)
 {
@@ -114,18 +162,18 @@ static int open_recording(const char *text, int *fd, struct dnp_err *err)
 	dnp_agent.verbose = given.verbose;
 	if (failed)
 		return failed;
-	if (given.session[0])
-		map_session(given.session);
-	*fd = -ENOENT;
-	if (is_meant())
-		*fd = given.dir[0] ? own_file(&given) : inherited_file(&given);
-	else
-		dnp_environment_clean();
+	*fd = open_file();
 	if (*fd == -ENOENT) {
 		leave_session();
 		return 0;
 	}
 	take_slot();
+	if (*fd == -EPERM)
+		return dnp_err(err, *fd,
+			"the recording in '%s' cannot be made: the folder is not of who started "
+			"dnprof; run the program without " DNP_OPTIONS_ENV " of a 'dnprof run' "
+			"that has ended",
+			given.dir);
 	if (*fd < 0)
 		return dnp_err(err, *fd, "the recording in '%s' cannot be made: %s", given.dir,
 			strerror(-*fd));

@@ -94,6 +94,12 @@ int dnp_folder_create(char *path);
 int dnp_folder_each(const char *path, int (*look)(const char *name, void *context), void *context);
 /* Removes a folder, with files and folders of files in it. No link is followed. */
 void dnp_folder_remove(const char *path);
+/*
+ * Whether a folder is this process's user's, or the owner's by that number (on Windows the system's
+ * or an administrator's), and nobody else can make files in it: 0, -EPERM or another -errno. A link
+ * is no folder.
+ */
+int dnp_folder_is_own(const char *path, uint32_t owner);
 /* Whether this user may make files in a folder: 0 or -errno. */
 int dnp_folder_check(const char *path);
 

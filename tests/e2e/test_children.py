@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import uuid
 from pathlib import Path
 
@@ -65,6 +66,49 @@ def test_with_children_each_has_its_own(tmp_path):
     assert profile.total("Truth.Fork.Run") > 0
     assert profile.total("Truth.Program.Main") > profile.total("Truth.Fork.Run"), \
         "children whose Main does something else are there too"
+
+
+def environment_of_run(tmp_path):
+    """What a program finds in its environment whose parent is recorded with its children, and the folder that goes with that."""
+    truth = " ".join(map(str, program(NEWEST, "cpu", "--seconds", 0.2)))
+    dnprof("run", "-q", "--children", "-o", tmp_path / "out.dnp", "--",
+           "sh", "-c", f"env -0 > {tmp_path / 'environment'} && {truth}").expect()
+    variables = dict(v.split("=", 1) for v in (tmp_path / "environment").read_text().split("\0") if "=" in v)
+    own = {n: v for n, v in variables.items() if n.startswith(("CORECLR_", "DNPROF_"))}
+    folder = Path(re.search(r"session=([^;]+)/session", own["DNPROF_OPTIONS"]).group(1))
+    assert not folder.exists()
+    return own, folder
+
+
+def as_ever(environment):
+    result = run(program(NEWEST, "cpu", "--seconds", 0.5), env=environment).expect()
+    assert result.truth["work"] > 0 and not result.err, result
+
+
+def test_program_that_starts_when_dnprof_has_gone(tmp_path):
+    """Its parent, which dnprof did not wait for, had the environment still: nothing is recorded, and nothing is said."""
+    environment, folder = environment_of_run(tmp_path)
+    as_ever(environment)
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make files that are another user's")
+def test_folder_that_another_user_has_made_is_not_used(tmp_path):
+    """Where anybody may make folders (/tmp), anybody may make that one when dnprof has removed it."""
+    environment, folder = environment_of_run(tmp_path)
+    session = folder / "session"
+    (folder / "processes").mkdir(parents=True)
+    session.write_bytes(struct.pack("<II", 0x53504E44, 4).ljust(65536, b"\0"))
+    for path in (session, folder / "processes", folder):
+        path.chmod(0o777)
+        os.chown(path, 65534, 65534)
+    before = session.read_bytes()
+    as_ever(environment)
+    assert session.read_bytes() == before, "memory is shared with another user, who can end the program by it"
+    assert {path.name for path in folder.rglob("*")} == {"session", "processes"}
+    said = run(program(NEWEST, "cpu", "--seconds", 0.2),
+               env={**environment, "DNPROF_OPTIONS": environment["DNPROF_OPTIONS"] + ";verbose=1"}).expect().err
+    assert re.search(r"^dnprof: the recording in '.*' cannot be made: the folder is not of who started dnprof; run ", said, re.M), said
 
 
 def test_child_shell_script(tmp_path):

@@ -81,6 +81,21 @@ TEST(file_takes_no_name_that_something_has)
 	CHECK_EQ(dnp_file_rename_new(from, to), -ENOENT);
 }
 
+/* Where others can make files, or might have made the folder, is no place of ours. */
+TEST(folder_is_own)
+{
+	char path[] = "dnprof-test-XXXXXX";
+	char file[sizeof(path) + 8];
+
+	CHECK_EQ(dnp_folder_is_own(path, 0), -ENOENT);
+	CHECK_EQ(dnp_folder_create(path), 0);
+	CHECK_EQ(dnp_folder_is_own(path, 0), 0);
+	snprintf(file, sizeof(file), "%s/file", path);
+	write_file(file, "text", 1);
+	CHECK_EQ(dnp_folder_is_own(file, 0), -ENOTDIR);
+	dnp_folder_remove(path);
+}
+
 TEST(file_grows_at_its_end)
 {
 	const char *path = new_name();

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/clean.h"
+#include "os/file.h"
 #include "os/file_sink.h"
 
 #include "test.h"
@@ -71,6 +72,28 @@ TEST(file_has_no_name_until_it_is_whole)
 	write_file(path, "whole");
 	CHECK_EQ(unlink(path), 0);
 	CHECK_EQ(rmdir(folder), 0);
+}
+
+/* Nor one that others may write to, or that a link leads to. */
+TEST(folder_is_own_where_nobody_else_makes_files)
+{
+	const char *link = in_folder("link");
+
+	CHECK_EQ(dnp_folder_is_own(folder, 0), 0);
+	CHECK_EQ(symlink(folder, link), 0);
+	CHECK_EQ(dnp_folder_is_own(link, 0), -ENOTDIR);
+	CHECK_EQ(chmod(folder, 0770), 0);
+	CHECK_EQ(dnp_folder_is_own(folder, 0), -EPERM);
+	CHECK_EQ(chmod(folder, 0702), 0);
+	CHECK_EQ(dnp_folder_is_own(folder, 0), -EPERM);
+	CHECK_EQ(chmod(folder, 0700), 0);
+	if (!geteuid()) {
+		CHECK_EQ(chown(folder, 12345, 12345), 0);
+		CHECK_EQ(dnp_folder_is_own(folder, 12345), 0);
+		CHECK_EQ(dnp_folder_is_own(folder, 54321), -EPERM);
+	}
+	unlink(link);
+	rmdir(folder);
 }
 
 TEST(device_is_not_replaced)

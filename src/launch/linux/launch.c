@@ -89,6 +89,7 @@ static int tell_agent(const struct dnp_launch *launch, char *text, size_t capaci
 
 	if (!session || !folder)
 		return -ENOMEM;
+	agent.owner = geteuid();
 	snprintf(agent.session, sizeof(agent.session), "%s", session);
 	if (launch->options.children) {
 		snprintf(agent.dir, sizeof(agent.dir), "%s", folder);

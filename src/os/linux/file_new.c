@@ -18,6 +18,19 @@ int dnp_file_create_new(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+int dnp_folder_is_own(const char *path, uint32_t owner)
+{
+	struct stat st;
+
+	if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	if ((st.st_uid != owner && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
+		return -EPERM;
+	return 0;
+}
+
 ssize_t dnp_file_write(int fd, const void *bytes, size_t n)
 {
 	ssize_t done = write(fd, bytes, n);

@@ -409,6 +409,14 @@ void dnp_folder_remove(const char *path)
 		remove_tree(&(struct tree){wide, 1});
 }
 
+int dnp_folder_is_own(const char *path, uint32_t owner)
+{
+	auto_free wchar_t *wide = dnp_wide(path);
+
+	(void)owner;
+	return wide ? dnp_private_check_folder(wide) : -errno;
+}
+
 int dnp_folder_check(const char *path)
 {
 	auto_free wchar_t *wide = dnp_wide(path);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/windows/private.h"
 
+#include <errno.h>
+#include <stdbool.h>
+
 #include "os/windows/error.h"
 
 static int ask_user(struct dnp_private *mine)
@@ -15,6 +18,38 @@ static int ask_user(struct dnp_private *mine)
 		status = dnp_windows_error();
 	CloseHandle(token);
 	return status;
+}
+
+/* Who may change whatever there is anyway: nobody has to be protected from him. */
+static bool is_system(PSID sid)
+{
+	return IsWellKnownSid(sid, WinBuiltinAdministratorsSid) ||
+		IsWellKnownSid(sid, WinLocalSystemSid);
+}
+
+/* By its list of access nobody else can put anything into it, which its owner alone can change. */
+int dnp_private_check_folder(const wchar_t *path)
+{
+	union {
+		SECURITY_DESCRIPTOR descriptor;
+		char room[4096];
+	} asked;
+	DWORD attributes = GetFileAttributesW(path), n;
+	struct dnp_private mine;
+	BOOL defaulted;
+	PSID owner;
+	int status = ask_user(&mine);
+
+	if (status)
+		return status;
+	if (attributes == INVALID_FILE_ATTRIBUTES)
+		return dnp_windows_error();
+	if (!(attributes & FILE_ATTRIBUTE_DIRECTORY) || attributes & FILE_ATTRIBUTE_REPARSE_POINT)
+		return -ENOTDIR;
+	if (!GetFileSecurityW(path, OWNER_SECURITY_INFORMATION, &asked, sizeof(asked), &n) ||
+		!GetSecurityDescriptorOwner(&asked, &owner, &defaulted) || !owner)
+		return dnp_windows_error();
+	return EqualSid(owner, mine.user.user.User.Sid) || is_system(owner) ? 0 : -EPERM;
 }
 
 static int init(struct dnp_private *mine, DWORD inheritance)

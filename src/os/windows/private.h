@@ -25,4 +25,7 @@ int dnp_private_init(struct dnp_private *mine);
 /* The same for a folder, whose files it holds for, too. */
 int dnp_private_init_folder(struct dnp_private *mine);
 
+/* Whether a folder, and no link, is this user's or the system's. 0, -EPERM or another -errno. */
+int dnp_private_check_folder(const wchar_t *path);
+
 #endif
