@@ -16,6 +16,12 @@ static int explain_missing(const struct dnp_nothing *nothing, struct dnp_err *er
 			"nothing was recorded: the runtime did not load the agent; see whether the "
 			"program "
 			"switches diagnostics off (EnableDiagnostics in its runtimeconfig.json)");
+	if (nothing->ended)
+		return dnp_err(err, -ENODATA,
+			"nothing was recorded: no .NET runtime was seen in %s, which ended with "
+			"%s; "
+			"look at what it printed",
+			nothing->program, nothing->ended);
 	return dnp_err(err, -ENODATA,
 		"nothing was recorded: no .NET runtime was seen in %s; look at what it printed",
 		nothing->program);

@@ -15,6 +15,7 @@ struct dnp_nothing {
 	pid_t pid;           /* of it */
 	bool children;       /* those that it starts were to be recorded, too */
 	bool saw_runtime;    /* CoreCLR was seen in it */
+	const char *ended;   /* how, if not well and nobody else says it; else NULL */
 };
 
 /* As well as it can be known; returns err->code. */

@@ -17,7 +17,8 @@
 #define TICK_MS           100
 #define OUTLIVING_NS      UINT64_C(3000000000) /* what goes on has so long to end its recording */
 #define OUTLIVING_TICK_NS UINT64_C(20000000)
-#define FIRST_NS          UINT64_C(5000000000) /* for so long a runtime is looked for */
+#define FIRST_NS          UINT64_C(5000000000) /* after so long a runtime is looked for … */
+#define LATER_NS          UINT64_C(1000000000) /* … so often */
 #define MS_NS             UINT64_C(1000000)
 #define SESSION_NAME      "session"
 
@@ -112,9 +113,12 @@ static int spawn(struct dnp_start *start, struct dnp_spawned *child, struct dnp_
 /* It is looked for until the agent has come, which it may not. */
 static void look_for_runtime(struct dnp_start *start)
 {
-	if (!start->saw_runtime && start->elapsed_ns < FIRST_NS &&
-		!dnp_session_find(start->session, start->pid))
-		start->saw_runtime = dnp_process_has_runtime(start->pid);
+	if (start->saw_runtime || start->elapsed_ns < start->next_look_ns ||
+		dnp_session_find(start->session, start->pid))
+		return;
+	start->saw_runtime = dnp_process_has_runtime(start->pid);
+	if (start->elapsed_ns >= FIRST_NS)
+		start->next_look_ns = start->elapsed_ns + LATER_NS;
 }
 
 static void look(struct dnp_start *start, uint64_t begin_ns)
@@ -154,14 +158,23 @@ static void follow(struct dnp_start *start, const struct dnp_spawned *child)
 
 /* ---- The recording */
 
+/* Who ends it sees less of its status, or nothing at all. */
+static const char *name_status(uint32_t status, char out[32])
+{
+	snprintf(out, 32, status < 256 ? "status %u" : "status 0x%08x", status);
+	return status ? out : NULL;
+}
+
 static int explain(const struct dnp_start *start, struct dnp_err *err)
 {
+	char status[32];
 	const struct dnp_nothing nothing = {
 		.session = start->session,
 		.program = start->program.path,
 		.pid = start->pid,
 		.children = start->options.children,
 		.saw_runtime = start->saw_runtime,
+		.ended = name_status(start->status, status),
 	};
 
 	return dnp_nothing_explain(&nothing, err);

@@ -44,10 +44,11 @@ struct dnp_start {
 	char *recording; /* owned; where it is once the program has ended, NULL: there is none */
 
 	int pid;
-	bool saw_runtime; /* CoreCLR was seen in the program */
-	bool ended;       /* the program has run, to its end */
-	bool unplaced;    /* what was recorded is in the private folder still */
-	uint32_t status;  /* with that the program ended */
+	bool saw_runtime;      /* CoreCLR was seen in the program */
+	uint64_t next_look_ns; /* when it is looked for again, of elapsed_ns */
+	bool ended;            /* the program has run, to its end */
+	bool unplaced;         /* what was recorded is in the private folder still */
+	uint32_t status;       /* with that the program ended */
 	unsigned interrupts;
 	uint64_t elapsed_ns;
 	bool stopped; /* the agents were asked to end */

@@ -76,8 +76,15 @@ def folder(tmp_path_factory):
     return place
 
 
+#: Their status is the program's, which may say nothing.
+PASSING_ON = ("run", "timeline")
+
+
 def on_windows(*arguments, env=None, **options):
-    return run(["wine", WINDOWS, *arguments], env={**ENVIRONMENT, **(env or {})}, **options)
+    ended = run(["wine", WINDOWS, *arguments], env={**ENVIRONMENT, **(env or {})}, **options)
+    # All programs of Wine end so when its server does ('wineserver -k').
+    assert not ended.status or ended.stderr or arguments[0] in PASSING_ON, f"{ended}: no word; has Wine's server ended?"
+    return ended
 
 
 def compare(folder, *arguments, status=None):

@@ -65,7 +65,8 @@ def test_host_that_starts_no_runtime(tmp_path, truth):  # noqa: F811
     shutil.copy(truth, tmp_path / "alone.exe")
     ended = run_with(tmp_path, tmp_path / "alone.exe")
     assert ended.status and "truth.dll" in ended.err, ended
-    told(ended, ended.status, "nothing was recorded: no .NET runtime was seen in", "look at what it printed")
+    told(ended, ended.status, "nothing was recorded: no .NET runtime was seen in",
+         r"alone\.exe, which ended with status 0x8000\w{4};", "look at what it printed")
     nothing_left(tmp_path)
 
 
