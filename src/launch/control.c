@@ -87,15 +87,20 @@ static int no_answer(const struct dnp_control *control, int error, struct dnp_er
 {
 	const struct dnp_target *target = &control->target;
 	bool timed_out = error == EAGAIN || error == EINTR;
+	bool by_other = error == EPIPE || error == ECONNRESET;
 	struct dnp_process now;
 
 	if (timed_out ? dnp_target_has_ended(target, &now)
 		      : dnp_target_has_ended_soon(target, &now))
 		return dnp_target_ended(target, err);
-	if (!timed_out)
+	if (by_other)
 		return dnp_err(err, -ECONNRESET,
 			"cannot ask process %d: its agent ended the connection; try again",
 			(int)target->pid);
+	if (!timed_out)
+		return dnp_err(err, -error,
+			"cannot ask process %d: the connection to its agent: %s; try again",
+			(int)target->pid, strerror(error));
 	return dnp_target_timed_out(target, &now, control->patience_ns, err);
 }
 
@@ -318,13 +323,15 @@ int dnp_control_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, s
 		};
 	struct dnp_control *control;
 	auto_close int memory = -1;
-	int failed = dnp_control_open(&control, pid, patience_ns, err);
+	int failed;
 
+	/* First: an agent does not wait for long for who has connected and says nothing. */
+	memory = dnp_file_in_memory(err);
+	failed = memory < 0 ? memory : dnp_control_open(&control, pid, patience_ns, err);
 	if (failed)
 		return failed;
 	dnp_control_interrupt_by(control, interrupt);
-	memory = dnp_file_in_memory(err);
-	failed = memory < 0 ? memory : ask(control, &request, memory, &answer, NULL, err);
+	failed = ask(control, &request, memory, &answer, NULL, err);
 	dnp_control_close(control);
 	if (failed)
 		return failed;

@@ -359,6 +359,20 @@ TEST(channel_of_another_process_is_not_spoken_to)
 	CloseHandle(pipe);
 }
 
+/* A pipe of that process with which nothing can be agreed is not called somebody else's. */
+TEST(channel_that_cannot_be_set_up_is_not_anothers)
+{
+	int pid = dnp_process_id();
+	wchar_t name[128];
+	HANDLE pipe;
+
+	swprintf(name, 128, L"\\\\.\\pipe\\dnprof-%d-%d-socket", pid, 42);
+	pipe = CreateNamedPipeW(name, PIPE_ACCESS_DUPLEX, PIPE_TYPE_BYTE, 1, 64, 64, 0, NULL);
+	CHECK(pipe != INVALID_HANDLE_VALUE);
+	CHECK_EQ(dnp_channel_connect(pid, 42, dnp_now_ns()), -ECONNRESET);
+	CloseHandle(pipe);
+}
+
 /* Who asks for more places than there are has to wait; who listens goes on. */
 TEST(channel_has_so_many_places)
 {

@@ -76,7 +76,9 @@ int dnp_pipe_open(struct dnp_pipe *pipe, pid_t pid, uint64_t until_ns, int inter
 	event = CreateEventW(NULL, TRUE, FALSE, NULL);
 	if (!event)
 		failed = -ENOMEM;
-	else if (!GetNamedPipeServerProcessId(connection, &server) || (pid_t)server != pid)
+	else if (!GetNamedPipeServerProcessId(connection, &server))
+		failed = -ECONNRESET; /* it has gone since */
+	else if ((pid_t)server != pid)
 		failed = -EBADE;
 	pipe->connection = (intptr_t)connection;
 	pipe->event = (intptr_t)event;

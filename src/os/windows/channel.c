@@ -131,6 +131,13 @@ static struct end *take_end(HANDLE pipe, enum state state, int *failed)
 	return NULL;
 }
 
+/* Whether that is what calls say when the other end is closed. */
+static bool has_gone(DWORD error)
+{
+	return error == ERROR_BROKEN_PIPE || error == ERROR_NO_DATA ||
+		error == ERROR_PIPE_NOT_CONNECTED;
+}
+
 /* Notes what a call that begins something has returned. */
 static void note_begun(struct end *end, BOOL begun)
 {
@@ -376,11 +383,22 @@ static int open_pipe(const wchar_t *name, uint64_t until_ns, HANDLE *pipe)
 	}
 }
 
-int dnp_channel_connect(int pid, uint64_t start_ticks, uint64_t until_ns)
+/* One whose other end has gone since is not known to be anybody's. */
+static int look_at_server(HANDLE pipe, int pid)
 {
 	DWORD mode = PIPE_READMODE_MESSAGE;
-	wchar_t name[128];
 	ULONG server = 0;
+
+	if (!GetNamedPipeServerProcessId(pipe, &server))
+		return -ECONNRESET;
+	if ((int)server != pid)
+		return -EBADE;
+	return SetNamedPipeHandleState(pipe, &mode, NULL, NULL) ? 0 : -ECONNRESET;
+}
+
+int dnp_channel_connect(int pid, uint64_t start_ticks, uint64_t until_ns)
+{
+	wchar_t name[128];
 	struct end *end;
 	HANDLE pipe;
 	int failed;
@@ -389,10 +407,10 @@ int dnp_channel_connect(int pid, uint64_t start_ticks, uint64_t until_ns)
 	failed = open_pipe(name, until_ns, &pipe);
 	if (failed)
 		return failed;
-	if (!GetNamedPipeServerProcessId(pipe, &server) || (int)server != pid ||
-		!SetNamedPipeHandleState(pipe, &mode, NULL, NULL)) {
+	failed = look_at_server(pipe, pid);
+	if (failed) {
 		CloseHandle(pipe);
-		return -EBADE;
+		return failed;
 	}
 	end = take_end(pipe, CONNECTED, &failed);
 	if (!end)
@@ -463,12 +481,7 @@ static int put_offer(struct end *end, HANDLE file, struct trailer *trailer)
 
 static int write_failed(void)
 {
-	DWORD error = GetLastError();
-
-	return error == ERROR_BROKEN_PIPE || error == ERROR_NO_DATA ||
-			error == ERROR_PIPE_NOT_CONNECTED
-		? -EPIPE
-		: dnp_windows_error();
+	return has_gone(GetLastError()) ? -EPIPE : dnp_windows_error();
 }
 
 static int write_all(HANDLE pipe, const void *bytes, size_t n, bool waits)
@@ -594,7 +607,7 @@ static void take(struct end *end, size_t n, struct dnp_channel_message *message)
 static int ended_read(struct end *end, DWORD *n)
 {
 	if (end->failed)
-		return end->failed == ERROR_BROKEN_PIPE ? -EPIPE : -EIO;
+		return has_gone(end->failed) ? -EPIPE : -EIO;
 	if (GetOverlappedResult(end->pipe, &end->going, n, FALSE))
 		return 0;
 	switch (GetLastError()) {
