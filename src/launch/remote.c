@@ -69,11 +69,16 @@ static int bring_agent(pid_t pid, uint64_t patience_ns, int interrupt,
 	return dnp_attach(&options, attached, err);
 }
 
-/* Somebody else has sent it away before it was asked. One that is there and cannot be asked has no
- * socket. */
-static bool may_bring_again(int asked, int brought, uint64_t until_ns)
+/*
+ * Somebody else has sent it away before it was asked, or while it was; or it was leaving already,
+ * and was still there for the runtime. One that is there and cannot be asked has no socket.
+ */
+static bool may_bring_again(pid_t pid, int asked, int brought, uint64_t until_ns)
 {
-	return (!brought || asked == -EALREADY) && dnp_now_ns() < until_ns;
+	if (dnp_now_ns() >= until_ns)
+		return false;
+	return !brought || asked == -EALREADY || asked == -ECONNRESET ||
+		!dnp_process_has_agent(pid);
 }
 
 /* Of an agent that was brought for what is done, or did not come about: whether it goes is not
@@ -121,7 +126,7 @@ static int start(struct dnp_remote *remote, int fd, struct dnp_err *err)
 			return brought;
 		remote->attached = !brought;
 		ret = start_in_agent(remote, fd, err);
-		if (!may_bring_again(ret, brought, until_ns))
+		if (!may_bring_again(options->pid, ret, brought, until_ns))
 			break;
 	}
 	return ret;
@@ -220,7 +225,7 @@ int dnp_remote_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, st
 			return brought;
 		attached = !brought;
 		ret = dnp_control_stack(pid, patience_ns, interrupt, fd, err);
-		if (!may_bring_again(ret, brought, until_ns))
+		if (!may_bring_again(pid, ret, brought, until_ns))
 			break;
 	}
 	if (attached && ret != -EINTR)
