@@ -10,6 +10,7 @@
  *
  * Of these samples as many are kept as were asked for: one that weighs less than that stays with
  * the probability weight by wanted, and then weighs what was wanted. That keeps sums right, too.
+ * While the recorder gets no turn to empty a thread's ring, more is wanted of each: none is lost.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -63,6 +64,18 @@ static bool is_allocation(const struct dnp_delivered *delivered)
 		(alloc.at_random ? DNP_EVENT_ALLOCATION_SAMPLED : DNP_EVENT_ALLOCATION_TICK);
 }
 
+/* On the thread that allocates; 0: nothing of it is recorded. */
+static uint64_t wanted_bytes(void)
+{
+	const struct dnp_thread *thread = dnp_happened_on(alloc.setting);
+	const struct dnp_ring *ring;
+
+	if (!thread)
+		return 0;
+	ring = &thread->own.ring;
+	return alloc.mean_bytes << dnp_shortage(dnp_ring_room(ring), ring->size / 4);
+}
+
 static void alloc_delivered(const struct dnp_delivered *delivered)
 {
 	char buffer[DNP_LABEL_BYTES_MAX];
@@ -70,6 +83,7 @@ static void alloc_delivered(const struct dnp_delivered *delivered)
 	struct dnp_happening happening = {.event = alloc.event};
 	struct dnp_text type;
 	double bytes, lot = next_lot();
+	uint64_t wanted;
 
 	if (!is_allocation(delivered))
 		return;
@@ -80,12 +94,13 @@ static void alloc_delivered(const struct dnp_delivered *delivered)
 		return;
 	}
 	bytes = stands_for(&allocation);
-	happening.weight = dnp_thin(bytes, lot, alloc.mean_bytes);
+	wanted = wanted_bytes();
+	happening.weight = wanted ? dnp_thin(bytes, lot, wanted) : 0;
 	if (!happening.weight)
 		return;
 	happening.value = allocation.bytes;
 	happening.label = alloc.setting->type_label(allocation.type, dnp_text_since(&type, 0));
-	dnp_live_happened(alloc.setting, &happening, &allocation, bytes, lot);
+	dnp_live_happened(alloc.setting, &happening, &allocation, bytes, lot, wanted);
 }
 
 static void alloc_wishes(struct dnp_provider_wish *wishes)

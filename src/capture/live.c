@@ -166,9 +166,8 @@ static int watch(struct dnp_thread *thread, const struct dnp_happening *happenin
 /* As it is now. */
 static uint64_t wanted_bytes(void)
 {
-	uint64_t enough, room = dnp_live_room(&live.objects, &enough);
-	unsigned places = dnp_live_shortage(room, enough),
-		 stacks = dnp_live_shortage(dnp_ring_room(&live.ring), RING_WORDS / 2);
+	unsigned places = dnp_live_shortage(&live.objects),
+		 stacks = dnp_shortage(dnp_ring_room(&live.ring), RING_WORDS / 2);
 
 	return atomic_load_explicit(&live.mean_bytes, memory_order_relaxed)
 		<< (places > stacks ? places : stacks);
@@ -187,12 +186,16 @@ static void was_born(struct dnp_thread *thread, const struct dnp_happening *happ
 }
 
 void dnp_live_happened(const struct dnp_engine_setting *setting, struct dnp_happening *happening,
-	const struct dnp_allocation *allocation, double bytes, double lot)
+	const struct dnp_allocation *allocation, double bytes, double lot, uint64_t wanted)
 {
-	struct born born = {.allocation = allocation, .bytes = bytes, .lot = lot};
+	struct born born = {
+		.allocation = allocation, .bytes = bytes, .lot = lot, .mean_bytes = wanted};
 
 	if (atomic_load_explicit(&on, memory_order_relaxed)) {
-		born.mean_bytes = wanted_bytes();
+		uint64_t mean = wanted_bytes();
+
+		if (born.mean_bytes < mean)
+			born.mean_bytes = mean;
 		happening->walked = was_born;
 		happening->about = &born;
 	}

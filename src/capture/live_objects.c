@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture/live_objects.h"
 
-#define SHORTAGE_MAX 24u /* no object stands for that much */
+#include "capture/thin.h"
 
 /* ---- Collections */
 
@@ -99,20 +99,12 @@ void dnp_live_give(struct dnp_live_objects *objects, uint32_t place)
 	atomic_fetch_sub(&objects->n, 1);
 }
 
-unsigned dnp_live_shortage(uint64_t room, uint64_t enough)
-{
-	unsigned shift = 0;
-
-	for (; room < enough && shift < SHORTAGE_MAX; room *= 2)
-		shift += 2;
-	return shift;
-}
-
 /* Where it is crowded the recorder lets some go; it is to have the time for that first. */
-uint64_t dnp_live_room(const struct dnp_live_objects *objects, uint64_t *enough)
+unsigned dnp_live_shortage(const struct dnp_live_objects *objects)
 {
-	*enough = objects->capacity / 8;
-	return objects->capacity - atomic_load_explicit(&objects->n, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&objects->n, memory_order_relaxed);
+
+	return dnp_shortage(objects->capacity - n, objects->capacity / 8);
 }
 
 bool dnp_live_is_crowded(const struct dnp_live_objects *objects)

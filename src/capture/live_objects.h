@@ -92,15 +92,8 @@ void dnp_live_objects_init(
 uint32_t dnp_live_take(struct dnp_live_objects *objects);
 void dnp_live_give(struct dnp_live_objects *objects, uint32_t place);
 
-/*
- * How much greater a mean those that come are to pass with, as a power of two, while there is so
- * much room: the same where it is enough, and four times as great whenever half of the rest is
- * gone. So each half lasts twice as long as the one before.
- */
-unsigned dnp_live_shortage(uint64_t room, uint64_t enough);
-
-/* The room of places, for that; `enough`: from where on. Any thread. */
-uint64_t dnp_live_room(const struct dnp_live_objects *objects, uint64_t *enough);
+/* How short places are (dnp_shortage). Any thread. */
+unsigned dnp_live_shortage(const struct dnp_live_objects *objects);
 
 /* Whether it is time to let some go. Any thread. */
 bool dnp_live_is_crowded(const struct dnp_live_objects *objects);

@@ -7,6 +7,7 @@
 #ifndef DNP_CAPTURE_THIN_H
 #define DNP_CAPTURE_THIN_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* From one turn to the next. */
@@ -31,6 +32,24 @@ static inline uint64_t dnp_thin(double amount, double lot, uint64_t wanted)
 	if (amount >= (double)wanted)
 		return (uint64_t)(amount + 0.5);
 	return lot * (double)wanted < amount ? wanted : 0;
+}
+
+#define DNP_SHORTAGE_MAX                                                                           \
+	12u /* one stands for no more than 4096; what finds no room then is lost                   \
+	     */
+
+/*
+ * How much more is to be wanted of those that come now, as a power of two, where room for them runs
+ * short because the recorder gets no turn: the same while there is enough room, and four times as
+ * much whenever half of the rest is gone. So each half lasts twice as long as the one before.
+ */
+static inline unsigned dnp_shortage(size_t room, size_t enough)
+{
+	unsigned shift = 0;
+
+	for (; room < enough && shift < DNP_SHORTAGE_MAX; room *= 2)
+		shift += 2;
+	return shift;
 }
 
 #endif

@@ -176,8 +176,8 @@ static void allocate(uint32_t type, double chance, uint64_t *turn)
 	if (dnp_lot(*turn += DNP_LOT_STEP) >= chance)
 		return;
 	happening.time_ns = dnp_now_ns();
-	dnp_live_happened(
-		&setting, &happening, &allocation, stands_for, dnp_lot(*turn += DNP_LOT_STEP));
+	dnp_live_happened(&setting, &happening, &allocation, stands_for,
+		dnp_lot(*turn += DNP_LOT_STEP), SAMPLED_BYTES);
 }
 
 static void tell_of_a_collection(const struct dnp_engine *engine)

@@ -4,6 +4,8 @@
 
 #include "agentless.h"
 #include "capture/happened.h"
+#include "capture/thin.h"
+#include "clr/allocation.h"
 #include "capture/self.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -164,4 +166,66 @@ TEST(handler_that_comes_where_no_stack_was_taken_is_lost_and_counted)
 	CHECK(!handle(thread, 1));
 	dnp_self_leave(thread);
 	CHECK_EQ(thread->own.counts[CPU].lost[DNP_LOSS_NESTED], 6);
+}
+
+/* ---- Allocations, while the recorder gets no turn */
+
+#define EACH_BYTES  8192u
+#define ASKED_BYTES 102400u
+
+static uint32_t type_label(uintptr_t class_id, struct dnp_str name)
+{
+	(void)name;
+	return (uint32_t)class_id;
+}
+
+/* An object of one of three types, as the runtime tells of it. */
+static void allocate(uint8_t type)
+{
+	uint8_t data[40] = {[6] = type, [25] = EACH_BYTES >> 8}; /* kind, instance, type, "", … */
+
+	dnp_engine_alloc.delivered(&(struct dnp_delivered){.provider = DNP_PROVIDER_RUNTIME,
+		.id = DNP_EVENT_ALLOCATION_SAMPLED,
+		.data = data,
+		.bytes = sizeof(data)});
+}
+
+/* What the recorder finds at last: how much there was, by what is in the ring. */
+static double take_allocations(struct dnp_feed *feed, uint64_t *most)
+{
+	double sum = 0;
+	uint64_t at, end, wide[2] = {0};
+
+	for (end = dnp_ring_readable(&feed->ring, &at) + at; at < end;) {
+		CHECK_EQ(read_sample(feed, &at, wide).event, ALLOC);
+		sum += (double)wide[0];
+		if (wide[0] > *most)
+			*most = wide[0];
+	}
+	dnp_ring_release(&feed->ring, at);
+	return sum;
+}
+
+/* More than there is room for, again and again: none is lost, and the sum is right by and large. */
+TEST(allocations_are_not_lost_while_the_recorder_gets_no_turn)
+{
+	enum { ROUNDS = 40, OBJECTS = 3000 };
+	struct dnp_agent_options options = {.alloc_bytes = ASKED_BYTES};
+	struct dnp_engine_setting telling = setting;
+	double sum = 0, there = dnp_allocation_stands_for(EACH_BYTES) * ROUNDS * OBJECTS;
+	uint64_t most = 0;
+
+	telling.options = &options;
+	telling.runtime = 10;
+	telling.type_label = type_label;
+	begin(64);
+	CHECK_EQ(dnp_engine_alloc.start(&telling, ALLOC, NULL), 0);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < OBJECTS; i++)
+			allocate((uint8_t)(1 + i % 3));
+		sum += take_allocations(&dnp_thread_find(dnp_thread_id())->own, &most);
+	}
+	CHECK_EQ(dnp_thread_find(dnp_thread_id())->own.counts[ALLOC].lost[DNP_LOSS_RING], 0);
+	CHECK(sum > there * 0.9 && sum < there * 1.1);
+	CHECK(most > 2 * ASKED_BYTES);
 }
