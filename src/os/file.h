@@ -96,8 +96,7 @@ int dnp_folder_each(const char *path, int (*look)(const char *name, void *contex
 void dnp_folder_remove(const char *path);
 /*
  * Whether a folder is this process's user's, or the owner's by that number (on Windows the system's
- * or an administrator's), and nobody else can make files in it: 0, -EPERM or another -errno. A link
- * is no folder.
+ * or an administrator's): 0, -EPERM or another -errno. A link is no folder.
  */
 int dnp_folder_is_own(const char *path, uint32_t owner);
 /* Whether this user may make files in a folder: 0 or -errno. */

@@ -81,7 +81,7 @@ TEST(file_takes_no_name_that_something_has)
 	CHECK_EQ(dnp_file_rename_new(from, to), -ENOENT);
 }
 
-/* Where others can make files, or might have made the folder, is no place of ours. */
+/* Nothing that is no folder is one of ours. */
 TEST(folder_is_own)
 {
 	char path[] = "dnprof-test-XXXXXX";

@@ -89,7 +89,10 @@ static int tell_agent(const struct dnp_launch *launch, char *text, size_t capaci
 
 	if (!session || !folder)
 		return -ENOMEM;
-	agent.owner = geteuid();
+	/* Whom the file system names, which need not be this user (NFS, FAT). */
+	if (stat(session, &st))
+		return -errno;
+	agent.owner = st.st_uid;
 	snprintf(agent.session, sizeof(agent.session), "%s", session);
 	if (launch->options.children) {
 		snprintf(agent.dir, sizeof(agent.dir), "%s", folder);

@@ -26,9 +26,7 @@ int dnp_folder_is_own(const char *path, uint32_t owner)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
-	if ((st.st_uid != owner && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
-		return -EPERM;
-	return 0;
+	return st.st_uid == owner || st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
 ssize_t dnp_file_write(int fd, const void *bytes, size_t n)
