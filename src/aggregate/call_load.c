@@ -2,6 +2,7 @@
 #include "aggregate/call_load.h"
 
 #include "aggregate/load.h"
+#include "base/hash.h"
 #include "format/varint.h"
 
 int dnp_raw_calls_need(struct dnp_load *load, struct dnp_raw_event *event)

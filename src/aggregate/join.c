@@ -149,18 +149,21 @@ bool dnp_join_wants(const struct dnp_join *join, const struct dnp_row *row)
 		thread_wanted(filter, &join->load->threads.p[row->thread].rec);
 }
 
+/* In the place of a thread's number: rows of it are there. They come in any order, threads do not.
+ */
+#define NEEDED (DNP_NONE - 1)
+
 /* Marks what a row needs. */
-static int need(struct dnp_join *join, const struct dnp_row *row)
+static void need(struct dnp_join *join, const struct dnp_row *row)
 {
 	if (row->node != DNP_NONE)
 		join->marks[row->node] |= DNP_USED | DNP_ENDED;
 	if (row->thread != DNP_NONE && join->thread_to[row->thread] == DNP_NONE)
-		return add_thread(join, row->thread);
-	return 0;
+		join->thread_to[row->thread] = NEEDED;
 }
 
 /* Leaves only the rows that the filter wants, and marks the nodes and threads that they need. */
-static int choose_rows(
+static void choose_rows(
 	struct dnp_join *join, struct dnp_rows *rows, uint64_t *samples, bool weighed)
 {
 	dnp_rows_settle(rows);
@@ -174,30 +177,27 @@ static int choose_rows(
 			row->weight = 0;
 			continue;
 		}
-		if (need(join, row))
-			return -ENOMEM;
+		need(join, row);
 	}
 	for (size_t i = 0; i < rows->threads.n; i++)
-		if (rows->threads.p[i].weight && need(join, &rows->threads.p[i]))
-			return -ENOMEM;
-	return 0;
+		if (rows->threads.p[i].weight)
+			need(join, &rows->threads.p[i]);
 }
 
-static int choose_of_event(struct dnp_join *join, struct dnp_raw_event *event)
+static void choose_of_event(struct dnp_join *join, struct dnp_raw_event *event)
 {
 	uint64_t not_counted = 0;
 
 	if (event->left_out)
-		return 0;
-	if (event->calls && choose_rows(join, &event->calls->counts, &not_counted, true))
-		return -ENOMEM;
-	if (choose_rows(join, &event->sums, &event->samples, true))
-		return -ENOMEM;
-	return choose_rows(join, &event->rows, &event->samples, event->weighed);
+		return;
+	if (event->calls)
+		choose_rows(join, &event->calls->counts, &not_counted, true);
+	choose_rows(join, &event->sums, &event->samples, true);
+	choose_rows(join, &event->rows, &event->samples, event->weighed);
 }
 
 /* Each stands on the stack of a sample, but for a recording that is damaged. */
-static int choose_live(struct dnp_join *join)
+static void choose_live(struct dnp_join *join)
 {
 	const struct dnp_load *load = join->load;
 
@@ -206,10 +206,9 @@ static int choose_live(struct dnp_join *join)
 		struct dnp_row row = {.weight = rec->weight};
 
 		dnp_load_places(load, rec->thread, rec->node, &row);
-		if (rec->collections && dnp_join_wants(join, &row) && need(join, &row))
-			return -ENOMEM;
+		if (rec->collections && dnp_join_wants(join, &row))
+			need(join, &row);
 	}
-	return 0;
 }
 
 static int choose(struct dnp_join *join)
@@ -222,10 +221,11 @@ static int choose(struct dnp_join *join)
 			add_thread(join, i))
 			return -ENOMEM;
 	for (size_t i = 0; i < load->events.n; i++)
-		if (choose_of_event(join, &load->events.p[i]))
+		choose_of_event(join, &load->events.p[i]);
+	choose_live(join);
+	for (uint32_t i = 0; i < load->threads.n; i++)
+		if (join->thread_to[i] == NEEDED && add_thread(join, i))
 			return -ENOMEM;
-	if (choose_live(join))
-		return -ENOMEM;
 	for (size_t i = load->nodes.n; i-- > 0;)
 		if (join->marks[i] & DNP_USED)
 			join->marks[load->nodes.p[i].parent] |= DNP_USED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "aggregate/moment.h"
 
+#include "base/hash.h"
 #include "read/visit.h"
 
 struct gathering {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "os/mem.h"
 
 void dnp_rows_init(struct dnp_rows *rows, enum dnp_detail detail, size_t limit)

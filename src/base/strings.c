@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/strings.h"
 
-/* FNV-1a, then mixed: names are short. */
-static uint64_t hash_bytes(struct dnp_str str)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < str.n; i++)
-		hash = (hash ^ (uint8_t)str.p[i]) * UINT64_C(0x100000001b3);
-	return dnp_hash(hash);
-}
+#include "base/clean.h"
+#include "base/hash.h"
 
 static struct dnp_str string_at(const struct dnp_strings *strings, uint32_t number)
 {
@@ -23,7 +16,7 @@ static struct dnp_str string_at(const struct dnp_strings *strings, uint32_t numb
 static uint32_t *slot_of(const struct dnp_strings *strings, struct dnp_str str)
 {
 	size_t mask = strings->capacity - 1;
-	size_t i = hash_bytes(str) & mask;
+	size_t i = dnp_hash_bytes(str) & mask;
 
 	for (; strings->slots[i] != DNP_NONE; i = (i + 1) & mask) {
 		struct dnp_str other = string_at(strings, strings->slots[i]);
@@ -76,17 +69,32 @@ static int append(struct dnp_strings *strings, struct dnp_str str)
 		dnp_vec_push(&strings->start, strings->bytes.n))
 		return -ENOMEM;
 	to = strings->bytes.p + strings->bytes.n;
-	for (size_t i = 0; i < str.n; i++)
-		to[i] = str.p[i] ? str.p[i] : ' ';
+	if (str.n)
+		memcpy(to, str.p, str.n);
 	to[str.n] = '\0';
 	strings->bytes.n += str.n + 1;
 	return 0;
 }
 
+/* Spaces stand in their place: what is looked for must be what was put there. */
+static int add_without_zeros(struct dnp_strings *strings, struct dnp_str str, uint32_t *number)
+{
+	auto_free char *text = malloc(str.n);
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < str.n; i++)
+		text[i] = str.p[i] ? str.p[i] : ' ';
+	return dnp_strings_add(strings, (struct dnp_str){text, str.n}, number);
+}
+
 int dnp_strings_add(struct dnp_strings *strings, struct dnp_str str, uint32_t *number)
 {
-	uint32_t *slot = slot_of(strings, str);
+	uint32_t *slot;
 
+	if (str.n && memchr(str.p, '\0', str.n))
+		return add_without_zeros(strings, str, number);
+	slot = slot_of(strings, str);
 	if (*slot == DNP_NONE) {
 		if (strings->start.n + 1 > strings->capacity / 4 * 3) {
 			if (rehash(strings, strings->capacity * 2))

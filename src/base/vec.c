@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/vec.h"
 
+#include "base/hash.h"
+
 void *dnp_vec_grow(void *p, size_t *cap, size_t want, size_t element_bytes)
 {
 	size_t grown = *cap + *cap / 2;

@@ -74,14 +74,4 @@ uint32_t dnp_map_get(const struct dnp_map *map, uint64_t key);
 int dnp_map_set(struct dnp_map *map, uint64_t key, uint32_t value);
 void dnp_map_done(struct dnp_map *map);
 
-/* Spreads the bits of a key over all 64 (the finalizer of MurmurHash3). */
-static inline uint64_t dnp_hash(uint64_t key)
-{
-	key ^= key >> 33;
-	key *= UINT64_C(0xff51afd7ed558ccd);
-	key ^= key >> 33;
-	key *= UINT64_C(0xc4ceb9fe1a85ec53);
-	return key ^ key >> 33;
-}
-
 #endif

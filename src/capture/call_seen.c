@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vec.h"
+#include "base/hash.h"
 #include "capture/calls.h"
 #include "clr/hresult.h"
 #include "clr/lifetime.h"

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "cli/cli.h"
 #include "os/console.h"
+#include "os/process.h"
 
 static void print_commands(void)
 {
@@ -100,6 +102,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	dnp_hash_keep_secret(dnp_random_number(), dnp_random_number());
 	if (dnp_console_begin(&argc, &argv)) {
 		dnp_say("cannot read the command line: out of memory; free some");
 		return DNP_EXIT_FAILED;
