@@ -327,13 +327,17 @@ static int join_nodes(struct dnp_join *join)
 	return native == DNP_NATIVE_NONE ? place_native(join) : 0;
 }
 
-/* What several recordings say of one event is all said. */
+#define TEXT_MAX 1000u /* bytes of what several recordings say of one event */
+
+/* It is all said, as long as it can be read. */
 static int add_text(struct dnp_join *join, uint32_t *text, uint32_t added)
 {
 	const char *all = dnp_profile_string(join->profile, *text);
 	const char *more = dnp_profile_string(join->profile, added);
 	auto_free char *both = NULL;
 
+	if (*all && strlen(all) + strlen(more) > TEXT_MAX)
+		more = "…";
 	if (strstr(all, more))
 		return 0;
 	if (asprintf(&both, "%s%s%s", all, *all ? "; " : "", more) < 0) {

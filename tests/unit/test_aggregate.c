@@ -517,6 +517,30 @@ TEST(notes_and_sources_of_several_recordings_are_all_told)
 	done(&f);
 }
 
+/* However many there are in a file. */
+TEST(notes_and_sources_of_many_recordings_have_an_end)
+{
+	struct fixture f = {.rec = recording_new(1)};
+	char text[64];
+
+	for (unsigned i = 0; i < 1000; i++) {
+		struct recording rec = recording_new(i + 1);
+
+		snprintf(text, sizeof(text), "note %u", i);
+		RECORD(&rec, process, .pid = i);
+		RECORD(&rec, event, .name = dnp_str("cpu"), .note = dnp_str(text),
+			.source = dnp_str(text));
+		recording_flush(&rec);
+		recording_append(&f.rec, &rec);
+	}
+	load(&f, NULL, DNP_SUMS);
+	CHECK(strstr(dnp_profile_string(&f.profile, f.profile.events.p[0].note), "note 50; "));
+	CHECK(strlen(dnp_profile_string(&f.profile, f.profile.events.p[0].note)) < 1100);
+	CHECK(strlen(dnp_profile_string(&f.profile, f.profile.events.p[0].source)) < 1100);
+	CHECK(f.profile.strings.bytes.n < 200000);
+	done(&f);
+}
+
 TEST(share_is_as_sure_as_the_looks_that_it_rests_on)
 {
 	struct dnp_event none = {.samples = 5};
