@@ -359,6 +359,38 @@ TEST(channel_of_another_process_is_not_spoken_to)
 	CloseHandle(pipe);
 }
 
+static DWORD WINAPI let_go(void *pipe)
+{
+	Sleep(100);
+	CloseHandle(pipe);
+	return 0;
+}
+
+/* What is left of an agent that was here before goes in a moment. */
+TEST(channel_waits_for_its_name)
+{
+	int pid = dnp_process_id(), client;
+	HANDLE pipe, thread;
+	wchar_t name[128];
+
+	swprintf(name, 128, L"\\\\.\\pipe\\dnprof-%d-%llu-socket", pid,
+		(unsigned long long)dnp_process_start_ticks(pid));
+	pipe = CreateNamedPipeW(name, PIPE_ACCESS_DUPLEX, PIPE_TYPE_MESSAGE,
+		PIPE_UNLIMITED_INSTANCES, 64, 64, 0, NULL);
+	CHECK(pipe != INVALID_HANDLE_VALUE);
+	thread = CreateThread(NULL, 0, let_go, pipe, 0, NULL);
+	CHECK(thread);
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(dnp_channel_listen(), 0);
+	WaitForSingleObject(thread, INFINITE);
+	CloseHandle(thread);
+	client = connect_to_self();
+	CHECK(client >= 0);
+	dnp_channel_close(client);
+	dnp_channel_shut();
+	dnp_watch_close();
+}
+
 /* A pipe of that process with which nothing can be agreed is not called somebody else's. */
 TEST(channel_that_cannot_be_set_up_is_not_anothers)
 {

@@ -33,6 +33,10 @@
 /* A write to a pipe that has room is over in no time. */
 #define WRITE_MS 100
 
+/* For so long a name that is taken may become free, and is looked at so often. */
+#define LET_GO_NS UINT64_C(2000000000)
+#define LOOK_MS   10
+
 #define SHARE_ALL (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
 
 /* Ends each message: the file that comes with it. */
@@ -209,9 +213,18 @@ static bool is_taken(void)
 	return WaitNamedPipeW(name, 1) || GetLastError() == ERROR_SEM_TIMEOUT;
 }
 
+/* The agent that was here before may have let go of the name a moment ago, and the system not yet.
+ */
 int dnp_channel_listen(void)
 {
-	return is_taken() ? -EACCES : open_instance(FILE_FLAG_FIRST_PIPE_INSTANCE);
+	uint64_t until_ns = dnp_now_ns() + LET_GO_NS;
+
+	while (is_taken()) {
+		if (dnp_now_ns() >= until_ns)
+			return -EACCES;
+		Sleep(LOOK_MS);
+	}
+	return open_instance(FILE_FLAG_FIRST_PIPE_INSTANCE);
 }
 
 /* A pipe goes with its process. */
