@@ -52,6 +52,15 @@ static bool is_away(int failed)
 }
 
 /*
+ * An agent that another one has sent away ends the connections that came too late to be refused.
+ * What was asked there was not done, or an answer would have come before, and may be asked again.
+ */
+static bool was_cut_off(pid_t pid, int asked)
+{
+	return asked == -ECONNRESET && dnp_process_has_runtime(pid);
+}
+
+/*
  * The agent did not answer, as `err` says: brings it there. 0, -EALREADY: it is there all the same,
  * or another -errno with err.
  */
@@ -117,7 +126,7 @@ static int start(struct dnp_remote *remote, int fd, struct dnp_err *err)
 	uint64_t until_ns = dnp_now_ns() + options->patience_ns;
 	int brought, ret = start_in_agent(remote, fd, err);
 
-	while (is_away(ret) && options->attach) {
+	while ((is_away(ret) || was_cut_off(options->pid, ret)) && options->attach) {
 		dnp_control_close(remote->control);
 		remote->control = NULL;
 		brought = bring_agent(
@@ -201,15 +210,6 @@ void dnp_remote_done(struct dnp_remote *remote)
 	dnp_output_done(&remote->output);
 	free(remote->recording);
 	*remote = (struct dnp_remote){0};
-}
-
-/*
- * An agent that another one has sent away ends the connections that came too late to be refused.
- * Stacks may be asked for again.
- */
-static bool was_cut_off(pid_t pid, int asked)
-{
-	return asked == -ECONNRESET && dnp_process_has_runtime(pid);
 }
 
 int dnp_remote_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, struct dnp_err *err)

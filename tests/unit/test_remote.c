@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of a process that need not have the agent: what is asked again, against agents made up. */
+/*
+ * Stacks and recordings of a process that need not have the agent: what is asked again, against
+ * agents made up.
+ */
 #include "launch/remote.h"
 
 #include <errno.h>
@@ -8,6 +11,7 @@
 #include "launch/interrupt.h"
 #include "launch/process.h"
 #include "os/clock.h"
+#include "os/file.h"
 
 #include "test.h"
 
@@ -30,18 +34,25 @@ static int next(const int *results, unsigned *n)
 	return result;
 }
 
-int dnp_control_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, struct dnp_err *err)
+static int answer(struct dnp_err *err)
 {
 	static unsigned at;
-	int answer = next(process.answers, &at);
+	int code = next(process.answers, &at);
+
+	process.asked++;
+	return code ? dnp_err(err, code, "answer %u", process.asked) : 0;
+}
+
+int dnp_control_stack(pid_t pid, uint64_t patience_ns, int interrupt, int *fd, struct dnp_err *err)
+{
+	int failed = answer(err);
 
 	(void)patience_ns;
 	CHECK_EQ(pid, PID);
 	CHECK_EQ(interrupt, -1);
-	process.asked++;
-	if (!answer)
+	if (!failed)
 		*fd = 77;
-	return answer ? dnp_err(err, answer, "answer %u", process.asked) : 0;
+	return failed;
 }
 
 int dnp_attach(
@@ -98,8 +109,6 @@ void dnp_control_close(struct dnp_control *control)
 	(void)control;
 }
 
-/* What recordings need, of which there are none here. */
-
 void dnp_control_interrupt_by(struct dnp_control *control, int fd)
 {
 	(void)control;
@@ -110,10 +119,10 @@ int dnp_control_start(struct dnp_control *control, int fd, const struct dnp_agen
 	unsigned flags, struct dnp_err *err)
 {
 	(void)control;
-	(void)fd;
 	(void)options;
-	(void)flags;
-	return dnp_err(err, -ENOSYS, "no recording");
+	CHECK(fd >= 0);
+	CHECK(flags & DNP_START_HOLD);
+	return answer(err);
 }
 
 int dnp_control_stop(
@@ -130,6 +139,32 @@ bool dnp_interrupt_sleep(int fd, uint64_t until_ns)
 	(void)fd;
 	dnp_sleep_until_ns(until_ns);
 	return false;
+}
+
+static int record(const int *answers, const int *brought)
+{
+	const struct dnp_remote_options options = {
+		.pid = PID,
+		.patience_ns = PATIENCE,
+		.output = "remote-test.tmp.dnp",
+		.raw = true,
+		.attach = true,
+		.hold = true,
+		.interrupt = -1,
+	};
+	struct dnp_remote remote;
+	struct dnp_err err = {0};
+	int ret;
+
+	process.answers = answers;
+	process.brought = brought;
+	process.has_agent = process.has_runtime = true;
+	ret = dnp_remote_begin(&remote, &options, &err);
+	CHECK(!ret || *err.text);
+	if (!ret)
+		dnp_remote_done(&remote);
+	dnp_file_remove(options.output);
+	return ret;
 }
 
 static int stack(const int *answers, const int *brought, uint64_t patience_ns)
@@ -198,4 +233,25 @@ TEST(stack_of_a_process_to_which_no_agent_comes)
 	CHECK_EQ(stack(RESULTS(-ENOENT), RESULTS(-EPERM), PATIENCE), -EPERM);
 	CHECK_EQ(process.asked, 1);
 	CHECK_EQ(process.detached, 0);
+}
+
+/* Whoever was cut off there was not told that it has begun. */
+TEST(recording_is_asked_for_again_when_an_agent_that_leaves_ends_the_connection)
+{
+	CHECK_EQ(record(RESULTS(-ECONNRESET, -ENOENT, 0), RESULTS(-EALREADY, 0)), -ENOENT);
+	CHECK_EQ(process.asked, 2); /* one without a socket */
+}
+
+TEST(recording_begins_when_the_agent_was_about_to_leave)
+{
+	process.leaves = true;
+	CHECK_EQ(record(RESULTS(-ECONNRESET, -ENOENT, -ECONNRESET, 0), RESULTS(-EALREADY, 0)), 0);
+	CHECK_EQ(process.attached, 3);
+}
+
+TEST(recording_that_is_refused_is_not_asked_for_again)
+{
+	CHECK_EQ(record(RESULTS(-EBUSY), RESULTS(0)), -EBUSY);
+	CHECK_EQ(process.asked, 1);
+	CHECK_EQ(process.attached, 0);
 }
