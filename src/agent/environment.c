@@ -99,6 +99,11 @@ static void leave_in_place(void)
 		change(DNP_IN_PLACE_ENV, NULL);
 }
 
+void dnp_environment_clean_told(void)
+{
+	change(DNP_OPTIONS_ENV, NULL);
+}
+
 void dnp_environment_clean(void)
 {
 	static const char *const names[] = {
@@ -108,7 +113,7 @@ void dnp_environment_clean(void)
 		"CORECLR_PROFILER_PATH_64",
 	};
 
-	change(DNP_OPTIONS_ENV, NULL);
+	dnp_environment_clean_told();
 	leave_in_place();
 	if (dnp_agent.notification) {
 		if (!leave_list("CORECLR_NOTIFICATION_PROFILERS_64"))

@@ -15,6 +15,9 @@
 /* Takes away what would have children of this process load the agent. Others' settings stay. */
 void dnp_environment_clean(void);
 
+/* Only the options: for who is to have no other variables of ours. */
+void dnp_environment_clean_told(void);
+
 /* The options that were given over a diagnostic port; false: none were. */
 bool dnp_environment_told(char *out, size_t capacity);
 

@@ -323,14 +323,19 @@ static const char *told_options(IUnknown *unknown)
 	return told ? text : NULL;
 }
 
-/* Nothing is recorded yet: as if attached, only that the runtime will not say when it is. */
+/*
+ * Nothing is recorded yet: as if attached, only that the runtime, which has nobody else to tell of,
+ * will not say when it is.
+ */
 static HRESULT wait_idle(IUnknown *unknown)
 {
 	HRESULT hr = dnp_life_attach(unknown, false, dnp_str(""));
 
-	if (SUCCEEDED(hr))
-		dnp_recorder_go();
-	return hr;
+	if (FAILED(hr))
+		return hr;
+	dnp_environment_clean_told();
+	dnp_life_attached();
+	return S_OK;
 }
 
 HRESULT dnp_life_load(IUnknown *unknown, bool notification)

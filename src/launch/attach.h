@@ -50,10 +50,10 @@ int dnp_attach(const struct dnp_attach_options *options, struct dnp_attached *at
 	struct dnp_err *err);
 
 /*
- * The same for the program that comes to the diagnostic port FILE (launch/startup.h), whichever it
+ * The same for the program that comes to the diagnostic port NAME (launch/startup.h), whichever it
  * is: options->pid means nothing. What our agent is given are the options of a start then.
  */
-int dnp_attach_at_port(const struct dnp_attach_options *options, const char *file,
+int dnp_attach_at_port(const struct dnp_attach_options *options, const char *name,
 	struct dnp_attached *attached, struct dnp_err *err);
 
 #endif

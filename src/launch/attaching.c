@@ -9,7 +9,10 @@
 #include "launch/attaching.h"
 #include "launch/control.h"
 #include "launch/interrupt.h"
+#include "launch/ipc.h"
+#include "launch/placed.h"
 #include "launch/runtime.h"
+#include "launch/startup.h"
 #include "os/clock.h"
 
 #define MS_NS UINT64_C(1000000)
@@ -138,8 +141,70 @@ static int ask_once(struct dnp_attaching *attach, HRESULT *result, struct dnp_er
 			pid_of(attach));
 	*result = S_OK;
 	attach->c.asked = true;
-	return dnp_attach_ask(attach, left_ns, result);
+	return dnp_ipc_ask(
+		&attach->target, &attach->request, left_ns, attach->options->interrupt, result);
 }
+
+/* ---- At the start of a program */
+
+/* What a profiler that comes there is told: ours its options, others nothing. */
+static int prepare_startup(const struct dnp_attach_options *options, const char *clsid,
+	const char *library, struct dnp_startup *startup, struct dnp_err *err)
+{
+	if (options->library && options->data_bytes)
+		return dnp_err(err, -EINVAL,
+			"cannot attach with client data: a profiler that comes at the start of a "
+			"program is given none; leave --client-data away");
+	*startup = (struct dnp_startup){
+		.clsid = clsid,
+		.library = library,
+		.options = options->library   ? NULL
+			: options->data_bytes ? options->data
+					      : DNP_OPTIONS_IDLE,
+		.agent = !options->library,
+	};
+	return 0;
+}
+
+/* It has stopped before its start, and goes on as soon as somebody says so. */
+static bool waits_for_us(const struct dnp_attaching *attach, HRESULT result)
+{
+	return result == CORPROF_E_NOT_YET_AVAILABLE && dnp_startup_waits(&attach->target);
+}
+
+static int begin_with(struct dnp_attaching *attach, struct dnp_err *err)
+{
+	const struct dnp_attach_options *options = attach->options;
+	struct dnp_startup startup;
+	int ret = prepare_startup(options, attach->c.clsid, attach->library, &startup, err);
+
+	if (ret)
+		return ret;
+	startup.seen = attach->seen;
+	ret = dnp_startup_waiting(
+		&startup, &attach->target, attach->deadline_ns, options->interrupt, err);
+	attach->at_start = !ret;
+	return ret;
+}
+
+int dnp_attach_at_port(const struct dnp_attach_options *options, const char *name,
+	struct dnp_attached *attached, struct dnp_err *err)
+{
+	char library[PATH_MAX];
+	struct dnp_startup startup;
+	int ret = dnp_attach_find_library(options, library, err);
+
+	*attached = (struct dnp_attached){.at_start = true};
+	if (!ret)
+		ret = prepare_startup(options, options->library ? options->clsid : DNP_AGENT_CLSID,
+			library, &startup, err);
+	if (!ret)
+		ret = dnp_startup_at_port(&startup, name, options->timeout_ns, options->interrupt,
+			&attached->pid, err);
+	return ret;
+}
+
+/* ---- While it runs */
 
 /* One class: until it is loaded, refused, or the time is over. 0 or -errno with err, *result. */
 static int ask(struct dnp_attaching *attach, HRESULT *result, struct dnp_err *err)
@@ -152,8 +217,8 @@ static int ask(struct dnp_attaching *attach, HRESULT *result, struct dnp_err *er
 		failed = ask_once(attach, result, err);
 		if (failed == -E2BIG)
 			return failed;
-		if (!failed) {
-			int begun = dnp_attach_at_start(attach, *result, err);
+		if (!failed && waits_for_us(attach, *result)) {
+			int begun = begin_with(attach, err);
 
 			if (begun != -EALREADY)
 				return begun;
@@ -212,7 +277,8 @@ static int ask_for_agent(
 static int load(struct dnp_attaching *attach, struct dnp_attached *attached, struct dnp_err *err)
 {
 	HRESULT result = S_OK;
-	int ret = dnp_attach_place(attach, &attached->copied, err);
+	int ret = dnp_placed_open(
+		&attach->target, attach->library, attach->seen, &attached->copied, err);
 
 	if (ret)
 		return ret;
@@ -222,7 +288,7 @@ static int load(struct dnp_attaching *attach, struct dnp_attached *attached, str
 	} else {
 		ret = ask_for_agent(attach, attached, err);
 	}
-	dnp_attach_unplace();
+	dnp_placed_close();
 	return ret;
 }
 

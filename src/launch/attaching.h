@@ -38,24 +38,4 @@ void dnp_attach_tidy(const struct dnp_attaching *attach);
 /* Whether its runtime can be asked; *error: an errno, or 0. */
 bool dnp_attach_has_server(const struct dnp_attaching *attach, int *error);
 
-/*
- * Has the library where the target sees it, attach->seen, until the second is called; *copied: by a
- * copy. 0 or -errno with err.
- */
-int dnp_attach_place(struct dnp_attaching *attach, bool *copied, struct dnp_err *err);
-void dnp_attach_unplace(void);
-
-/*
- * Asks the runtime attach->request, which is complete. 0: there is an answer, *result; -errno as of
- * dnp_attach_no_answer.
- */
-int dnp_attach_ask(struct dnp_attaching *attach, uint64_t patience_ns, HRESULT *result);
-
-/*
- * It has answered that: where it has stopped before its start and goes on as soon as somebody says
- * so, has it begin with the profiler (attach->at_start). -EALREADY: that is not so; 0 or another
- * -errno with err.
- */
-int dnp_attach_at_start(struct dnp_attaching *attach, HRESULT result, struct dnp_err *err);
-
 #endif

@@ -149,3 +149,23 @@ HRESULT dnp_ipc_outcome(bool done, const uint8_t *bytes, size_t n)
 
 	return !done && result >= 0 ? E_FAIL : result;
 }
+
+int dnp_ipc_converse(
+	const struct dnp_ipc_stream *stream, const struct dnp_ipc_request *request, HRESULT *result)
+{
+	static uint8_t rest[DNP_IPC_MAX];
+	uint8_t head[DNP_IPC_HEAD];
+	size_t n;
+	bool done;
+	int ret = stream->send(stream->context, request->bytes, request->n);
+
+	if (!ret)
+		ret = stream->receive(stream->context, head, sizeof(head));
+	if (!ret)
+		ret = dnp_ipc_read_head(head, &done, &n);
+	if (!ret)
+		ret = stream->receive(stream->context, rest, n);
+	if (!ret)
+		*result = dnp_ipc_outcome(done, rest, n);
+	return ret;
+}

@@ -59,6 +59,20 @@ HRESULT dnp_ipc_read_result(const uint8_t *bytes, size_t n);
  * it. */
 HRESULT dnp_ipc_outcome(bool done, const uint8_t *bytes, size_t n);
 
+/* A connection. 0 or -errno. */
+struct dnp_ipc_stream {
+	int (*send)(const void *context, const uint8_t *bytes, size_t n);
+	int (*receive)(const void *context, uint8_t *bytes, size_t n);
+	const void *context; /* borrowed */
+};
+
+/*
+ * Sends a request that is complete and waits for the answer. 0: there is one, *result; -EBADMSG: it
+ * makes no sense; else what the functions return.
+ */
+int dnp_ipc_converse(const struct dnp_ipc_stream *stream, const struct dnp_ipc_request *request,
+	HRESULT *result);
+
 /* Whether text is xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx, hexadecimal, in braces or without. */
 bool dnp_ipc_is_guid(const char *text);
 

@@ -265,6 +265,21 @@ def test_port_and_process(library):
     refused(run([*at_port(library, "/tmp/x"), "1"]), 2, "name no process")
 
 
+def test_agent_at_the_port(tmp_path, tfm):
+    """It waits to be asked, as if attached: for a recording, and to leave. The program sees none of its variables."""
+    port = tmp_path / "port"
+    with start([DNPROF, "attach", "--port", port, "--timeout", PATIENCE_S]) as waiting:
+        with running(tmp_path, program(tfm, "cpu", "--seconds", 600), env={"DOTNET_DiagnosticPorts": str(port)}) as pid:
+            waiting.end().expect()
+            dnprof("start", "-q", "-o", tmp_path / "t.dnp", pid).expect()
+            dnprof("stop", "-q", pid).expect()
+            dnprof("detach", "-q", pid).expect()
+            wait_for(lambda: "libdnprof" not in maps(pid), "the library's end")
+    with start([DNPROF, "attach", "--port", port, "--timeout", PATIENCE_S]) as waiting:
+        told = run([str(a) for a in program(tfm, "env")], env={"DOTNET_DiagnosticPorts": str(port)}).expect()
+        assert not told.out.strip(), told
+
+
 # ---- Microsoft's client
 
 @pytest.fixture(scope="module")

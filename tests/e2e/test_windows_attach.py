@@ -219,7 +219,6 @@ def test_diagnostics_that_are_switched_off(truth, tmp_path):  # noqa: F811
     (("record", "-d", 1, "-o", "t.dnp"), 2, ("no process named",)),
     (("record", "-d", 1, "-o", "no/such/t.dnp", 8), 1, ("no/such", "another place")),
     (("attach", "word"), 2, ("not a process id",)),
-    (("attach", "--port", "x"), 1, ("port x", "not there on Windows")),
 ], ids=str)
 def test_refusals(tmp_path, arguments, status, words):
     refused(on_windows(*arguments, cwd=tmp_path), status, *words)

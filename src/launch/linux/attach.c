@@ -7,14 +7,11 @@
 #include <sys/stat.h>
 
 #include "base/clean.h"
-#include "format/agent_options.h"
 #include "launch/agent_file.h"
 #include "launch/linux/ipc.h"
 #include "launch/library.h"
-#include "launch/linux/place.h"
 #include "launch/program.h"
 #include "launch/stale.h"
-#include "launch/linux/startup.h"
 #include "launch/target.h"
 
 /*
@@ -22,8 +19,6 @@
  * longer one it cuts off the end, and with it what tells one process's from another's.
  */
 #define TMPDIR_MAX 60u
-
-static struct dnp_place place;
 
 /* ---- What can be known before anything is asked */
 
@@ -108,98 +103,10 @@ int dnp_attach_no_socket(const struct dnp_attach_case *attach, struct dnp_err *e
 		(int)attach->target->pid, folder && *folder ? folder : "/tmp");
 }
 
-/* ---- Asking */
-
-/* What a profiler that comes at the start of a program is told: ours its options, others nothing.
- */
-static int prepare_startup(const struct dnp_attach_options *options, const char *clsid,
-	const char *library, struct dnp_startup *startup, struct dnp_err *err)
-{
-	if (options->library && options->data_bytes)
-		return dnp_err(err, -EINVAL,
-			"cannot attach with client data: a profiler that comes at the start of a "
-			"program is given none; leave --client-data away");
-	*startup = (struct dnp_startup){
-		.clsid = clsid,
-		.library = library,
-		.options = options->library   ? NULL
-			: options->data_bytes ? options->data
-					      : DNP_OPTIONS_IDLE,
-		.agent = !options->library,
-	};
-	return 0;
-}
-
-/* It has stopped before its start, and goes on as soon as somebody says so. */
-static bool waits_for_us(const struct dnp_attaching *attach, HRESULT result)
-{
-	return result == CORPROF_E_NOT_YET_AVAILABLE && dnp_startup_waits(&attach->target);
-}
-
-static int begin_with(struct dnp_attaching *attach, struct dnp_err *err)
-{
-	const struct dnp_attach_options *options = attach->options;
-	struct dnp_startup startup;
-	int ret = prepare_startup(options, attach->c.clsid, attach->library, &startup, err);
-
-	if (ret)
-		return ret;
-	ret = dnp_startup_waiting(
-		&startup, &attach->target, attach->deadline_ns, options->interrupt, err);
-	attach->at_start = !ret;
-	return ret;
-}
-
-int dnp_attach_at_start(struct dnp_attaching *attach, HRESULT result, struct dnp_err *err)
-{
-	return waits_for_us(attach, result) ? begin_with(attach, err) : -EALREADY;
-}
-
-int dnp_attach_ask(struct dnp_attaching *attach, uint64_t patience_ns, HRESULT *result)
-{
-	return dnp_ipc_ask(
-		&attach->target, &attach->request, patience_ns, attach->options->interrupt, result);
-}
-
 void dnp_attach_tidy(const struct dnp_attaching *attach)
 {
 	auto_close int folder = dnp_target_open_folder(&attach->target);
 
 	if (folder >= 0)
 		dnp_stale_remove(folder);
-}
-
-int dnp_attach_place(struct dnp_attaching *attach, bool *copied, struct dnp_err *err)
-{
-	int ret = dnp_place_open(&place, &attach->target, attach->library, err);
-
-	if (ret)
-		return ret;
-	*copied = place.folder >= 0;
-	snprintf(attach->seen, sizeof(attach->seen), "%s", place.path);
-	return 0;
-}
-
-void dnp_attach_unplace(void)
-{
-	dnp_place_done(&place);
-}
-
-/* ---- At a port */
-
-int dnp_attach_at_port(const struct dnp_attach_options *options, const char *file,
-	struct dnp_attached *attached, struct dnp_err *err)
-{
-	char library[PATH_MAX];
-	struct dnp_startup startup;
-	int ret = dnp_attach_find_library(options, library, err);
-
-	*attached = (struct dnp_attached){.at_start = true};
-	if (!ret)
-		ret = prepare_startup(options, options->library ? options->clsid : DNP_AGENT_CLSID,
-			library, &startup, err);
-	if (!ret)
-		ret = dnp_startup_at_port(&startup, file, options->timeout_ns, options->interrupt,
-			&attached->pid, err);
-	return ret;
 }

@@ -10,10 +10,10 @@
 #include "launch/interrupt.h"
 #include "os/clock.h"
 
-static int send_all(int fd, const uint8_t *bytes, size_t n)
+int dnp_socket_send(const struct dnp_socket *to, const uint8_t *bytes, size_t n)
 {
 	while (n) {
-		ssize_t sent = send(fd, bytes, n, MSG_NOSIGNAL);
+		ssize_t sent = send(to->fd, bytes, n, MSG_NOSIGNAL);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -25,11 +25,11 @@ static int send_all(int fd, const uint8_t *bytes, size_t n)
 	return 0;
 }
 
-static int receive_all(int fd, uint8_t *bytes, size_t n, uint64_t until_ns, int interrupt)
+int dnp_socket_receive(const struct dnp_socket *from, uint8_t *bytes, size_t n)
 {
 	while (n) {
-		int failed = dnp_interrupt_await(fd, interrupt, until_ns);
-		ssize_t got = failed ? 0 : recv(fd, bytes, n, 0);
+		int failed = dnp_interrupt_await(from->fd, from->interrupt, from->until_ns);
+		ssize_t got = failed ? 0 : recv(from->fd, bytes, n, 0);
 
 		if (failed)
 			return failed;
@@ -44,26 +44,14 @@ static int receive_all(int fd, uint8_t *bytes, size_t n, uint64_t until_ns, int 
 	return 0;
 }
 
-int dnp_ipc_talk(int fd, const struct dnp_ipc_request *request, uint64_t patience_ns, int interrupt,
-	HRESULT *result)
+static int send_to(const void *socket, const uint8_t *bytes, size_t n)
 {
-	static uint8_t rest[DNP_IPC_MAX];
-	uint64_t until_ns = dnp_now_ns() + patience_ns;
-	uint8_t head[DNP_IPC_HEAD];
-	size_t n;
-	bool done;
-	int ret = send_all(fd, request->bytes, request->n);
+	return dnp_socket_send(socket, bytes, n);
+}
 
-	if (!ret)
-		ret = receive_all(fd, head, sizeof(head), until_ns, interrupt);
-	if (!ret)
-		ret = dnp_ipc_read_head(head, &done, &n);
-	if (!ret)
-		ret = receive_all(fd, rest, n, until_ns, interrupt);
-	if (ret)
-		return ret;
-	*result = dnp_ipc_outcome(done, rest, n);
-	return 0;
+static int receive_from(const void *socket, uint8_t *bytes, size_t n)
+{
+	return dnp_socket_receive(socket, bytes, n);
 }
 
 int dnp_ipc_folder(const struct dnp_target *target, char name[DNP_IPC_NAME_ROOM])
@@ -91,8 +79,14 @@ int dnp_ipc_ask(const struct dnp_target *target, const struct dnp_ipc_request *r
 	auto_close int fd = folder < 0
 		? folder
 		: dnp_target_connect(target, folder, name, SOCK_STREAM, patience_ns, interrupt);
+	struct dnp_socket socket = {
+		.fd = fd,
+		.interrupt = interrupt,
+		.until_ns = dnp_now_ns() + patience_ns,
+	};
+	const struct dnp_ipc_stream stream = {send_to, receive_from, &socket};
 
 	if (fd < 0)
 		return fd == -EAGAIN ? -EBUSY : fd;
-	return dnp_ipc_talk(fd, request, patience_ns, interrupt, result);
+	return dnp_ipc_converse(&stream, request, result);
 }

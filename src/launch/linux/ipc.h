@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Asks the diagnostics server of the .NET runtime in a process: a socket that the runtime makes in
- * its TMPDIR when it starts, unless diagnostics are switched off. One connection, one command; the
- * server serves one after the other.
- */
+/* The socket of a runtime, which it makes in its TMPDIR. */
 #ifndef DNP_LAUNCH_LINUX_IPC_H
 #define DNP_LAUNCH_LINUX_IPC_H
 
-#include "launch/ipc_message.h"
-#include "launch/target.h"
+#include "launch/ipc.h"
 
 /* The socket's name: pid as the process knows it, start time (unsigned long long). */
 #define DNP_IPC_NAME      "dotnet-diagnostic-%d-%llu-socket"
@@ -20,18 +15,14 @@
  */
 int dnp_ipc_folder(const struct dnp_target *target, char name[DNP_IPC_NAME_ROOM]);
 
-/*
- * Sends a request that is complete and waits for the answer. 0: there is one, *result; -errno: none
- * came. -ENOENT, -ECONNREFUSED: no server is there; -EACCES: it is another user's; -EBADE: the
- * socket is another process's; -EBUSY: too many ask at once; -EAGAIN: no answer within the time;
- * -ECONNRESET: the process ended the connection; -EBADMSG: the answer makes no sense; -EINTR:
- * `interrupt` is readable (-1: none).
- */
-int dnp_ipc_ask(const struct dnp_target *target, const struct dnp_ipc_request *request,
-	uint64_t patience_ns, int interrupt, HRESULT *result);
+/* A connection, which is there already and sends as long as its SO_SNDTIMEO says. */
+struct dnp_socket {
+	int fd, interrupt; /* borrowed; launch/interrupt.h, -1: none */
+	uint64_t until_ns;
+};
 
-/* The same over a connection that is there already. */
-int dnp_ipc_talk(int fd, const struct dnp_ipc_request *request, uint64_t patience_ns, int interrupt,
-	HRESULT *result);
+/* Passes n bytes. 0 or -errno: -EAGAIN: not in time, -EINTR, -ECONNRESET. */
+int dnp_socket_send(const struct dnp_socket *to, const uint8_t *bytes, size_t n);
+int dnp_socket_receive(const struct dnp_socket *from, uint8_t *bytes, size_t n);
 
 #endif

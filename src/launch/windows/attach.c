@@ -7,7 +7,6 @@
 
 #include "base/clean.h"
 #include "launch/agent_file.h"
-#include "launch/windows/ipc.h"
 #include "launch/windows/modules.h"
 #include "launch/windows/pipe.h"
 #include "os/file.h"
@@ -87,43 +86,4 @@ int dnp_attach_no_socket(const struct dnp_attach_case *attach, struct dnp_err *e
 		"cannot attach to process %d: its runtime has no pipe for diagnostics; they may be "
 		"switched off in its runtimeconfig.json: start it without that",
 		pid);
-}
-
-/* All see the same files, as far as their users may. */
-int dnp_attach_place(struct dnp_attaching *attach, bool *copied, struct dnp_err *err)
-{
-	(void)err;
-	*copied = false;
-	snprintf(attach->seen, sizeof(attach->seen), "%s", attach->library);
-	return 0;
-}
-
-void dnp_attach_unplace(void)
-{
-}
-
-int dnp_attach_ask(struct dnp_attaching *attach, uint64_t patience_ns, HRESULT *result)
-{
-	return dnp_ipc_ask(
-		&attach->target, &attach->request, patience_ns, attach->options->interrupt, result);
-}
-
-/* One that waits before its start is not begun here: it is waited for like any other. */
-int dnp_attach_at_start(struct dnp_attaching *attach, HRESULT result, struct dnp_err *err)
-{
-	(void)attach;
-	(void)result;
-	(void)err;
-	return -EALREADY;
-}
-
-int dnp_attach_at_port(const struct dnp_attach_options *options, const char *file,
-	struct dnp_attached *attached, struct dnp_err *err)
-{
-	(void)options;
-	*attached = (struct dnp_attached){0};
-	return dnp_err(err, -ENOSYS,
-		"cannot wait at the port %s: that is not there on Windows yet; start the program "
-		"with 'dnprof run'",
-		file);
 }

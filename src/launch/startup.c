@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "launch/linux/startup.h"
+#include "launch/startup.h"
 
-#include <poll.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 
 #include "base/clean.h"
 #include "format/agent_options.h"
 #include "launch/control.h"
 #include "launch/interrupt.h"
+#include "launch/ipc.h"
+#include "launch/placed.h"
+#include "launch/port.h"
 #include "os/clock.h"
 
 #define MS_NS     UINT64_C(1000000)
@@ -19,6 +20,9 @@
 
 /* What a runtime takes to let go of a profiler that it could not use, several times over. */
 #define SETTLING_NS (200 * MS_NS)
+
+/* Before one that has begun already may come again. */
+#define SERVED_NS (20 * MS_NS)
 
 /* From coming to a port to waiting there, also on a busy machine. */
 #define SOON_NS (3 * SECOND_NS)
@@ -33,12 +37,11 @@
 struct talk {
 	const struct dnp_startup *startup;
 	struct dnp_target target;
-	struct dnp_place place;
 	uint64_t deadline_ns;
-	int signals; /* readable: ctrl-C and its like; they wait until the port is removed */
-	int port;    /* where it comes for each word; -1: it is asked */
-	int connection;
-	bool known; /* it has come once */
+	int interrupt;         /* of ctrl-C and its like */
+	struct dnp_port *port; /* where it comes for each word; NULL: it is asked */
+	bool come;             /* … and it has, for the next */
+	bool known;            /* it has come once */
 	uint8_t cookie[COOKIE];
 };
 
@@ -51,65 +54,25 @@ static uint64_t left_ns(const struct talk *talk)
 
 /* ---- The port */
 
-static int listen_at(const char *file, struct dnp_err *err)
+/*
+ * A runtime comes again and again, also when it has begun. One that has our agent already is not
+ * whom we wait for, and has to wait a little itself.
+ */
+static bool is_served(const struct talk *talk, pid_t pid)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	mode_t mask;
-	int ret;
-
-	if (strlen(file) >= sizeof(address.sun_path))
-		return dnp_err(err, -ENAMETOOLONG,
-			"cannot wait at the port %s: the name is too long; sockets have at most "
-			"107 bytes",
-			file);
-	memcpy(address.sun_path, file, strlen(file) + 1);
-	mask = umask(0177);
-	ret = fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
-	umask(mask);
-	if (!ret && listen(fd, 16)) {
-		ret = -errno;
-		unlink(file);
-	}
-	if (ret)
-		return dnp_err(err, ret,
-			"cannot wait at the port %s: %s; remove the file if nobody else waits "
-			"there, or name another one",
-			file, strerror(-ret));
-	ret = fd;
-	fd = -1;
-	return ret;
-}
-
-/* Who has come: a user that we may serve. */
-static pid_t peer_of(int fd)
-{
-	struct ucred peer = {0};
-	socklen_t n = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) ||
-		(peer.uid != geteuid() && geteuid()))
-		return -1;
-	return peer.pid;
-}
-
-static void limit(int fd, uint64_t ns)
-{
-	struct timeval patience = {(time_t)(ns / SECOND_NS), (suseconds_t)(ns % SECOND_NS / 1000)};
-
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (talk->known || !talk->startup->agent || dnp_control_presence(pid) != DNP_HERE)
+		return false;
+	dnp_interrupt_sleep(talk->interrupt, dnp_now_ns() + SERVED_NS);
+	return true;
 }
 
 /* Whether that is the runtime we talk with; the first that comes is. */
-static bool is_ours(struct talk *talk, int fd)
+static bool is_ours(struct talk *talk, pid_t pid)
 {
 	uint8_t said[ADVERTISEMENT];
-	pid_t pid = peer_of(fd);
 
-	limit(fd, SECOND_NS);
-	if (pid < 0 || recv(fd, said, sizeof(said), MSG_WAITALL) != (ssize_t)sizeof(said) ||
-		memcmp(said, "ADVR_V1", 8) != 0)
+	dnp_port_limit(talk->port, dnp_now_ns() + SECOND_NS);
+	if (dnp_port_receive(talk->port, said, sizeof(said)) || memcmp(said, "ADVR_V1", 8) != 0)
 		return false;
 	if (talk->known)
 		return pid == talk->target.pid && !memcmp(talk->cookie, said + AT_COOKIE, COOKIE);
@@ -127,34 +90,51 @@ static int nobody_came(const struct talk *talk, struct dnp_err *err)
 			(int)talk->target.pid);
 	return dnp_err(err, -ETIMEDOUT,
 		"no program came to the port in time; start it with DOTNET_DiagnosticPorts set to "
-		"that file, or give it more time with --timeout");
+		"that name, or give it more time with --timeout");
 }
 
 /* Until the runtime has come for the next word. */
 static int await_connection(struct talk *talk, struct dnp_err *err)
 {
 	while (dnp_now_ns() < talk->deadline_ns) {
-		struct pollfd ready[] = {
-			{.fd = talk->port, .events = POLLIN},
-			{.fd = talk->signals, .events = POLLIN},
-		};
+		pid_t pid;
+		int failed = dnp_port_accept(talk->port, talk->deadline_ns, &pid);
 
-		if (poll(ready, DNP_ARRAY_SIZE(ready), (int)(left_ns(talk) / MS_NS)) <= 0)
-			continue;
-		if (ready[1].revents)
+		if (failed == -EINTR)
 			return dnp_err(err, -EINTR,
 				"waiting at the port was interrupted; nothing has begun by it");
-		talk->connection = accept4(talk->port, NULL, NULL, SOCK_CLOEXEC);
-		if (talk->connection >= 0 && is_ours(talk, talk->connection))
+		talk->come = !failed && !is_served(talk, pid) && is_ours(talk, pid);
+		if (talk->come)
 			return 0;
-		if (talk->connection >= 0)
-			close(talk->connection);
-		talk->connection = -1;
+		if (!failed)
+			dnp_port_leave(talk->port);
 	}
 	return nobody_came(talk, err);
 }
 
 /* ---- The words */
+
+static int send_to(const void *port, const uint8_t *bytes, size_t n)
+{
+	return dnp_port_send(port, bytes, n);
+}
+
+static int receive_from(const void *port, uint8_t *bytes, size_t n)
+{
+	return dnp_port_receive(port, bytes, n);
+}
+
+static int say_at_port(struct talk *talk, struct dnp_ipc_request *request, HRESULT *result)
+{
+	const struct dnp_ipc_stream stream = {send_to, receive_from, talk->port};
+	int ret;
+
+	dnp_port_limit(talk->port, dnp_now_ns() + left_ns(talk));
+	ret = dnp_ipc_converse(&stream, request, result);
+	dnp_port_leave(talk->port);
+	talk->come = false;
+	return ret;
+}
 
 static int say(
 	struct talk *talk, struct dnp_ipc_request *request, const char *what, struct dnp_err *err)
@@ -162,20 +142,15 @@ static int say(
 	HRESULT result = S_OK;
 	int ret = dnp_ipc_end(request);
 
-	if (!ret && talk->port >= 0 && talk->connection < 0) {
+	if (!ret && talk->port && !talk->come) {
 		ret = await_connection(talk, err);
 		if (ret)
 			return ret;
 	}
-	if (!ret && talk->port >= 0) {
-		limit(talk->connection, left_ns(talk));
-		ret = dnp_ipc_talk(
-			talk->connection, request, left_ns(talk), talk->signals, &result);
-		close(talk->connection);
-		talk->connection = -1;
-	} else if (!ret) {
-		ret = dnp_ipc_ask(&talk->target, request, left_ns(talk), talk->signals, &result);
-	}
+	if (!ret)
+		ret = talk->port ? say_at_port(talk, request, &result)
+				 : dnp_ipc_ask(&talk->target, request, left_ns(talk),
+					   talk->interrupt, &result);
 	if (ret)
 		return dnp_err(err, ret,
 			"cannot attach to process %d: it waits for a word to begin, and %s did not "
@@ -200,35 +175,36 @@ static int say_options(struct talk *talk, struct dnp_ipc_request *request, struc
 	return say(talk, request, "its options", err);
 }
 
-static int say_profiler(struct talk *talk, struct dnp_ipc_request *request, struct dnp_err *err)
+static int say_profiler(struct talk *talk, const char *library, struct dnp_ipc_request *request,
+	struct dnp_err *err)
 {
 	dnp_ipc_begin(request, DNP_IPC_STARTUP_PROFILER);
 	dnp_ipc_put_guid(request, talk->startup->clsid);
-	dnp_ipc_put_text(request, talk->place.path);
+	dnp_ipc_put_text(request, library);
 	return say(talk, request, "the profiler's name", err);
 }
 
 /* A runtime comes to the port some moments before it waits, and takes no profiler until then. */
-static int say_profiler_soon(
-	struct talk *talk, struct dnp_ipc_request *request, struct dnp_err *err)
+static int say_profiler_soon(struct talk *talk, const char *library,
+	struct dnp_ipc_request *request, struct dnp_err *err)
 {
 	uint64_t until_ns = dnp_now_ns() + SOON_NS;
-	int ret = say_profiler(talk, request, err);
+	int ret = say_profiler(talk, library, request, err);
 
-	while (ret == -EALREADY && talk->port >= 0 && dnp_now_ns() < until_ns) {
+	while (ret == -EALREADY && talk->port && dnp_now_ns() < until_ns) {
 		dnp_sleep_until_ns(dnp_now_ns() + MS_NS);
-		ret = say_profiler(talk, request, err);
+		ret = say_profiler(talk, library, request, err);
 	}
 	return ret;
 }
 
-static int say_all(struct talk *talk, struct dnp_err *err)
+static int say_all(struct talk *talk, const char *library, struct dnp_err *err)
 {
 	static struct dnp_ipc_request request; /* large */
 	int ret = say_options(talk, &request, err);
 
 	if (!ret)
-		ret = say_profiler_soon(talk, &request, err);
+		ret = say_profiler_soon(talk, library, &request, err);
 	if (ret)
 		return ret;
 	dnp_ipc_begin(&request, DNP_IPC_RESUME_RUNTIME);
@@ -244,10 +220,10 @@ static bool is_loaded(const struct talk *talk)
 	if (talk->startup->agent)
 		return !dnp_control_status(talk->target.pid, SECOND_NS, &status, NULL);
 	/* A library that has no such class, or refuses, is there for a moment, too. */
-	if (!dnp_process_maps(talk->target.pid, talk->place.file))
+	if (!dnp_placed_is_loaded(talk->target.pid))
 		return false;
 	dnp_sleep_until_ns(dnp_now_ns() + SETTLING_NS);
-	return dnp_process_maps(talk->target.pid, talk->place.file);
+	return dnp_placed_is_loaded(talk->target.pid);
 }
 
 static int await_profiler(const struct talk *talk, struct dnp_err *err)
@@ -262,7 +238,7 @@ static int await_profiler(const struct talk *talk, struct dnp_err *err)
 				"cannot attach to process %d: it has begun, and the profiler was "
 				"not seen in it; see whether it loads with 'dnprof run'",
 				(int)talk->target.pid);
-		if (dnp_interrupt_sleep(talk->signals, dnp_now_ns() + MS_NS))
+		if (dnp_interrupt_sleep(talk->interrupt, dnp_now_ns() + MS_NS))
 			return dnp_err(err, -EINTR,
 				"interrupted; process %d has begun, and may have the profiler",
 				(int)talk->target.pid);
@@ -275,7 +251,7 @@ static int check_waits(const struct talk *talk, struct dnp_err *err)
 {
 	auto_free char *ports = dnp_target_variable(&talk->target, "DOTNET_DiagnosticPorts");
 
-	if (talk->port < 0 || !ports || !strstr(ports, "nosuspend"))
+	if (!talk->port || !ports || !strstr(ports, "nosuspend"))
 		return 0;
 	return dnp_err(err, -EALREADY,
 		"cannot attach to process %d: it has begun without waiting; name it by its id, or "
@@ -283,50 +259,53 @@ static int check_waits(const struct talk *talk, struct dnp_err *err)
 		(int)talk->target.pid);
 }
 
+static int say_and_await(struct talk *talk, const char *library, struct dnp_err *err)
+{
+	int ret = say_all(talk, library, err);
+
+	return ret ? ret : await_profiler(talk, err);
+}
+
 static int begin_with(struct talk *talk, struct dnp_err *err)
 {
+	static char seen[PATH_MAX]; /* large */
+	bool copied;
 	int ret = check_waits(talk, err);
 
 	if (ret)
 		return ret;
-	ret = dnp_place_open(&talk->place, &talk->target, talk->startup->library, err);
+	if (talk->startup->seen)
+		return say_and_await(talk, talk->startup->seen, err);
+	ret = dnp_placed_open(&talk->target, talk->startup->library, seen, &copied, err);
+	if (ret)
+		return ret;
+	ret = say_and_await(talk, seen, err);
+	dnp_placed_close();
+	return ret;
+}
+
+static int serve_port(struct talk *talk, const char *name, struct dnp_err *err)
+{
+	int ret = dnp_port_open(&talk->port, name, talk->interrupt, err);
 
 	if (ret)
 		return ret;
-	ret = say_all(talk, err);
-	if (!ret)
-		ret = await_profiler(talk, err);
-	dnp_place_done(&talk->place);
-	return ret;
-}
-
-static int serve_port(struct talk *talk, const char *file, struct dnp_err *err)
-{
-	int ret;
-
-	talk->port = listen_at(file, err);
-	if (talk->port < 0)
-		return talk->port;
 	ret = await_connection(talk, err);
 	if (!ret)
 		ret = begin_with(talk, err);
-	if (talk->connection >= 0)
-		close(talk->connection);
-	close(talk->port);
-	unlink(file);
+	dnp_port_close(talk->port);
 	return ret;
 }
 
-int dnp_startup_at_port(const struct dnp_startup *startup, const char *file, uint64_t timeout_ns,
+int dnp_startup_at_port(const struct dnp_startup *startup, const char *name, uint64_t timeout_ns,
 	int interrupt, pid_t *pid, struct dnp_err *err)
 {
 	struct talk talk = {
 		.startup = startup,
 		.deadline_ns = dnp_now_ns() + timeout_ns,
-		.signals = interrupt,
-		.connection = -1,
+		.interrupt = interrupt,
 	};
-	int ret = serve_port(&talk, file, err);
+	int ret = serve_port(&talk, name, err);
 
 	*pid = talk.target.pid;
 	return ret;
@@ -346,9 +325,7 @@ int dnp_startup_waiting(const struct dnp_startup *startup, const struct dnp_targ
 		.startup = startup,
 		.target = *target,
 		.deadline_ns = deadline_ns,
-		.signals = interrupt,
-		.port = -1,
-		.connection = -1,
+		.interrupt = interrupt,
 	};
 
 	return begin_with(&talk, err);
