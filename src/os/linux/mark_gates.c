@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "os/mark_gates.h"
+#include "os/mark_gate.h"
 
 #include <elf.h>
 #include <link.h>
@@ -7,12 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "os/clock.h"
 #include "os/forks.h"
 #include "os/mem.h"
-
-#define REST_NS     UINT64_C(50000)
-#define PATIENCE_NS UINT64_C(5000000000)
 
 /* The note, as mark.h writes it. */
 struct note {
@@ -20,12 +16,6 @@ struct note {
 	char owner[8]; /* with what pads it */
 	int32_t gate;  /* less this field's own address */
 };
-
-struct visit {
-	bool closes, busy;
-};
-
-static dnprof_mark_function opened; /* to whom; NULL: to nobody */
 
 /*
  * What libraries that come now are to have: mark.h finds it by the note when one is loaded. No file
@@ -56,24 +46,8 @@ static bool is_in(const struct dl_phdr_info *info, uintptr_t gate)
 	return false;
 }
 
-/* The counterpart of dnprof_mark_say: calls that we do not see inside see the gate closed. */
-static void turn(struct dnprof_mark_gate *gate, struct visit *visit)
-{
-	dnprof_mark_function now = __atomic_load_n(&gate->say, __ATOMIC_SEQ_CST);
-
-	if (!visit->closes) {
-		if (!now)
-			__atomic_store_n(&gate->say, opened, __ATOMIC_SEQ_CST);
-		return;
-	}
-	if (now == opened)
-		__atomic_store_n(&gate->say, NULL, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&gate->inside, __ATOMIC_SEQ_CST))
-		visit->busy = true;
-}
-
 static void turn_gates(
-	const struct dl_phdr_info *info, uintptr_t at, size_t bytes, struct visit *visit)
+	const struct dl_phdr_info *info, uintptr_t at, size_t bytes, struct dnp_mark_visit *visit)
 {
 	struct note note;
 
@@ -93,14 +67,14 @@ static void turn_gates(
 			continue;
 		gate = at + offsetof(struct note, gate) + (uintptr_t)(intptr_t)note.gate;
 		if (is_in(info, gate))
-			turn((struct dnprof_mark_gate *)gate, visit);
+			dnp_mark_gate_turn((struct dnprof_mark_gate *)gate, visit);
 	}
 }
 
 /* Notes that are aligned to more than words are of others, and laid out otherwise. */
 static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct visit *visit = arg;
+	struct dnp_mark_visit *visit = arg;
 
 	(void)size;
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -114,38 +88,15 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* With a lock of the dynamic linker's. */
-static void visit_gates(struct visit *visit)
+bool dnp_mark_gates_visit(struct dnp_mark_visit *visit)
 {
 	dnp_forks_hold();
 	dl_iterate_phdr(visit_module, visit);
 	dnp_forks_release();
-}
-
-void dnp_mark_gates_open(dnprof_mark_function say)
-{
-	struct visit visit = {0};
-
-	opened = say;
-	/* First: a library that is not there yet when it is looked for finds this when it is. */
-	__atomic_store_n(&dnp_mark_recorder.say, say, __ATOMIC_SEQ_CST);
-	visit_gates(&visit);
-}
-
-bool dnp_mark_gates_close(void)
-{
-	uint64_t until_ns = dnp_now_ns() + PATIENCE_NS;
-	struct visit visit = {.closes = true};
-
-	__atomic_store_n(&dnp_mark_recorder.say, NULL, __ATOMIC_SEQ_CST);
-	while (opened) {
-		visit.busy = false;
-		visit_gates(&visit);
-		if (!visit.busy)
-			opened = NULL;
-		else if (dnp_now_ns() >= until_ns)
-			return false;
-		else
-			dnp_sleep_until_ns(dnp_now_ns() + REST_NS);
-	}
 	return true;
+}
+
+void dnp_mark_gates_later(dnprof_mark_function say)
+{
+	__atomic_store_n(&dnp_mark_recorder.say, say, __ATOMIC_SEQ_CST);
 }
