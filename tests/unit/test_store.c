@@ -756,10 +756,11 @@ static void go_slowly(struct dnp_thread *thread)
  * time. */
 TEST(drain_empties_all_rings_while_a_round_goes_on)
 {
-	struct drained *drained = open_drain(1);
+	struct drained *drained;
 	int is_new;
 
 	dnp_threads_init(16, 1);
+	drained = open_drain(1);
 	while_one_goes.busy = dnp_thread_begin(dnp_thread_id(), &is_new);
 	CHECK(while_one_goes.busy);
 	for (int i = 0; i < 5; i++)
