@@ -154,6 +154,7 @@ def test_attached(tmp_path, tfm):
 CYCLES = 15 if SOAK else 4
 
 
+@pytest.mark.slow
 def test_attached_again_and_again(tmp_path, tfm):
     """Sessions that begin and end while four threads allocate: each time nothing is left of the agent."""
     cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, *BUSY), limit=CYCLES, seconds=0.05,

@@ -88,6 +88,7 @@ def test_unharmed(tmp_path, tfm, argv):
     assert sum(map(int, counted)) == event["enters"] > 0
 
 
+@pytest.mark.slow
 def test_types_when_code_is_unloaded(tmp_path):
     """Those that stay have the number that they had; those that go, whose places others may have, are never taken for them."""
     result = trace(tmp_path, NEWEST, "--depth", "events", argv=["unload", "--work", 5]).expect()

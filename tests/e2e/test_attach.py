@@ -106,6 +106,7 @@ def test_nothing_is_left(tmp_path, tfm):
         assert last.maps <= first.maps + KEPT_MAPS
 
 
+@pytest.mark.slow
 def test_idle_agent_sleeps(tmp_path):
     """Attached and stopped: one thread that is never woken, no timer, no counter, no handler."""
     with Running(program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as running:
@@ -157,12 +158,14 @@ def test_cycles(tmp_path, tfm, name):
     assert cycles.prints[-1].rss_kb < max(2 * max(p.rss_kb for p in cycles.prints[:2]), 100_000)
 
 
+@pytest.mark.slow
 @pytest.mark.measured
 @pytest.mark.parametrize("options", ["event=cpu,wall;interval_ns=2000000", "event=cpu;engine=snapshot;interval_ns=10000000"])
 def test_cycles_of_other_events(tmp_path, options):
     assert len(Cycles(tmp_path / "cycle.dnp", program(NEWEST, "alloc", "--seconds", 6), options).times) >= SOME
 
 
+@pytest.mark.slow
 @pytest.mark.measured
 def test_cycles_of_a_server(tmp_path):
     """Each request is answered, and rightly: it checks that itself."""

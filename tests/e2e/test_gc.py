@@ -132,6 +132,7 @@ def test_attached(tmp_path, tfm, env):
 CYCLES = 10 if SOAK else 4
 
 
+@pytest.mark.slow
 def test_attached_again_and_again(tmp_path):
     """Recordings that begin and end amid collections: nothing is left of the agent."""
     cycles = attached.Cycles(tmp_path / "out.dnp", program(NEWEST, "garbage", "--seconds", 600), limit=CYCLES, seconds=0.05,

@@ -109,6 +109,7 @@ def test_attached(tmp_path, tfm):
 CYCLES = 10 if SOAK else 4
 
 
+@pytest.mark.slow
 def test_attached_again_and_again(tmp_path, tfm):
     """Recordings that begin and end while threads wait for each other, and give up: nothing is left of the agent."""
     cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, "locks", "--seconds", 600), limit=CYCLES, seconds=0.05,

@@ -255,6 +255,7 @@ def test_patterns(begun, tmp_path):
     dnprof("record", "--include", "Truth.*", "-o", tmp_path / "app.dnp", begun).expect(2)
 
 
+@pytest.mark.slow
 @one_target
 def test_again_and_again(target, tmp_path):
     pid, out = target(), tmp_path / "app.dnp"

@@ -99,6 +99,7 @@ def test_attached(tmp_path, tfm):
 CYCLES = 10 if SOAK else 4
 
 
+@pytest.mark.slow
 def test_attached_again_and_again(tmp_path):
     """Recordings that begin and end amid requests: nothing is left of the agent."""
     cycles = attached.Cycles(tmp_path / "out.dnp", server(NEWEST, "--requests", 100000), limit=CYCLES, seconds=0.05,

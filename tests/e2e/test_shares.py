@@ -104,6 +104,7 @@ def test_sleepers_cost_nothing(tmp_path):
     assert asleep < report.samples * LOOSE * 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.measured
 @pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/proc/sys/kernel/ns_last_pid"),
                     reason="only root says where numbers go on, and not to every kernel")

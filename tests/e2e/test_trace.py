@@ -284,6 +284,7 @@ def test_log(tmp_path, tfm):
 
 # ---- Programs
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth, options", [
     ("tree", ()), ("time", ("--framework",)), pytest.param("events", (), marks=pytest.mark.measured)], ids=DEPTHS)
 def test_shop(tmp_path, depth, options):

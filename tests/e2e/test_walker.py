@@ -88,6 +88,7 @@ def behind(frames, name, n=1):
     return frames[at + 1:at + 1 + n]
 
 
+@pytest.mark.slow
 def test_beside_the_agent(tmp_path):
     """The walker is in the program twice, in that profiler and in dnprof's agent: each stops threads by the same signal, and
     takes none of the other's for its own."""

@@ -280,6 +280,7 @@ def test_walks_give_a_stack(truth, tmp_path, engine):
     assert failed <= LOOSE * 0.05 * samples, f"{failed} of {samples}"
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_while_threads_come_and_go(truth, tmp_path):
     """However many: what the system is asked of each takes its time, and rings are emptied meanwhile. More than one of a hundred
     lost would be said by the command."""
@@ -400,6 +401,7 @@ def test_without_children_none_is_touched(truth, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [starter.name]
 
 
+@pytest.mark.slow
 def test_child_that_outlives_the_program(truth, tmp_path):
     """Its recording ends with the program; it goes on."""
     script = tmp_path / "start.cmd"

@@ -129,6 +129,7 @@ def test_recorder_that_is_killed(busy, tmp_path):
     assert report(tmp_path / "t.dnp")["complete"]
 
 
+@pytest.mark.slow
 def test_program_that_ends_while_it_is_recorded(truth, tmp_path):  # noqa: F811
     with Running(truth, "cpu", "--seconds", 6) as running:
         ended = on_windows("record", *PATIENT, "-o", tmp_path / "t.dnp", running.pid)
@@ -176,6 +177,7 @@ def test_status_of_one(busy):
     assert "truth.exe" in told and "10.0" in told and "not attached" in told
 
 
+@pytest.mark.slow
 def test_nothing_is_left_after_many_times(truth, tmp_path):  # noqa: F811
     """What the first has brought, of the runtime's own, stays; what comes after leaves as many threads."""
     had = []

@@ -16,6 +16,8 @@ from test_windows import ENVIRONMENT, WINDOWS, on_windows, pytestmark, truth, wi
 from test_windows_attach import PATIENT, Running
 from test_windows_rules import processes
 
+pytestmark = [*pytestmark, pytest.mark.slow]
+
 PROFILER = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{cf0d821e-299b-5307-a3d8-b283c03916dd}",
             "CORECLR_PROFILER_PATH": "C:\\nowhere\\apm.dll"}
 

@@ -19,6 +19,8 @@ import test_transition
 from harness import ROOT, check_whole, dnprof, is_sequence, report, run
 from test_windows import compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401: fixtures and marks
 
+pytestmark = [*pytestmark, pytest.mark.slow]
+
 
 @pytest.fixture
 def record(truth, tmp_path):

@@ -23,6 +23,8 @@ from test_windows import on_windows, pytestmark, truth, windows_path, wine  # no
 from test_windows_attach import CYCLES, PATIENT, Running
 from test_windows_events import TICK_NS, check_marks
 
+pytestmark = [*pytestmark, pytest.mark.slow]
+
 #: What the runtime itself delivers: under Wine only to programs whose code is written in place.
 DELIVERED = ("alloc", "gc", "jit", "lock", "request")
 IN_PLACE = {"DOTNET_EnableWriteXorExecute": "0"}

@@ -21,7 +21,8 @@ NATIVE = 1
 #: Functions, and what others can see and has no type, as assembler's functions.
 SYMBOL = r"\(sec +([1-9]\d*)\)\(fl 0x00\)(?:\(ty +20\)\(scl +[23]\)|\(ty +0\)\(scl +2\)) \(nx \d\) 0x([0-9a-f]+) (\S+)"
 OBJDUMP = "x86_64-w64-mingw32-objdump"
-pytestmark = [*pytestmark, pytest.mark.skipif(not shutil.which(OBJDUMP), reason=f"{OBJDUMP} is not installed")]
+pytestmark = [*pytestmark, pytest.mark.slow,
+              pytest.mark.skipif(not shutil.which(OBJDUMP), reason=f"{OBJDUMP} is not installed")]
 
 
 def dumped(path, option):

@@ -13,6 +13,8 @@ from harness import PATIENCE_S, refused, wait_for
 from test_windows import ENVIRONMENT, WINDOWS, on_windows, pytestmark, report, seen, truth, wine  # noqa: F401
 from test_windows_attach import PATIENT, Running
 
+pytestmark = [*pytestmark, pytest.mark.slow]
+
 CPU = ("cpu", "--seconds", 3600)
 
 

@@ -99,6 +99,7 @@ def test_killed_at_any_moment(truth, tmp_path, who, bytes_):  # noqa: F811
     assert not told["complete"] and not [it for it in told["problems"] if "damage" in str(it).lower()], told["problems"]
 
 
+@pytest.mark.slow
 def test_full_disk(truth, small_disk):  # noqa: F811
     """The program goes on to its end; what was written until then opens."""
     (small_disk / "filler").write_bytes(bytes(84 << 10))

@@ -17,6 +17,8 @@ from test_windows import ENVIRONMENT, WINDOWS, on_windows, pytestmark, report, t
 from test_windows_attach import PATIENT, EndedEarly, Running
 from test_windows_rules import processes
 
+pytestmark = [*pytestmark, pytest.mark.slow]
+
 #: Stacks that are taken of one program, of which each may go wrong.
 OFTEN = 5
 

@@ -19,6 +19,8 @@ from harness import LOOSE, PATIENCE_S, ROOT, dnprof, refused, run, wait_for
 from test_windows import ENVIRONMENT, WINDOWS, compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401
 from test_windows import record as record_program
 
+pytestmark = [*pytestmark, pytest.mark.slow]
+
 #: What a thread's clock moves by at once, at most.
 STEP_NS = 15_625_000
 

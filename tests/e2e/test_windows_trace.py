@@ -50,6 +50,7 @@ def test_case(truth, tmp_path, case, depth):
         assert traced.event["unwinds"] == traced.truth["unwound"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--no-inline",), ("--no-tiering",), ("--framework",)], ids=lambda options: options[0])
 def test_options(truth, tmp_path, options):
     traced = trace_case(truth, tmp_path, "inlining", threads=1, options=options)
@@ -84,6 +85,7 @@ def test_registers(truth, tmp_path, depth, options):
     trace(truth, tmp_path, "registers", "--work", 20, "--threads", 2, depth=depth, options=options).check_balance()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("async", "--work", 2), ("shortthreads", "--seconds", 0.5), ("osr", "--work", 2),
                                        ("deep", "--work", 1)], ids=lambda arguments: arguments[0])
 def test_other_programs(truth, tmp_path, arguments):
@@ -93,6 +95,7 @@ def test_other_programs(truth, tmp_path, arguments):
     assert traced.event["calls"] > 10
 
 
+@pytest.mark.slow
 def test_each_thread(truth, tmp_path):
     """Which thread called what; those of the pool take turns."""
     traced = trace_case(truth, tmp_path, "recursion", threads=4)
@@ -138,6 +141,7 @@ def test_log(truth, tmp_path):
     assert on_windows("log", out).expect().out == dnprof("log", out).expect().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [False, True])
 def test_log_at_the_end_of_a_run(truth, tmp_path, monkeypatch, named):
     if named:
@@ -151,6 +155,7 @@ def test_log_at_the_end_of_a_run(truth, tmp_path, monkeypatch, named):
 
 # ---- Arguments and results
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tiering", [[], ["--no-tiering"]], ids=["tiers", "optimised"])
 def test_values(truth, tmp_path, tiering):
     """In registers, on the stack and behind pointers, as this convention passes them."""
@@ -165,6 +170,7 @@ def test_values(truth, tmp_path, tiering):
     assert len(want) == len(have) > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_exact_generics(truth, tmp_path, depth):
     """Instances of shared code are methods of their own."""
@@ -176,6 +182,7 @@ def test_exact_generics(truth, tmp_path, depth):
     traced.check_balance()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["exceptions", "generics"])
 def test_counts_with_arguments(truth, tmp_path, case):
     traced = trace_case(truth, tmp_path, case, depth="events", options=("--args",))

@@ -19,6 +19,8 @@ __all__ = ["pytest_addoption", "pytest_configure", "pytest_collection_modifyitem
 
 #: Whether the promises themselves are judged, under every runtime, as often as it takes: script/soak.
 SOAK = bool(os.environ.get("DNPROF_TEST_SOAK"))
+#: Whether all suites run, which has to stay under 20 minutes: script/test without a name of one.
+SHORT = bool(os.environ.get("DNPROF_TEST_SHORT"))
 #: The gate looks for what is broken, so a tolerance is three times what is promised there.
 LOOSE = 1 if SOAK else 3
 
@@ -33,19 +35,20 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes more than half a minute")
+    config.addinivalue_line("markers", "slow: not where all suites run; where its own is named, and in script/soak")
     config.addinivalue_line("markers", "measured: compares with a tolerance or needs so many of something: see README.md")
     config.addinivalue_line("markers", "soak: for script/soak only, which says how often it holds")
     surroundings.settle()
 
 
 def pytest_collection_modifyitems(config, items):
-    if SOAK:
-        return
-    left_out = [item for item in items if item.get_closest_marker("soak")]
+    def is_left_out(item):
+        return not SOAK and item.get_closest_marker("soak") or SHORT and item.get_closest_marker("slow")
+
+    left_out = [item for item in items if is_left_out(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+        items[:] = [item for item in items if not is_left_out(item)]
 
 
 @pytest.hookimpl(hookwrapper=True)

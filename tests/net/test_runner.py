@@ -43,6 +43,12 @@ def named(lines, word):
     return [line for line in lines if line.startswith(word)]
 
 
+@pytest.mark.parametrize("short, passed", [("", 2), ("1", 1)])
+def test_slow_ones_are_left_out_where_all_suites_run(tmp_path, short, passed):
+    status, lines = ran(tmp_path, sample("good or long"), {"DNPROF_TEST_SHORT": short})
+    assert (status, lines[-1]) == (0, f"{passed} passed, 0 failed, 0 skipped")
+
+
 def test_good_one_is_passed_and_not_named(tmp_path):
     status, lines = ran(tmp_path, sample("good", passes="PASSES"))
     assert (status, lines[-1]) == (0, "1 passed, 0 failed, 0 skipped")

@@ -22,6 +22,11 @@ def test_good():
     pass
 
 
+@pytest.mark.slow
+def test_takes_long():
+    pass
+
+
 def test_fails_once():
     assert tried() > 0, "once is chance"
 
