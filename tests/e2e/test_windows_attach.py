@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """dnprof.exe and programs that run already, under Wine: it comes to them, records, and leaves nothing."""
+import contextlib
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import PATIENCE_S, check_whole, refused, wait_for
+from harness import PATIENCE_S, check_whole, dnprof, refused, wait_for
 from test_windows import (APPS, ENVIRONMENT, WINDOWS, on_windows, pytestmark, report, seen,  # noqa: F401
                           truth, wine)
 
@@ -146,6 +147,35 @@ def test_program_that_is_killed_while_it_is_recorded(truth, tmp_path):  # noqa: 
         running.process.kill()
         err = p.communicate(timeout=PATIENCE_S)[1].decode()
     assert p.returncode == 3 and "incomplete" in err, err
+
+
+def test_full_disk(busy, small_disk):
+    """What is there is kept and can be read; the program has nothing of it open and goes on without the agent."""
+    (small_disk / "filler").write_bytes(bytes(84 << 10))
+    ended = on_windows("record", "-q", *PATIENT, "-d", PATIENCE_S, "-F", 1999, "-e", "cpu,wall", "-o", small_disk / "t.dnp", busy.pid,
+                       timeout=2 * PATIENCE_S)
+    assert ended.status == 3 and "writing it failed: No space left on device; make room" in ended.err, ended
+    read = dnprof("report", "--json", small_disk / "t.dnp")
+    assert read.status == 3 and json.loads(read.out)["events"]["wall"]["samples"], read
+    wait_for(busy.is_clean, "the agent to leave")
+    assert str(small_disk) not in busy.maps() and busy.process.poll() is None
+    free = os.statvfs(small_disk).f_bavail
+    (small_disk / "t.dnp").unlink()
+    assert os.statvfs(small_disk).f_bavail > free
+
+
+@pytest.mark.parametrize("kib", [0, 4, 16])
+def test_disk_without_room(busy, small_disk, kib):
+    """Whether it is told before the program is touched or after: it is left as it was, and so is the folder."""
+    with open(small_disk / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
+        while True:
+            filler.write(bytes(4096))
+    os.truncate(small_disk / "filler", (small_disk / "filler").stat().st_size - (kib << 10))
+    ended = on_windows("record", "-q", *PATIENT, "-d", 1, "-F", 997, "-o", small_disk / "t.dnp", busy.pid)
+    assert ended.status in (1, 3) and "make room" in ended.err, ended
+    wait_for(busy.is_clean, "the agent to leave")
+    assert sorted(it.name for it in small_disk.iterdir()) == ["filler", *["t.dnp"] * (ended.status == 3)]
+    assert busy.process.poll() is None
 
 
 def test_step_by_step(busy, tmp_path):
