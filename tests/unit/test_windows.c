@@ -391,6 +391,65 @@ TEST(channel_waits_for_its_name)
 	dnp_watch_close();
 }
 
+/* Its clients may be stopped: one that was answered, one that was dropped, one nobody has seen. */
+TEST(channel_has_its_name_no_longer_than_it_listens)
+{
+	char answer[] = "answer";
+	uint8_t room[64];
+	struct dnp_channel_message message = {.bytes = room, .room = sizeof(room)};
+	int answered, dropped, unseen, server;
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(dnp_channel_listen(), 0);
+	dropped = connect_to_self();
+	dnp_channel_drop(await_client());
+	answered = connect_to_self();
+	server = await_client();
+	CHECK_EQ(dnp_channel_send(server, answer, sizeof(answer), -1, false), 0);
+	unseen = connect_to_self();
+	CHECK(dropped >= 0 && answered >= 0 && unseen >= 0);
+	dnp_channel_shut();
+	dnp_channel_drop(server);
+	CHECK_EQ(connect_to_self(), -ENOENT);
+	CHECK_EQ(dnp_channel_listen(), 0);
+	CHECK_EQ(await(answered, &message), 0);
+	CHECK_STR((char *)room, "answer");
+	CHECK_EQ(await(answered, &message), -EPIPE);
+	CHECK_EQ(await(dropped, &message), -EPIPE);
+	CHECK_EQ(await(unseen, &message), -EPIPE);
+	dnp_channel_close(answered);
+	dnp_channel_close(dropped);
+	dnp_channel_close(unseen);
+	dnp_channel_shut();
+	dnp_watch_close();
+}
+
+/* Whoever is slow has all the same what was said to him, if there is a place for the next one. */
+TEST(channel_keeps_what_the_other_end_has_not_taken_yet)
+{
+	char words[][4] = {"one", "two"};
+	uint8_t room[64];
+	struct dnp_channel_message message = {.bytes = room, .room = sizeof(room)};
+	bool same_user;
+	int client, server, pid;
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(dnp_channel_listen(), 0);
+	client = connect_to_self();
+	server = await_client();
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(dnp_channel_send(server, words[i], sizeof(words[i]), -1, false), 0);
+	dnp_channel_drop(server);
+	CHECK_EQ(dnp_channel_accept(&pid, &same_user), -EAGAIN);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(await(client, &message), 0);
+		CHECK_STR((char *)room, words[i]);
+	}
+	dnp_channel_close(client);
+	dnp_channel_shut();
+	dnp_watch_close();
+}
+
 /* A pipe of that process with which nothing can be agreed is not called somebody else's. */
 TEST(channel_that_cannot_be_set_up_is_not_anothers)
 {

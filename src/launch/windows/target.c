@@ -11,6 +11,9 @@
 #include "os/windows/peb.h"
 #include "os/windows/wide.h"
 
+/* Between two looks whether it is worth waiting for a place. */
+#define LOOK_NS UINT64_C(200000000)
+
 /* The process that a thread of that id belongs to; 0: there is no such thread. */
 static DWORD owner_of_thread(pid_t tid)
 {
@@ -87,12 +90,32 @@ static int no_agent(const struct dnp_target *target, struct dnp_err *err)
 		pid);
 }
 
+/*
+ * As long as all places are taken. A pipe of which others still have their ends looks like that,
+ * too, when the agent has left or its process has ended.
+ */
+static int connect_in_time(
+	const struct dnp_target *target, uint64_t until_ns, struct dnp_process *now)
+{
+	for (;;) {
+		uint64_t look_ns = dnp_now_ns() + LOOK_NS;
+		int fd = dnp_channel_connect((int)target->pid, target->process.start_ticks,
+			look_ns < until_ns ? look_ns : until_ns);
+
+		if (fd != -EAGAIN || dnp_target_has_ended(target, now))
+			return fd;
+		if (!dnp_process_has_agent(target->pid))
+			return -ENOENT;
+		if (dnp_now_ns() >= until_ns)
+			return -EAGAIN;
+	}
+}
+
 int dnp_target_connect_agent(
 	const struct dnp_target *target, uint64_t patience_ns, struct dnp_err *err)
 {
-	int fd = dnp_channel_connect(
-		(int)target->pid, target->process.start_ticks, dnp_now_ns() + patience_ns);
 	struct dnp_process now;
+	int fd = connect_in_time(target, dnp_now_ns() + patience_ns, &now);
 
 	if (fd < 0 && dnp_target_has_ended(target, &now))
 		return dnp_target_ended(target, err);
@@ -100,6 +123,7 @@ int dnp_target_connect_agent(
 	case EACCES: return dnp_target_no_rights(target, err);
 	case ENOENT: return no_agent(target, err);
 	case EBADE: return dnp_target_not_own(target, "dnprof", err);
+	case EAGAIN: return dnp_target_timed_out(target, &now, patience_ns, err);
 	default: break;
 	}
 	if (fd < 0)

@@ -21,6 +21,7 @@
 #include "os/windows/channel.h"
 #include "os/windows/error.h"
 #include "os/windows/private.h"
+#include "os/windows/timer.h"
 
 /* Of control messages; a file's name comes on top. */
 #define PATH_UNITS   1024u
@@ -32,6 +33,9 @@
 
 /* A write to a pipe that has room is over in no time. */
 #define WRITE_MS 100
+
+/* At the end: so long those who were sent something are given to take it. */
+#define LAST_NS UINT64_C(500000000)
 
 /* For so long a name that is taken may become free, and is looked at so often. */
 #define LET_GO_NS UINT64_C(2000000000)
@@ -51,7 +55,7 @@ enum state {
 	FREE,
 	LISTENING, /* nobody has connected yet */
 	CONNECTED,
-	LINGERING, /* dropped, but the other end has not taken the file yet that it was sent */
+	LINGERING, /* dropped, but the other end may not have taken yet what it was sent */
 };
 
 static struct end {
@@ -62,8 +66,12 @@ static struct end {
 	HANDLE offered;     /* owned: until the other end has gone, NULL: none */
 	HANDLE other;       /* owned: the process that listens; NULL: this one does */
 	bool known;         /* this one does, and who has connected is the same user */
+	bool sent;          /* this one does, and something was sent to the other end */
 	uint8_t *packet;    /* owned */
 } ends[ENDS];
+
+/* Until then those who were sent something may take it, when nobody listens any more. */
+static uint64_t last_ns;
 
 static void name_pipe(wchar_t name[128], int pid, uint64_t start_ticks)
 {
@@ -99,10 +107,17 @@ static void cancel(struct end *end)
 		GetOverlappedResult(end->pipe, &end->going, &n, TRUE);
 }
 
+/*
+ * A pipe has its name for as long as anybody has an end of it, also one to which nobody is at the
+ * other end: who does not get to close his, stopped or waiting for his console, would keep the name
+ * from the next agent. So his end is taken from him.
+ */
 static void release(struct end *end)
 {
 	if (end->pipe != INVALID_HANDLE_VALUE) {
 		cancel(end);
+		if (!end->other)
+			DisconnectNamedPipe(end->pipe);
 		CloseHandle(end->pipe);
 	}
 	if (end->event)
@@ -247,11 +262,23 @@ static void forget(struct end *end)
 	release(end);
 }
 
+/* What was sent and is not taken when the other end loses its own is lost. */
+static void forget_last(struct end *end)
+{
+	if (end->sent)
+		dnp_timer_wait(end->event, last_ns);
+	forget(end);
+}
+
 void dnp_channel_shut(void)
 {
 	for (unsigned i = 0; i < ENDS; i++)
-		if (ends[i].state == LISTENING || ends[i].state == LINGERING)
+		if (ends[i].state == LISTENING)
 			forget(&ends[i]);
+	last_ns = dnp_now_ns() + LAST_NS;
+	for (unsigned i = 0; i < ENDS; i++)
+		if (ends[i].state == LINGERING)
+			forget_last(&ends[i]);
 }
 
 /* Of a token, or of this process's. */
@@ -361,7 +388,9 @@ void dnp_channel_drop(int connection)
 {
 	struct end *end = &ends[connection];
 
-	if (end->offered && listening() && WaitForSingleObject(end->event, 0) == WAIT_TIMEOUT)
+	if (!listening())
+		forget_last(end);
+	else if (end->sent && WaitForSingleObject(end->event, 0) == WAIT_TIMEOUT)
 		end->state = LINGERING;
 	else
 		forget(end);
@@ -536,6 +565,7 @@ int dnp_channel_send(int connection, void *bytes, size_t n, int file, bool waits
 		return failed;
 	n += trailer.name_bytes;
 	memcpy(packet + n, &trailer, sizeof(trailer));
+	end->sent = !end->other;
 	return write_all(end->pipe, packet, n + sizeof(trailer), waits);
 }
 
