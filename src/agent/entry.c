@@ -5,6 +5,7 @@
  */
 #include "agent/agent.h"
 #include "agent/callbacks.h"
+#include "agent/life.h"
 #include "agent/relay.h"
 #include "clr/com.h"
 #include "clr/hresult.h"
@@ -68,6 +69,7 @@ HRESULT DNP_COM DllGetClassObject(
 	if (!object)
 		return E_POINTER;
 	*object = NULL;
+	dnp_life_settle();
 	/*
 	 * A runtime that has a profiler refuses the next only after it has got it from us, and
 	 * keeps the library for ever then (CoreCLR 8 to 10). Of what we refuse it lets go.

@@ -23,6 +23,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/forks.h"
+#include "os/library.h"
 #include "os/mem.h"
 #include "os/process.h"
 #include "format/agent_options.h"
@@ -431,13 +432,39 @@ void dnp_life_attached(void)
 
 /* ---- The end */
 
-/* Another attach may have the runtime ask for our class all the while. */
-void dnp_life_detached(void)
+/* The runtime has let go of us, and the recorder has not ended yet. */
+static _Atomic bool overdue;
+
+static void be_away(void)
 {
-	if (atomic_load(&dnp_agent.presence) != DNP_AWAY)
-		dnp_recorder_stop(DNP_END_STOP);
 	dnp_agent_forget();
 	atomic_store(&dnp_agent.presence, DNP_AWAY);
+}
+
+/*
+ * Another attach may have the runtime ask for our class all the while. A recorder that does not get
+ * to its end has its socket and its files still: what came to life beside it would have none, and
+ * whoever asks would ask it.
+ */
+void dnp_life_detached(void)
+{
+	if (atomic_load(&dnp_agent.presence) != DNP_AWAY && !dnp_recorder_stop(DNP_END_STOP)) {
+		dnp_library_keep();
+		atomic_store(&dnp_agent.presence, DNP_LEAVING);
+		atomic_store(&overdue, true);
+		return;
+	}
+	be_away();
+}
+
+void dnp_life_settle(void)
+{
+	if (!atomic_exchange(&overdue, false))
+		return;
+	if (dnp_recorder_has_stopped())
+		be_away();
+	else
+		atomic_store(&overdue, true);
 }
 
 void dnp_life_shut_down(void)

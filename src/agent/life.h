@@ -24,8 +24,15 @@ HRESULT dnp_life_attach(IUnknown *unknown, bool notification, struct dnp_str dat
 /* The runtime says that it has attached us. */
 void dnp_life_attached(void);
 
-/* It has let go of us: nothing of ours is left when this returns. */
+/*
+ * It has let go of us: nothing of ours is left when this returns, but for a library that has to
+ * stay (agent/forget.h), and a thread that the system or the runtime keeps from its end.
+ */
 void dnp_life_detached(void);
+
+/* Before the runtime is told whether we are there: that thread may have ended by now. Any thread.
+ */
+void dnp_life_settle(void);
 
 /* The program ends: ends what is recorded well, and waits for it. */
 void dnp_life_shut_down(void);

@@ -176,16 +176,24 @@ void dnp_recorder_go(void)
 	dnp_watch_call();
 }
 
+bool dnp_recorder_has_stopped(void)
+{
+	if (!atomic_load_explicit(&recorder.stopped, memory_order_acquire))
+		return false;
+	dnp_own_thread_join(&recorder.thread);
+	return true;
+}
+
 /*
  * Waits for the recorder's end, but not for ever: if the runtime kept it from returning, the
  * program must still be able to exit. The recording then lacks its end, and readers say so.
  */
-void dnp_recorder_stop(enum dnp_end_reason reason)
+bool dnp_recorder_stop(enum dnp_end_reason reason)
 {
 	atomic_store_explicit(&recorder.stop, reason, memory_order_release);
 	dnp_watch_call();
-	while (!atomic_load_explicit(&recorder.stopped, memory_order_acquire))
+	while (!dnp_recorder_has_stopped())
 		if (!dnp_word_wait(&recorder.stopped, 0, PATIENCE_NS))
-			return;
-	dnp_own_thread_join(&recorder.thread);
+			return false;
+	return true;
 }

@@ -8,6 +8,8 @@
 #ifndef DNP_AGENT_RECORDER_H
 #define DNP_AGENT_RECORDER_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "format/rec.h"
 
@@ -20,7 +22,12 @@ int dnp_recorder_open(void (*begin)(void));
 int dnp_recorder_start(struct dnp_err *err);
 /* It may begin, or may as soon as it has started: the runtime takes calls. Any thread. */
 void dnp_recorder_go(void);
-/* Ends what is recorded and the thread. Any thread but that; a second call does nothing. */
-void dnp_recorder_stop(enum dnp_end_reason reason);
+/*
+ * Ends what is recorded and the thread, which is not waited for for ever: whether it has ended. Any
+ * thread but that; a second call does nothing.
+ */
+bool dnp_recorder_stop(enum dnp_end_reason reason);
+/* Whether one that had not ended then has by now. */
+bool dnp_recorder_has_stopped(void);
 
 #endif

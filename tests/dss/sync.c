@@ -32,8 +32,8 @@ void __real_dnp_code_module_loaded(const struct dnp_info *info, ModuleID module)
 void __wrap_dnp_code_module_loaded(const struct dnp_info *info, ModuleID module);
 int __real_dnp_recorder_start(struct dnp_err *err);
 int __wrap_dnp_recorder_start(struct dnp_err *err);
-void __real_dnp_recorder_stop(enum dnp_end_reason reason);
-void __wrap_dnp_recorder_stop(enum dnp_end_reason reason);
+bool __real_dnp_recorder_stop(enum dnp_end_reason reason);
+bool __wrap_dnp_recorder_stop(enum dnp_end_reason reason);
 
 /* What is counted. */
 #define COUNTS(X)                                                                                  \
@@ -340,9 +340,11 @@ static void write_counts(void)
 	free(file);
 }
 
-void __wrap_dnp_recorder_stop(enum dnp_end_reason reason)
+bool __wrap_dnp_recorder_stop(enum dnp_end_reason reason)
 {
-	__real_dnp_recorder_stop(reason);
+	bool ended = __real_dnp_recorder_stop(reason);
+
 	if (counts.path)
 		write_counts();
+	return ended;
 }

@@ -24,9 +24,9 @@ size_t __wrap_dnp_walk(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, size_t max, enum dnp_walk_stop *stop);
 int __real_dnp_recorder_start(struct dnp_err *err);
 int __wrap_dnp_recorder_start(struct dnp_err *err);
-void __real_dnp_recorder_stop(enum dnp_end_reason reason);
+bool __real_dnp_recorder_stop(enum dnp_end_reason reason);
 void __real_dnp_knowledge_end(void);
-void __wrap_dnp_recorder_stop(enum dnp_end_reason reason);
+bool __wrap_dnp_recorder_stop(enum dnp_end_reason reason);
 void __wrap_dnp_knowledge_end(void);
 bool __wrap_dnp_engines_walk(void);
 
@@ -286,11 +286,11 @@ int __wrap_dnp_recorder_start(struct dnp_err *err)
 	return failed ? failed : __real_dnp_recorder_start(err);
 }
 
-void __wrap_dnp_recorder_stop(enum dnp_end_reason reason)
+bool __wrap_dnp_recorder_stop(enum dnp_end_reason reason)
 {
 	if (referee.path && referee.engine == REFEREE_STOPPED)
 		referee_stopper_end();
-	__real_dnp_recorder_stop(reason);
+	return __real_dnp_recorder_stop(reason);
 }
 
 /* The referee takes stacks where no engine does, in callbacks: native modules must be known. */

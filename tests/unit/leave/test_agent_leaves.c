@@ -27,6 +27,7 @@
 static _Atomic int masks;      /* events that it was asked for */
 static _Atomic int references; /* to its interface */
 static _Atomic bool detach_wanted;
+static _Atomic bool detach_held; /* who wants it does not get away from there */
 
 static HRESULT DNP_COM not_there(void)
 {
@@ -65,6 +66,8 @@ static HRESULT DNP_COM detach(ICorProfilerInfo *self, uint32_t ms)
 	(void)self;
 	(void)ms;
 	atomic_store(&detach_wanted, true);
+	while (atomic_load(&detach_held))
+		rest_ns(MS_NS);
 	return S_OK;
 }
 
@@ -88,24 +91,37 @@ static IUnknown *runtime(void)
 
 static char folder[] = "/tmp/leave-XXXXXX";
 
-/* The answer's kind. */
-static enum dnp_control_kind ask(enum dnp_control_kind kind)
+static uint8_t packet[DNP_CONTROL_MAX];
+
+/* The connection. */
+static int send_request(enum dnp_control_kind kind)
 {
-	static uint8_t packet[DNP_CONTROL_MAX];
 	struct dnp_control_message message = {.kind = kind};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	ssize_t n;
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" DNP_CONTROL_NAME, folder,
 		(int)getpid(), (unsigned long long)dnp_process_start_ticks(getpid()));
 	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
 	CHECK(send(fd, packet, dnp_control_put(packet, &message), 0) > 0);
-	n = recv(fd, packet, sizeof(packet), 0);
+	return fd;
+}
+
+/* Its kind. */
+static enum dnp_control_kind take_answer(int fd)
+{
+	struct dnp_control_message message;
+	ssize_t n = recv(fd, packet, sizeof(packet), 0);
+
 	CHECK(n > 0);
 	CHECK_EQ(dnp_control_get(packet, (size_t)n, &message), 0);
 	close(fd);
 	return message.kind;
+}
+
+static enum dnp_control_kind ask(enum dnp_control_kind kind)
+{
+	return take_answer(send_request(kind));
 }
 
 /* ---- The agent */
@@ -118,21 +134,33 @@ struct agent {
 	ICorProfilerCallback *callback;
 };
 
-static struct agent load(void)
+/* What it says when it is asked for its class. */
+static HRESULT ask_class(struct agent *agent)
 {
-	struct agent agent = {.library = dlopen(AGENT_LIBRARY, RTLD_NOW | RTLD_LOCAL)};
 	IClassFactory *factory;
 	get_class get;
 	void *object;
+	HRESULT hr;
 
-	if (!agent.library)
+	agent->library = dlopen(AGENT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!agent->library)
 		FAIL("%s", dlerror());
-	get = (get_class)dlsym(agent.library, "DllGetClassObject");
+	get = (get_class)dlsym(agent->library, "DllGetClassObject");
 	CHECK(get);
-	CHECK_EQ(get(&dnp_clsid_agent, &dnp_iid_IClassFactory, &object), S_OK);
+	hr = get(&dnp_clsid_agent, &dnp_iid_IClassFactory, &object);
+	if (FAILED(hr))
+		return hr;
 	factory = object;
 	CHECK_EQ(dnp_com(factory, CreateInstance, NULL, &dnp_iid_IUnknown, &object), S_OK);
-	agent.callback = object;
+	agent->callback = object;
+	return S_OK;
+}
+
+static struct agent load(void)
+{
+	struct agent agent;
+
+	CHECK_EQ(ask_class(&agent), S_OK);
 	return agent;
 }
 
@@ -292,5 +320,42 @@ TEST(agent_stays_where_a_handler_is_over_its_own)
 	go(agent);
 	CHECK(dlclose(agent.library) == 0);
 	end_threads(4);
+	end();
+}
+
+/*
+ * The runtime lets go of an agent whose thread, asked to leave, gets no turn for longer than that
+ * waits for it. Until it has ended there is an agent that leaves; then the next one may come.
+ */
+TEST(agent_that_does_not_end_in_time_is_still_leaving)
+{
+	struct agent agent;
+	HRESULT hr;
+	int asked;
+
+	begin();
+	agent = come(10 * MS_NS);
+	atomic_store(&detach_held, true);
+	asked = send_request(DNP_CONTROL_DETACH);
+	while (!atomic_load(&detach_wanted))
+		rest_ns(MS_NS);
+	dnp_com(agent.callback, ProfilerDetachSucceeded);
+	CHECK(dlclose(agent.library) == 0);
+	CHECK(look(NAME).of_library > 0);
+	CHECK_EQ(ask_class(&agent), CORPROF_E_PROFILER_DETACHING);
+	CHECK(dlclose(agent.library) == 0);
+	atomic_store(&detach_held, false);
+	CHECK_EQ(take_answer(asked), DNP_CONTROL_DONE);
+	do {
+		hr = ask_class(&agent);
+		CHECK(dlclose(agent.library) == 0);
+	} while (hr == CORPROF_E_PROFILER_DETACHING);
+	CHECK_EQ(hr, S_OK);
+	CHECK_EQ(masks, 0);
+	CHECK(take_recording() > 500);
+	agent = come(10 * MS_NS);
+	CHECK_EQ(ask(DNP_CONTROL_STATUS), DNP_CONTROL_DONE);
+	go(agent);
+	CHECK(dlclose(agent.library) == 0);
 	end();
 }
