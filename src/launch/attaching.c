@@ -76,6 +76,18 @@ static bool is_too_late(struct dnp_attaching *attach)
 	return dnp_now_ns() - attach->runtime_seen_ns > SOCKET_NS;
 }
 
+/*
+ * Nobody was at its socket, or the name has gone, which may be so for a moment: while it is made,
+ * or another connection is taken. Whether it is so for too long.
+ */
+static bool stays_away(struct dnp_attaching *attach, int failed)
+{
+	if (failed == -ENOENT || failed == -ECONNREFUSED)
+		return is_too_late(attach);
+	attach->runtime_seen_ns = 0;
+	return false;
+}
+
 /* Its server is not there: why it will not come. 0: it may. */
 static int judge_absence(struct dnp_attaching *attach, int error, struct dnp_err *err)
 {
@@ -213,6 +225,7 @@ static int ask(struct dnp_attaching *attach, HRESULT *result, struct dnp_err *er
 	int failed, paused = 0;
 
 	attach->pause_ns = FIRST_PAUSE_NS;
+	attach->runtime_seen_ns = 0;
 	for (;;) {
 		failed = ask_once(attach, result, err);
 		if (failed == -E2BIG)
@@ -223,7 +236,7 @@ static int ask(struct dnp_attaching *attach, HRESULT *result, struct dnp_err *er
 			if (begun != -EALREADY)
 				return begun;
 		}
-		if (!dnp_attach_may_change(failed, *result) ||
+		if (!dnp_attach_may_change(failed, *result) || stays_away(attach, failed) ||
 			dnp_target_has_ended(&attach->target, &now))
 			break;
 		attach->c.asked = false;

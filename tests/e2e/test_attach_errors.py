@@ -174,6 +174,16 @@ def test_socket_of_another(tmp_path, library):
             assert connection.recv(1) == b"", "it is told nothing"
 
 
+def test_socket_that_nobody_listens_at(tmp_path, library):
+    """It will not be another one, however long it may take."""
+    with running(tmp_path) as pid:
+        path = ipc_socket(pid, tmp_path)
+        path.unlink()
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(path))
+        refused(attach_other(library, pid, "--timeout", 3600), 1, f"no socket in {tmp_path}", "start the program again")
+
+
 def test_socket_full(tmp_path, library):
     """The server works on a request for long, and more wait than find room."""
     with running(tmp_path) as pid, contextlib.ExitStack() as crowd, \
