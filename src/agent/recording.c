@@ -24,6 +24,7 @@
 #include "os/watch.h"
 #include "store/drain.h"
 #include "store/labels.h"
+#include "store/overflow.h"
 #include "unwind/turn.h"
 
 #define LOOK_EVERY     5  /* ticks between two looks for threads that have gone or came unseen */
@@ -224,7 +225,8 @@ static uint32_t frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t 
 static size_t agent_bytes(void)
 {
 	return dnp_threads_bytes() + dnp_intern_bytes(&recording.drain.intern) +
-		dnp_methods_bytes() + dnp_frames_bytes(recording.frames) + dnp_labels_bytes();
+		dnp_methods_bytes() + dnp_frames_bytes(recording.frames) + dnp_labels_bytes() +
+		dnp_overflow_bytes();
 }
 
 static void publish(void)

@@ -5,6 +5,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "os/watch.h"
+#include "store/overflow.h"
 
 struct dnp_thread *dnp_happened_on(const struct dnp_engine_setting *setting)
 {
@@ -16,10 +17,26 @@ struct dnp_thread *dnp_happened_on(const struct dnp_engine_setting *setting)
 	return setting->thread(tid, 0);
 }
 
-/* 0: not stored, which was counted. */
-static int store(struct dnp_thread *thread, const struct dnp_happening *happening)
+/* What has no room in the thread's ring, since samples of time are there, has some besides. */
+static bool put_over(
+	struct dnp_thread *thread, const struct dnp_sample *sample, const struct dnp_walked *walked)
 {
-	uint64_t begin_ns = dnp_now_ns();
+	const struct dnp_overflow one = {
+		.sample = *sample,
+		.walk_ns = walked->walk_ns,
+		.thread = thread->index,
+		.tid = thread->tid,
+		.n = walked->n,
+		.stop = walked->stop,
+	};
+
+	return dnp_overflow_put(&one, walked->frames);
+}
+
+/* False: not in the thread's ring, but where it is told besides, or counted as lost. */
+static bool put(struct dnp_thread *thread, const struct dnp_happening *happening,
+	const struct dnp_walked *walked)
+{
 	struct dnp_sample sample = {
 		.time_ns = happening->time_ns,
 		.flags = DNP_SAMPLE_WIDE,
@@ -27,39 +44,52 @@ static int store(struct dnp_thread *thread, const struct dnp_happening *happenin
 		.weight = happening->weight,
 		.value = happening->value,
 	};
-	enum dnp_walk_stop stop = DNP_STOP_END;
-	uint32_t n =
-		dnp_self_walk(thread, dnp_label_frame(happening->label), happening->tells, &stop);
 
+	if (!walked->n)
+		dnp_feed_lost(&thread->own, happening->event, DNP_LOSS_STACK, happening->weight);
+	else if (dnp_feed_try(&thread->own, &sample, walked->n, walked->stop, walked->walk_ns))
+		return true;
+	else if (!put_over(thread, &sample, walked))
+		dnp_feed_lost(&thread->own, happening->event, DNP_LOSS_RING, happening->weight);
+	return false;
+}
+
+/* Between dnp_self_begin and an end of it, which depends on whether it is stored in the ring. */
+static bool store(
+	struct dnp_thread *thread, const struct dnp_happening *happening, struct dnp_walked *walked)
+{
+	uint64_t begin_ns = dnp_now_ns();
+
+	walked->frames = thread->own.frames;
+	walked->time_ns = happening->time_ns;
+	walked->n = dnp_self_walk(
+		thread, dnp_label_frame(happening->label), happening->tells, &walked->stop);
 	/* A library may just have been loaded: the next stack is to go through it. */
-	if (n && (stop == DNP_STOP_UNKNOWN || stop == DNP_STOP_NO_RULE))
+	if (walked->n && (walked->stop == DNP_STOP_UNKNOWN || walked->stop == DNP_STOP_NO_RULE))
 		dnp_watch_call();
-	if (n && happening->walked)
-		happening->walked(thread, happening,
-			&(struct dnp_walked){
-				.frames = thread->own.frames,
-				.n = n,
-				.stop = stop,
-				.time_ns = happening->time_ns,
-				.walk_ns = dnp_now_ns() - begin_ns,
-			});
-	if (n)
-		return dnp_feed_put(&thread->own, &sample, n, stop, dnp_now_ns() - begin_ns);
-	dnp_feed_lost(&thread->own, happening->event, DNP_LOSS_STACK, happening->weight);
-	return 0;
+	walked->walk_ns = dnp_now_ns() - begin_ns;
+	if (walked->n && happening->walked) {
+		happening->walked(thread, happening, walked);
+		walked->walk_ns = dnp_now_ns() - begin_ns;
+	}
+	return put(thread, happening, walked);
 }
 
 void dnp_happened(const struct dnp_engine_setting *setting, const struct dnp_happening *happening)
 {
 	struct dnp_thread *thread = dnp_happened_on(setting);
-	int stored, filling;
+	struct dnp_walked walked = {.stop = DNP_STOP_END};
+	bool stored, filling;
 
 	if (!thread)
 		return;
 	dnp_self_begin(thread);
-	stored = store(thread, happening);
+	stored = store(thread, happening, &walked);
 	filling = dnp_ring_is_filling(&thread->own.ring);
-	dnp_self_end(thread, stored);
+	if (stored)
+		dnp_self_end(thread, 1);
+	else
+		dnp_self_end_walked(thread, walked.n, walked.stop);
 	if (filling)
 		dnp_watch_call();
 }

@@ -9,6 +9,7 @@
 
 #include "os/clock.h"
 #include "os/thread.h"
+#include "store/overflow.h"
 
 #define EMPTY_NS     UINT64_C(10000000)  /* a ring has room for ten times as long, about */
 #define INTERN_SLOTS (UINT32_C(1) << 18) /* 3 MiB, 196,608 nodes before it starts anew */
@@ -20,12 +21,16 @@ static void free_memory(struct dnp_drain *drain)
 	drain->frames = NULL;
 	drain->unwalked = NULL;
 	dnp_intern_done(&drain->intern);
+	dnp_overflow_close();
 }
 
 static int get_memory(struct dnp_drain *drain)
 {
 	uint32_t depth = dnp_threads_depth();
+	int failed = dnp_overflow_open();
 
+	if (failed)
+		return failed;
 	drain->frames = malloc(depth * sizeof(*drain->frames));
 	drain->unwalked = malloc(depth * sizeof(*drain->unwalked));
 	if (!drain->frames || !drain->unwalked)
@@ -360,6 +365,41 @@ static void drain_feeds(struct dnp_drain *drain, struct dnp_thread *thread, bool
 	drain_feed(drain, thread, &thread->outside, there);
 }
 
+/* One that has gone was announced when it went. */
+static void announce_index(struct dnp_drain *drain, int tid, uint32_t index)
+{
+	struct dnp_thread *thread = dnp_thread_find(tid);
+
+	if (thread && thread->index == index)
+		announce(drain, thread, true);
+}
+
+static void drain_overflow(struct dnp_drain *drain)
+{
+	struct dnp_overflow one;
+
+	while (dnp_overflow_take(&one, drain->frames)) {
+		struct dnp_walked walked = {
+			.frames = drain->frames,
+			.n = one.n,
+			.stop = (enum dnp_walk_stop)one.stop,
+			.time_ns = one.sample.time_ns,
+			.walk_ns = one.walk_ns,
+		};
+		struct dnp_rec_sample rec = {
+			.event = one.sample.event,
+			.thread = one.thread,
+			.weight = one.sample.weight,
+			.flags = one.sample.flags & ~(unsigned)DNP_SAMPLE_RING_FLAGS,
+			.value = one.sample.value,
+		};
+
+		announce_index(drain, one.tid, one.thread);
+		rec.node = dnp_drain_walked(drain, one.sample.event, &walked).node;
+		dnp_write_sample_at(&drain->writer, one.sample.time_ns, &rec);
+	}
+}
+
 static void visit_feeds(struct dnp_thread *thread, void *context)
 {
 	drain_feeds(context, thread, true);
@@ -368,6 +408,7 @@ static void visit_feeds(struct dnp_thread *thread, void *context)
 void dnp_drain_rings(struct dnp_drain *drain)
 {
 	dnp_threads_each(visit_feeds, drain);
+	drain_overflow(drain);
 	drain->emptied_ns = dnp_now_ns();
 }
 
@@ -480,6 +521,7 @@ void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread)
 	dnp_sampler_stop(&thread->sampler);
 	drain_feeds(drain, thread, false); /* what its handler stored before the thread went */
 	announce(drain, thread, false);
+	drain_overflow(drain);
 	tell_name(drain, thread);
 	take_counts(thread, drain);
 	write_told_end(drain, thread);
@@ -518,6 +560,7 @@ int dnp_drain_round(struct dnp_drain *drain, int look_for_ends)
 
 	drain->emptied_ns = dnp_now_ns();
 	dnp_threads_each(visit, &round);
+	drain_overflow(drain);
 	return dnp_writer_failed(&drain->writer);
 }
 

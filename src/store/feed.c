@@ -151,22 +151,31 @@ static SIGSAFE void count_sample(struct dnp_feed *feed, const struct dnp_sample 
 	count32(&counts->stops[feed->stop_before], 1);
 }
 
-SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
+SIGSAFE int dnp_feed_try(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
 	enum dnp_walk_stop stop, uint64_t walk_ns)
 {
 	if (stop == DNP_STOP_DEPTH)
 		sample->flags |= DNP_SAMPLE_TRUNCATED;
 	else if (stop != DNP_STOP_END)
 		sample->flags |= DNP_SAMPLE_INCOMPLETE;
+	if (!store(feed, sample, n))
+		return 0;
 	if (walk_ns)
 		count_walk(&feed->counts[sample->event], walk_ns);
-	if (!store(feed, sample, n)) {
-		dnp_feed_lost(feed, sample->event, DNP_LOSS_RING, sample->weight);
-		return 0;
-	}
 	feed->stop_before = (uint8_t)stop;
 	count_sample(feed, sample);
 	return 1;
+}
+
+SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
+	enum dnp_walk_stop stop, uint64_t walk_ns)
+{
+	if (dnp_feed_try(feed, sample, n, stop, walk_ns))
+		return 1;
+	if (walk_ns)
+		count_walk(&feed->counts[sample->event], walk_ns);
+	dnp_feed_lost(feed, sample->event, DNP_LOSS_RING, sample->weight);
+	return 0;
 }
 
 /* Its frames, and why they end, are counted by who walks it. */

@@ -89,6 +89,9 @@ void dnp_feed_clear(struct dnp_feed *feed, unsigned n_events);
  */
 SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
 	enum dnp_walk_stop stop, uint64_t walk_ns);
+/* The same, but nothing is counted of what has no room: 0. */
+SIGSAFE int dnp_feed_try(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
+	enum dnp_walk_stop stop, uint64_t walk_ns);
 
 /*
  * Stores and counts a sample that is not walked: feed->frames has `n` words, of which the first

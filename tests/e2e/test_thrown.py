@@ -5,7 +5,8 @@ import re
 import pytest
 
 import attached
-from harness import NEWEST, dnprof, plain, program, report
+from harness import DNPROF, NEWEST, dnprof, plain, program, report, start, tasks_named, wait_for
+from stood_still import stands_still
 
 #: What `truth thrown` does once, by type: (how many, where caught or how ended, how often), messages.
 ONCE = {
@@ -92,6 +93,27 @@ def test_attached(tmp_path, tfm):
     with attached.Running(program(tfm, "thrown", "--when", when), 0.05) as it:
         result = it.record_when_told("exception", out, when, "the last exception")
     check(result.truth, report(out, options=("-n", 0)))
+
+
+def test_all_are_counted_though_the_recorder_gets_no_turn(tmp_path, tfm):
+    """It stands still while all of them are thrown: rings are soon full, and what is sampled is lost, but no exception is."""
+    out, when = tmp_path / "out.dnp", tmp_path / "when"
+    with start([DNPROF, "run", "-q", "-e", "cpu,exception", "-F", 9997, "-o", out, "--", *program(tfm, "thrown", "--when", when)]) as it:
+        wait_for(when.with_suffix(".ready").exists, "the program to be ready")
+        [recorder] = tasks_named(it.child("thrown"), "dnprof")
+        with stands_still(int(recorder.name)):
+            when.touch()
+            wait_for(when.with_suffix(".done").exists, "the last exception")
+        when.unlink()
+        result = it.end()
+    assert result.status in (0, 3), result
+    shown = report(out, options=("-e", "exception", "-n", 0))
+    counts = {t["name"].removeprefix("Truth.Thrown+"): t["count"] for t in shown.data["types"]}
+    truth = result.truth
+    assert {name: counts[name] for name in ONCE} == {name: sum(caught.values()) * truth["times"] for name, (caught, _) in ONCE.items()}
+    assert (counts["Numbered"], counts["First"], counts["InConstructor"]) == (truth["numbers"], truth["firsts"], 1)
+    lost = {name: event["lost"] for name, event in shown.data["events"].items()}
+    assert lost["exception"] == 0 and lost["cpu"] > 0, lost
 
 
 def test_text(tmp_path):

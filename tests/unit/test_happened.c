@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A thread that stores its own stack, while handlers may come. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agentless.h"
 #include "capture/happened.h"
@@ -9,11 +11,14 @@
 #include "capture/self.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "store/drain.h"
+#include "store/overflow.h"
 #include "test.h"
 #include "unwind/native.h"
 
 #define CPU   0u
 #define ALLOC 1u
+#define LOAD  2u
 
 static const struct dnp_engine_setting setting = {.thread = thread_of, .is_ours = is_ours};
 
@@ -228,4 +233,132 @@ TEST(allocations_are_not_lost_while_the_recorder_gets_no_turn)
 	CHECK_EQ(dnp_thread_find(dnp_thread_id())->own.counts[ALLOC].lost[DNP_LOSS_RING], 0);
 	CHECK(sum > there * 0.9 && sum < there * 1.1);
 	CHECK(most > 2 * ASKED_BYTES);
+}
+
+/* ---- What has to be counted one by one, while the recorder gets no turn */
+
+static uint32_t frame_of_word(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
+	int collecting, unsigned *nature)
+{
+	(void)drain;
+	(void)time_ns;
+	(void)collecting;
+	(void)nature;
+	return (uint32_t)(word ^ word >> 32);
+}
+
+static void open_drain(struct dnp_drain *drain)
+{
+	FILE *file = tmpfile();
+
+	CHECK(file != NULL);
+	CHECK_EQ(dnp_drain_open(drain, dup(fileno(file)), 1, DNP_EVENTS_MAX), 0);
+	fclose(file);
+	drain->frame_of = frame_of_word;
+}
+
+/* Samples of time, each of another stack, until there is no room for more. */
+static uint64_t fill_with_samples(struct dnp_thread *thread)
+{
+	uint64_t n = 0;
+
+	do {
+		struct dnp_sample sample = {.event = CPU, .weight = 1, .time_ns = ++n};
+
+		thread->own.frames[0] = n;
+		CHECK(dnp_self_enter(thread));
+		dnp_feed_put(&thread->own, &sample, 1, DNP_STOP_END, 1);
+		dnp_self_leave(thread);
+	} while (!thread->own.counts[CPU].lost[DNP_LOSS_RING]);
+	return n - 1;
+}
+
+/* So many, one after the other. */
+static void happen(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		dnp_happened(&setting,
+			&(struct dnp_happening){.event = LOAD,
+				.label = i,
+				.time_ns = dnp_now_ns(),
+				.weight = 3,
+				.value = i});
+}
+
+TEST(what_happens_is_not_lost_where_samples_fill_the_ring_and_the_recorder_gets_no_turn)
+{
+	enum { TIMES = 2500, ROUNDS = 5 };
+	static struct dnp_drain drain;
+	struct dnp_thread *thread;
+	uint64_t samples = 0;
+
+	begin(64);
+	open_drain(&drain);
+	thread = thread_of(dnp_thread_id(), 0);
+	/* Also where what there is besides has been used to its end before. */
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		thread->own.counts[CPU].lost[DNP_LOSS_RING] = 0;
+		samples += fill_with_samples(thread);
+		happen(TIMES);
+		CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+		CHECK_EQ(thread->own.counts[LOAD].lost[DNP_LOSS_RING], 0);
+	}
+	dnp_drain_stats(&drain, (struct dnp_drain_agent){0});
+	CHECK_EQ(drain.sums[LOAD].samples, TIMES * ROUNDS);
+	CHECK_EQ(drain.sums[LOAD].lost, 0);
+	CHECK_EQ(drain.sums[CPU].samples, samples);
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_EXIT), 0);
+}
+
+TEST(what_happens_more_often_than_there_is_room_is_counted_as_lost)
+{
+	enum { TIMES = 200000 };
+	static struct dnp_drain drain;
+
+	begin(64);
+	open_drain(&drain);
+	happen(TIMES);
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	dnp_drain_stats(&drain, (struct dnp_drain_agent){0});
+	CHECK(drain.sums[LOAD].samples > 5000);
+	CHECK(drain.sums[LOAD].lost > 0);
+	CHECK_EQ(drain.sums[LOAD].samples * 3 + drain.sums[LOAD].lost, TIMES * 3);
+	/* And what comes then has room again. */
+	happen(1);
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	dnp_drain_stats(&drain, (struct dnp_drain_agent){0});
+	CHECK_EQ(drain.sums[LOAD].samples * 3 + drain.sums[LOAD].lost, (TIMES + 1) * 3);
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_EXIT), 0);
+	/* Nobody takes it any more. */
+	CHECK_EQ(dnp_overflow_bytes(), 0);
+}
+
+/* A sample of time that comes meanwhile. */
+static void late_sample(struct dnp_thread *thread, const struct dnp_happening *happening,
+	const struct dnp_walked *walked)
+{
+	(void)happening;
+	(void)walked;
+	CHECK(!handle(thread, 2));
+}
+
+TEST(handler_that_comes_while_there_is_no_room_is_counted_as_lost_for_want_of_it)
+{
+	static struct dnp_drain drain;
+	struct dnp_thread *thread;
+
+	begin(64);
+	open_drain(&drain);
+	thread = thread_of(dnp_thread_id(), 0);
+	fill_with_samples(thread);
+	thread->own.counts[CPU].lost[DNP_LOSS_RING] = 0;
+	dnp_happened(&setting,
+		&(struct dnp_happening){.event = LOAD, .weight = 1, .walked = late_sample});
+	CHECK_EQ(thread->own.counts[CPU].lost[DNP_LOSS_RING], 2);
+	CHECK_EQ(thread->own.counts[CPU].lost[DNP_LOSS_NESTED], 0);
+	CHECK(dnp_self_enter(thread));
+	dnp_self_leave(thread);
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	CHECK_EQ(drain.sums[LOAD].samples, 1);
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_EXIT), 0);
 }

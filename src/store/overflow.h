@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples of what happened on threads whose own rings were full then, on their way to the drain
+ * thread. Samples of time come all the while and may fill a ring while that thread gets no turn;
+ * what happens is counted one by one, so it has room of its own besides.
+ *
+ * All threads share it, outside of handlers, with a leaf lock that is held for a copy. It is there
+ * from the time that a drain is opened until it is closed, and takes no memory where nobody needs
+ * it.
+ */
+#ifndef DNP_STORE_OVERFLOW_H
+#define DNP_STORE_OVERFLOW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/sample.h"
+#include "unwind/walk.h"
+
+/* Some 5,000 stacks of 40 frames. */
+#define DNP_OVERFLOW_WORDS ((size_t)1 << 18)
+
+/* What there is of a sample besides its frames; what it shares and has written means nothing. */
+struct dnp_overflow {
+	struct dnp_sample sample;
+	uint64_t walk_ns;
+	uint32_t thread; /* index in the recording */
+	int32_t tid;
+	uint32_t n;    /* frames */
+	uint32_t stop; /* enum dnp_walk_stop */
+};
+
+/* 0 or -ENOMEM. One drain at a time. */
+int dnp_overflow_open(void);
+/* What is in there is gone, and there is no room any more. */
+void dnp_overflow_close(void);
+
+/* 0: there is no room. Any thread, outside of handlers. */
+int dnp_overflow_put(const struct dnp_overflow *one, const dnp_frame_word *frames);
+
+/* Takes the oldest out; `frames` has room for the greatest depth. 0: nothing is left. Drain thread.
+ */
+int dnp_overflow_take(struct dnp_overflow *one, dnp_frame_word *frames);
+
+/* Memory that was ever used of it. */
+size_t dnp_overflow_bytes(void);
+
+#endif
