@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "aggregate/join.h"
 
@@ -69,6 +70,24 @@ int dnp_join_live(struct dnp_join *join)
 		if (join_object(join, &join->load->live.p[i]))
 			return -ENOMEM;
 	return join_watch(join);
+}
+
+/* ---- What there was */
+
+uint64_t dnp_live_allocated(const struct dnp_profile *profile, const struct dnp_event *event)
+{
+	uint32_t alloc = dnp_profile_event(profile, "alloc");
+	const struct dnp_event *all;
+	uint64_t bytes;
+
+	if (alloc == DNP_NONE || strcmp(dnp_profile_string(profile, event->name), "live") ||
+		dnp_filter_cuts(&profile->filter) || profile->filter.thread_count)
+		return 0;
+	all = &profile->events.p[alloc];
+	bytes = all->lost;
+	for (size_t i = 0; i < all->labels.n; i++)
+		bytes += all->labels.p[i].sum.weight;
+	return bytes;
 }
 
 /* ---- Sites */

@@ -52,6 +52,7 @@ struct dnp_live {
 	uint64_t collections, full, mean_bytes, asked_bytes, watched, most;
 };
 
+struct dnp_event;
 struct dnp_profile;
 struct dnp_load;
 struct dnp_join;
@@ -63,6 +64,13 @@ int dnp_join_live(struct dnp_join *join);
 /* To be freed in any case. */
 int dnp_live_init(struct dnp_live *live, const struct dnp_profile *profile);
 void dnp_live_done(struct dnp_live *live);
+
+/*
+ * Of the event of objects that stay: bytes that were allocated, by what is known of allocations.
+ * What it has lost is a part of these, for nobody knows whether it would have stayed. 0: of another
+ * event, or not known for the part that a filter leaves.
+ */
+uint64_t dnp_live_allocated(const struct dnp_profile *profile, const struct dnp_event *event);
 
 /*
  * How even four parts of a whole are: 1 if they are equal, 0 if all is one of them. By their

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "aggregate/live.h"
 #include "base/clean.h"
 #include "export/log.h"
 #include "os/file.h"
@@ -122,19 +123,44 @@ static bool is_much(uint64_t lost, uint64_t kept)
 	return (double)lost > MAX_LOST_SHARE * (double)(kept + lost);
 }
 
+/* What it is about, with what is lost; of objects that stay, what they could have been of. */
+static uint64_t all_of(const struct dnp_profile *profile, const struct dnp_event *event)
+{
+	uint64_t all = dnp_live_allocated(profile, event);
+
+	if (all)
+		return all > event->lost ? all : event->lost;
+	all = event->lost;
+	for (size_t k = 0; k < event->labels.n; k++)
+		all += event->labels.p[k].sum.weight;
+	return all;
+}
+
 /* One whose samples are about something, and much of which is lost; NULL: none is. */
-static const struct dnp_event *much_lost(const struct dnp_profile *profile, uint64_t *kept)
+static const struct dnp_event *much_lost(const struct dnp_profile *profile, uint64_t *all)
 {
 	for (size_t i = 0; i < profile->events.n; i++) {
 		const struct dnp_event *event = &profile->events.p[i];
 
-		*kept = 0;
-		for (size_t k = 0; k < event->labels.n; k++)
-			*kept += event->labels.p[k].sum.weight;
-		if (event->labels.n && is_much(event->lost, *kept))
+		*all = all_of(profile, event);
+		if (event->labels.n && is_much(event->lost, *all - event->lost))
 			return event;
 	}
 	return NULL;
+}
+
+static void say_much_lost(
+	const struct dnp_profile *profile, const struct dnp_event *event, uint64_t all)
+{
+	if (dnp_live_allocated(profile, event))
+		dnp_say("the recording is incomplete: objects of %llu bytes of %llu that were "
+			"allocated could not be watched; keep fewer, with a greater alloc=SIZE",
+			(unsigned long long)event->lost, (unsigned long long)all);
+	else
+		dnp_say("the recording is incomplete: %llu %s of %llu were lost of %s; record "
+			"fewer events at once",
+			(unsigned long long)event->lost, dnp_profile_string(profile, event->unit),
+			(unsigned long long)all, dnp_profile_string(profile, event->name));
 }
 
 /* 0, or DNP_EXIT_INCOMPLETE after a line that says what is missing. */
@@ -143,7 +169,7 @@ static int judge(const struct dnp_result *result)
 	const struct dnp_profile *profile = &result->profile;
 	struct totals totals = sum_up(profile);
 	const struct dnp_event *event;
-	uint64_t kept;
+	uint64_t all;
 
 	/* The agent knows why; the recording shows only that something is missing. */
 	if (result->failure && *result->failure)
@@ -159,13 +185,8 @@ static int judge(const struct dnp_result *result)
 				? "too many signals were pending, of all programs of that user; "
 				  "raise ulimit -i"
 				: "sample less often, with a lower -F");
-	else if ((event = much_lost(profile, &kept)))
-		dnp_say("the recording is incomplete: %llu %s of %llu were lost of %s; record "
-			"fewer "
-			"events at once",
-			(unsigned long long)event->lost, dnp_profile_string(profile, event->unit),
-			(unsigned long long)(kept + event->lost),
-			dnp_profile_string(profile, event->name));
+	else if ((event = much_lost(profile, &all)))
+		say_much_lost(profile, event, all);
 	else if (totals.lost_calls)
 		dnp_say("the recording is incomplete: %llu events of calls were lost; choose with "
 			"--include, or record less with --depth tree",

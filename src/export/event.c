@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/event.h"
 
+#include "aggregate/live.h"
 #include "export/share.h"
 #include "format/rec.h"
 
@@ -123,6 +124,8 @@ void dnp_event_members(
 		dnp_json_u64(json, "equal_looks", (uint64_t)(dnp_event_equal_looks(event) + 0.5));
 	}
 	dnp_json_u64(json, "lost", event->lost);
+	if (dnp_live_allocated(profile, event))
+		dnp_json_u64(json, "allocated", dnp_live_allocated(profile, event));
 	dnp_json_u64(json, "truncated", event->truncated);
 	dnp_json_u64(json, "unresolved", event->unresolved);
 	dnp_json_u64(json, "failed", event->failed);

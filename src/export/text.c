@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "aggregate/live.h"
 #include "base/clean.h"
 #include "export/event.h"
 #include "export/export.h"
@@ -124,8 +125,21 @@ static void end_reasons(struct reasons *reasons)
 		dnp_line_puts(reasons->line, ")");
 }
 
-static void put_lost(const struct dnp_event *event, struct dnp_line *line)
+/* Of objects that stay a part is lost before it is known how much of it will: that has two shares.
+ */
+static void put_lost_share(const struct dnp_tree *tree, struct dnp_line *line)
 {
+	uint64_t allocated = dnp_live_allocated(tree->profile, tree->event);
+
+	if (!allocated || !tree->event->lost)
+		return;
+	dnp_line_printf(line, ", %.2f %% of the %s allocated, of which nobody knows what stayed",
+		dnp_percent(tree->event->lost, allocated), dnp_format_bytes(allocated).text);
+}
+
+static void put_lost(const struct dnp_tree *tree, struct dnp_line *line)
+{
+	const struct dnp_event *event = tree->event;
 	struct reasons reasons = {line, " ("};
 
 	begin_facts(line);
@@ -135,6 +149,7 @@ static void put_lost(const struct dnp_event *event, struct dnp_line *line)
 	for (size_t i = 0; i < DNP_LOSS_REASONS; i++)
 		put_reason(&reasons, dnp_loss_name(i), event->lost_by[i]);
 	end_reasons(&reasons);
+	put_lost_share(tree, line);
 }
 
 static void put_failed(
@@ -298,7 +313,7 @@ static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 	}
 	dnp_line_end(line);
 	put_clock(event, line);
-	put_lost(event, line);
+	put_lost(tree, line);
 	if (event->frames)
 		dnp_line_printf(line, ", unresolved %s (%.2f %% of frames)",
 			dnp_format_count(event->unresolved).text,

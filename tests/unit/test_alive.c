@@ -128,3 +128,30 @@ TEST(alive_parts_are_even_or_not)
 	CHECK(fabs(dnp_live_even(same) - 1) < 1e-9);
 	CHECK(fabs(dnp_live_even(half) - 1.0 / 3) < 1e-9);
 }
+
+/* What is lost of it is a part of what was allocated, for some of that would not have stayed. */
+TEST(alive_objects_that_were_lost_are_some_of_those_that_were_allocated)
+{
+	static const char *const no_threads[] = {"other"};
+	struct dnp_filter filters[] = {
+		{0}, {.from_ns = 1}, {.threads = no_threads, .thread_count = 1}};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(filters); i++) {
+		const struct dnp_event *events;
+		struct fixture f;
+
+		begin_alive(&f);
+		RECORD(&f.rec, event, .index = 1, .name = dnp_str("alloc"),
+			.unit = dnp_str("bytes"));
+		put_object(&f, 4, 1, 100, 5);
+		for (uint64_t n = 0; n < 100; n++)
+			RECORD(&f.rec, sample, .event = 1, .node = 4, .weight = 1000, .value = 50);
+		RECORD(&f.rec, loss, .event = 0, .reason = DNP_LOSS_RING, .count = 500);
+		RECORD(&f.rec, loss, .event = 1, .reason = DNP_LOSS_RING, .count = 3000);
+		end_alive(&f, &filters[i]);
+		events = f.profile.events.p;
+		CHECK_EQ(dnp_live_allocated(&f.profile, &events[0]), i ? 0 : 103000);
+		CHECK_EQ(dnp_live_allocated(&f.profile, &events[1]), 0);
+		done(&f);
+	}
+}

@@ -71,6 +71,32 @@ TEST(text_report_of_objects_that_stay)
 	}
 }
 
+/* What is lost of them is no share of what stays. */
+TEST(text_report_of_objects_that_were_not_watched)
+{
+	static const uint64_t stack[] = {1};
+	struct recording rec = recording_new(1);
+	const char *text;
+
+	RECORD(&rec, process, .pid = 1);
+	RECORD(&rec, event, .name = dnp_str("live"), .unit = dnp_str("bytes"));
+	RECORD(&rec, event, .index = 1, .name = dnp_str("alloc"), .unit = dnp_str("bytes"));
+	RECORD(&rec, frame, .index = 1, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.A"));
+	recording_stack(&rec, 1, 0, stack, 1);
+	RECORD(&rec, sample, .node = 1, .weight = 1 << 20, .value = 50);
+	RECORD(&rec, sample, .event = 1, .node = 1, .weight = 200 << 20, .value = 50);
+	RECORD(&rec, loss, .reason = DNP_LOSS_RING, .count = 1 << 20);
+	RECORD(&rec, end, .time_ns = 1);
+	recording_flush(&rec);
+	text = write_with(&dnp_export_text, &rec, &whole);
+	recording_done(&rec);
+	CHECK(strstr(text,
+		"  lost 1.00 MiB (buffer full 1,048,576), 0.50 % of the 200 MiB allocated, of "
+		"which "
+		"nobody knows what stayed, unresolved 0"));
+	dnp_vec_done(&written.bytes);
+}
+
 TEST(text_report)
 {
 	static const char *const parts[] = {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { amount, bytes, command, count, date, duration, percent } from '../src/model/format.ts';
+import { amount, bytes, command, count, date, duration, lostText, percent } from '../src/model/format.ts';
 import type { EventInfo } from '../src/data/meta.ts';
 import { cut, Fitter, nameForms, nameParts } from '../src/model/names.ts';
 import { escapeRegex } from '../src/model/search.ts';
@@ -101,4 +101,11 @@ test('bytes have three digits and the unit that fits', () => {
   for (const [n, text] of cases) assert.equal(bytes(n), text);
   const event = { unit: 'bytes', weight_bytes: 4 } as EventInfo;
   assert.equal(amount(256, event), '1.00 KiB');
+});
+
+test('what is lost is told with its reasons, and of objects that stay by what was allocated', () => {
+  const lost = { lost: 1 << 20, lost_by: [['buffer full', 1 << 20]] as const, allocated: 0 };
+  assert.equal(lostText(lost), 'lost 1,048,576: buffer full 1,048,576');
+  assert.equal(lostText({ ...lost, allocated: 200 << 20 }), 'lost 1.00 MiB, 0.50% of the 200 MiB allocated, of which nobody knows what stayed');
+  assert.equal(lostText({ lost: 0, lost_by: [], allocated: 200 << 20 }), false);
 });

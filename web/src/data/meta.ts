@@ -80,6 +80,8 @@ export interface EventInfo {
   looks: number;
   equal_looks: number;
   lost: number;
+  /** Of objects that stay: bytes allocated, of which `lost` is a part; 0: it is another event, or not known. */
+  allocated: number;
   lost_by: Reasons;
   truncated: number;
   unresolved: number;
@@ -232,6 +234,7 @@ export function parseMeta(source: string): Meta {
       looks: num(e, 'looks'),
       equal_looks: num(e, 'equal_looks'),
       lost: num(e, 'lost'),
+      allocated: num(e, 'allocated'),
       lost_by: reasons(e, 'lost_by'),
       truncated: num(e, 'truncated'),
       unresolved: num(e, 'unresolved'),

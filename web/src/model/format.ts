@@ -2,7 +2,7 @@
 // Numbers, times and shares as text, the same everywhere.
 
 import type { Mark } from '../data/beside.ts';
-import type { EventInfo } from '../data/meta.ts';
+import type { EventInfo, Reasons } from '../data/meta.ts';
 
 const integers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
@@ -45,6 +45,16 @@ export function bytes(n: number): string {
   for (; value >= 999.5 && unit + 1 < units.length; unit++) value /= 1024;
   return `${three(value)} ${units[unit]!}`;
 }
+
+/** How many, and why; false: there are no reasons. */
+export const reasonsText = (what: string, all: number, reasons: Reasons) =>
+  reasons.length > 0 && `${what} ${count(all)}: ${reasons.map(([name, n]) => `${name} ${count(n)}`).join(', ')}`;
+
+/** What was lost of objects that stay is none of those that are shown: it is told by what there was of it. */
+export const lostText = ({ lost, lost_by, allocated }: Pick<EventInfo, 'lost' | 'lost_by' | 'allocated'>) =>
+  lost > 0 && allocated > 0
+    ? `lost ${bytes(lost)}, ${percent(lost, allocated)} of the ${bytes(allocated)} allocated, of which nobody knows what stayed`
+    : reasonsText('lost', lost, lost_by);
 
 /** Weights of an event that counts calls are time, as are those of waits. */
 export const isTime = (event: EventInfo) => Boolean(event.calls) || event.unit === 'ns';

@@ -2,10 +2,10 @@
 // Which event the page shows, what has to be known of it, and which of its samples and frames count.
 
 import { bySlices } from '../model/callweights.ts';
-import type { CallDepth, EventInfo, Reasons } from '../data/meta.ts';
+import type { CallDepth, EventInfo } from '../data/meta.ts';
 import { printable } from '../data/strings.ts';
 import { NATIVES, type Native } from '../data/trie.ts';
-import { count, duration, percent, statedTime } from '../model/format.ts';
+import { count, duration, lostText, percent, reasonsText, statedTime } from '../model/format.ts';
 import { ACTIVITIES, type Activity, type State } from '../model/selection.ts';
 import { el, setPressed, setText, toggle } from './dom.ts';
 import type { Page } from './page.ts';
@@ -39,9 +39,6 @@ class Choice<T extends string> {
     for (const [v, button] of this.buttons) setPressed(button, v === value);
   }
 }
-
-const reasonsText = (what: string, all: number, reasons: Reasons) =>
-  reasons.length > 0 && `${what} ${count(all)}: ${reasons.map(([name, n]) => `${name} ${count(n)}`).join(', ')}`;
 
 /** How the times of calls were measured. */
 const DEPTH_TEXT: Record<CallDepth, string> = {
@@ -147,7 +144,7 @@ export class Shown {
     setText(this.note, printable(info.note));
     const facts = [
       info.source, plain && info.note, every, info.calls && DEPTH_TEXT[info.calls.depth], clockText(info), statesText(info), looksText(info), this.exactText(state),
-      reasonsText('lost', info.lost, info.lost_by), reasonsText('failed', info.failed, info.failures),
+      lostText(info), reasonsText('failed', info.failed, info.failures),
     ].filter(Boolean);
     setText(this.facts, printable(facts.join('  ·  ')));
     this.facts.title = this.facts.textContent!;
