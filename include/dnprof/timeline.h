@@ -200,7 +200,7 @@ struct dnprof_process {
 	size_t struct_size;
 	int32_t pid;
 	uint32_t threads; /* in the picture */
-	char name[16];    /* "": it has ended */
+	char name[16];    /* of its first thread; on Windows of its file; "": it has ended */
 };
 
 /*

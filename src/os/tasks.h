@@ -16,6 +16,9 @@
 /* CPU time of all threads of a process, ended ones as well; 0: there is no such process. */
 uint64_t dnp_process_cpu_ns(int pid);
 
+/* Its name, "" when it has gone. `name` holds at least 16 bytes. */
+void dnp_process_name(int pid, char name[16]);
+
 /* Whether this user may ask about the threads of a process: 0, or -errno and err says why. */
 int dnp_tasks_allowed(int pid, struct dnp_err *err);
 
@@ -39,6 +42,9 @@ struct dnp_task_clock {
 	uint64_t wait_ns; /* ready to run, but without a processor */
 	uint64_t runs;    /* how often it was given a processor */
 };
+
+/* Whether `runs` are told of where this user may know of them. */
+extern const bool dnp_task_runs_counted;
 
 /* 0, or -ESRCH. What the system does not tell is 0. */
 int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock);

@@ -101,7 +101,7 @@ static int find_process(const dnprof_timeline *timeline, int32_t after, struct d
 	}
 	if (!out->pid)
 		return -ENOENT;
-	dnp_task_name(out->pid, out->pid, out->name);
+	dnp_process_name(out->pid, out->name);
 	return 0;
 }
 

@@ -189,6 +189,19 @@ TEST(marks_and_names)
 	dnprof_timeline_close(timeline);
 }
 
+TEST(the_process_has_the_name_of_its_file)
+{
+	dnprof_timeline *timeline = open_with((struct dnprof_timeline_options){0});
+	struct dnprof_process process = {.struct_size = sizeof(process)};
+
+	start(timeline);
+	snapshot(timeline);
+	CHECK_EQ(dnprof_timeline_next_process(timeline, 0, &process), 0);
+	CHECK_EQ(process.pid, GetCurrentProcessId());
+	CHECK_STR(process.name, "unit-timeline.e"); /* 15 bytes of it */
+	dnprof_timeline_close(timeline);
+}
+
 TEST(what_is_not_there_is_said)
 {
 	struct dnprof_timeline_options options = {.struct_size = sizeof(options)};

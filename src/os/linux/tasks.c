@@ -170,6 +170,8 @@ uint64_t dnp_task_step_ns(void)
 	return 0;
 }
 
+const bool dnp_task_runs_counted = true;
+
 static int read_schedstat(int pid, int tid, struct dnp_task_clock *clock)
 {
 	char buffer[96];
@@ -248,6 +250,12 @@ void dnp_task_name(int pid, int tid, char name[16])
 
 	name[0] = n > 0 ? name[0] : '\0';
 	name[strcspn(name, "\n")] = '\0';
+}
+
+/* That of its first thread. */
+void dnp_process_name(int pid, char name[16])
+{
+	dnp_task_name(pid, pid, name);
 }
 
 int dnp_task_set_name(int tid, const char *name)

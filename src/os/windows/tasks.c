@@ -5,9 +5,11 @@
  */
 #include "os/tasks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clean.h"
+#include "base/utf8.h"
 #include "os/clock.h"
 #include "os/windows/error.h"
 #include "os/windows/nt.h"
@@ -133,6 +135,26 @@ uint64_t dnp_process_cpu_ns(int pid)
 	return known ? (number_of(kernel) + number_of(user)) * TICK_NS : 0;
 }
 
+#define PATH_UNITS 32768
+
+/* That of the file it runs, without its folder. */
+void dnp_process_name(int pid, char name[16])
+{
+	HANDLE process = open_process(pid, PROCESS_QUERY_LIMITED_INFORMATION);
+	auto_free wchar_t *path = calloc(PATH_UNITS, sizeof(*path));
+	DWORD units = PATH_UNITS;
+	bool known = process && path && QueryFullProcessImageNameW(process, 0, path, &units);
+	const wchar_t *slash = known ? wcsrchr(path, L'\\') : NULL;
+	auto_free char *file = known ? dnp_narrow(slash ? slash + 1 : path) : NULL;
+	size_t n = file ? dnp_utf8_fit(dnp_str(file), 15) : 0;
+
+	if (process)
+		CloseHandle(process);
+	if (n)
+		memcpy(name, file, n);
+	name[n] = '\0';
+}
+
 int dnp_tasks_allowed(int pid, struct dnp_err *err)
 {
 	HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION, FALSE, (DWORD)pid);
@@ -200,6 +222,8 @@ int dnp_tasks_each(int pid, int (*visit)(int tid, void *context), void *context)
 }
 
 /* ---- Clocks */
+
+const bool dnp_task_runs_counted = false;
 
 /* How long it could have run, and how often it did, the system tells nobody of one thread alone. */
 int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock)
