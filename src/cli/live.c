@@ -2,18 +2,19 @@
 #include "cli/live.h"
 
 #include <dnprof/timeline.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clean.h"
-#include "base/sink.h"
 #include "base/utf8.h"
 #include "base/vec.h"
 #include "cli/cli.h"
-#include "cli/terminal.h"
+#include "cli/screen.h"
 #include "os/clock.h"
 #include "os/tasks.h"
+#include "os/terminal.h"
 
 #define MS        UINT64_C(1000000)
 #define SECOND_NS (1000 * MS)
@@ -44,7 +45,7 @@ struct live {
 	unsigned range;
 	bool frozen, idle_shown;
 	size_t first, hidden; /* rows above the screen; those that did nothing */
-	struct dnp_sink_memory out;
+	struct dnp_screen screen;
 };
 
 /* ---- What there is to draw */
@@ -111,36 +112,38 @@ static int list_rows(struct live *live)
 
 /* ---- Drawing */
 
+static int cannot_draw(struct dnp_err *err, int failed)
+{
+	return dnp_err(err, failed, "the terminal cannot be drawn on: %s", strerror(-failed));
+}
+
 static double ms_per_s(const struct row *row)
 {
 	return row->clock_ns ? (double)row->cpu_ns * 1e3 / (double)row->clock_ns : 0;
 }
 
-/* At most so many columns of a name, and blanks up to there. */
-static void put_name(struct live *live, const char *name, int columns)
+/* Of ASCII. */
+__attribute__((format(__printf__, 2, 3))) static void put(
+	struct live *live, const char *format, ...)
 {
-	struct dnp_str str = dnp_str(name);
-	int used = 0;
+	char text[64];
+	va_list list;
 
-	for (size_t at = 0; at < str.n && used < columns; used++) {
-		uint32_t code = dnp_utf8_next(str, &at);
-		char out[4];
-
-		if (dnp_utf8_unsafe(code) || (code > 126 && !live->terminal.utf8))
-			code = '?';
-		dnp_sink_write(&live->out.sink, out, dnp_utf8_put(out, code));
-	}
-	dnp_sink_printf(&live->out.sink, "%*s", columns - used, "");
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	for (const char *at = text; *at; at++)
+		dnp_screen_put(&live->screen, (unsigned char)*at);
 }
 
 /* Two pixels a column. */
 static void put_cell(struct live *live, bool left, bool right)
 {
-	static const char *const cells[] = {" ", "▐", "▌", "█"};
-	static const char *const plain[] = {".", "#", "#", "#"};
+	static const uint32_t cells[] = {' ', 0x2590, 0x258c, 0x2588}; /* half and full blocks */
+	static const uint32_t plain[] = {'.', '#', '#', '#'};
 	unsigned which = (left ? 2u : 0u) | (right ? 1u : 0u);
 
-	dnp_sink_puts(&live->out.sink, live->terminal.utf8 ? cells[which] : plain[which]);
+	dnp_screen_put(&live->screen, live->terminal.utf8 ? cells[which] : plain[which]);
 }
 
 static int put_bar(struct live *live, const struct row *row, int columns)
@@ -161,25 +164,18 @@ static int put_bar(struct live *live, const struct row *row, int columns)
 	return 0;
 }
 
-static void put_colour(struct live *live, const struct row *row)
+static enum dnp_terminal_colour colour_of(const struct row *row)
 {
-	static const unsigned colours[] = {36, 32, 33, 35, 34, 31};
-	bool others = row->thread.id == DNPROF_OTHERS;
+	static const enum dnp_terminal_colour colours[] = {DNP_TERMINAL_CYAN, DNP_TERMINAL_GREEN,
+		DNP_TERMINAL_YELLOW, DNP_TERMINAL_MAGENTA, DNP_TERMINAL_BLUE, DNP_TERMINAL_RED};
 
-	if (live->terminal.colours)
-		dnp_sink_printf(&live->out.sink, "\033[%um",
-			others ? 90 : colours[row->thread.id % DNP_ARRAY_SIZE(colours)]);
+	return row->thread.id == DNPROF_OTHERS ? DNP_TERMINAL_GREY
+					       : colours[row->thread.id % DNP_ARRAY_SIZE(colours)];
 }
 
-static void end_colour(struct live *live)
+static const char *name_of(const struct row *row)
 {
-	if (live->terminal.colours)
-		dnp_sink_puts(&live->out.sink, "\033[0m");
-}
-
-static void end_line(struct live *live)
-{
-	dnp_sink_puts(&live->out.sink, "\033[K\r\n");
+	return *row->thread.name ? row->thread.name : "(no name)";
 }
 
 /* What is least missed gives way to the bar, where there is little room. */
@@ -191,51 +187,56 @@ static int put_row(struct live *live, const struct row *row)
 	int bar;
 
 	if (left < 2) {
-		put_name(live, row->thread.name, columns);
-		end_line(live);
+		dnp_screen_text(&live->screen, name_of(row), columns);
 		return 0;
 	}
 	if (name < 1)
 		name = 1;
 	bar = left - name - (has_tid ? TID_COLUMNS : 0);
-	put_name(live, row->thread.name, name);
+	dnp_screen_text(&live->screen, name_of(row), name);
 	if (has_tid && row->thread.tid)
-		dnp_sink_printf(&live->out.sink, " %*d", TID_COLUMNS - 1, row->thread.tid);
+		put(live, " %*d", TID_COLUMNS - 1, row->thread.tid);
 	else if (has_tid)
-		dnp_sink_printf(&live->out.sink, "%*s", TID_COLUMNS, "");
-	dnp_sink_puts(&live->out.sink, " ");
-	put_colour(live, row);
+		put(live, "%*s", TID_COLUMNS, "");
+	put(live, " ");
+	dnp_screen_paint(&live->screen, colour_of(row));
 	if (bar > 0 && put_bar(live, row, bar))
 		return -ENOMEM;
-	end_colour(live);
-	dnp_sink_printf(&live->out.sink, "%5.0f ms/s", ms_per_s(row));
-	end_line(live);
+	dnp_screen_paint(&live->screen, DNP_TERMINAL_PLAIN);
+	put(live, "%5.0f ms/s", ms_per_s(row));
 	return 0;
 }
 
 /* As much of a text as the line has room for. */
-static void put_text(struct live *live, const char *text)
+static void put_line(struct live *live, int line, const char *text)
 {
-	int n = (int)dnp_utf8_columns(dnp_str(text));
+	dnp_screen_go(&live->screen, line);
+	dnp_screen_text(&live->screen, text, live->terminal.columns);
+}
 
-	put_name(live, text, n < live->terminal.columns ? n : live->terminal.columns);
-	end_line(live);
+/* "" where nobody counts them. */
+static const char *switches(const struct live *live, char out[32])
+{
+	*out = '\0';
+	if (live->info.backend != DNPROF_TIMELINE_POLL || dnp_task_runs_counted)
+		snprintf(out, 32, "  %u switches/s", live->picture.switches_per_s);
+	return out;
 }
 
 static void put_head(struct live *live)
 {
+	char text[600], rate[32];
 	double total = 0;
-	char text[600];
 
 	for (size_t i = 0; i < live->rows.n; i++)
 		if (live->rows.p[i].thread.id != DNPROF_OTHERS)
 			total += ms_per_s(&live->rows.p[i]);
-	snprintf(text, sizeof(text), "%s (%d)  %g s  total %.0f ms/s  %u switches/s  lost %llu%s",
-		live->name, (int)live->info.pid, (double)ranges[live->range] / (double)SECOND_NS,
-		total, live->picture.switches_per_s, (unsigned long long)live->picture.lost,
+	snprintf(text, sizeof(text), "%s (%d)  %g s  total %.0f ms/s%s  lost %llu%s", live->name,
+		(int)live->info.pid, (double)ranges[live->range] / (double)SECOND_NS, total,
+		switches(live, rate), (unsigned long long)live->picture.lost,
 		live->frozen ? "  FROZEN" : "");
-	put_text(live, text);
-	put_text(live, live->info.reason);
+	put_line(live, 0, text);
+	put_line(live, 1, live->info.reason);
 }
 
 static void put_foot(struct live *live)
@@ -247,29 +248,37 @@ static void put_foot(struct live *live)
 		n = snprintf(text, sizeof(text), "%zu idle hidden  ", live->hidden);
 	snprintf(text + n, sizeof(text) - (size_t)n,
 		"1-4 range  space freeze  i idle  j/k scroll  q quit");
-	put_name(live, text, live->terminal.columns);
+	put_line(live, live->terminal.lines - 1, text);
 }
 
-static int draw(struct live *live)
+static int put_rows(struct live *live)
 {
 	size_t lines = live->terminal.lines > 3 ? (size_t)live->terminal.lines - 3 : 0;
 
-	live->out.bytes.n = 0;
-	dnp_sink_puts(&live->out.sink, "\033[H");
 	if (live->first + lines > live->rows.n)
 		live->first = live->rows.n > lines ? live->rows.n - lines : 0;
-	put_head(live);
-	for (size_t i = live->first; i < live->rows.n && i - live->first < lines; i++)
-		if (put_row(live, &live->rows.p[i]))
+	for (size_t i = 0; i < lines && live->first + i < live->rows.n; i++) {
+		dnp_screen_go(&live->screen, (int)i + 2);
+		if (put_row(live, &live->rows.p[live->first + i]))
 			return -ENOMEM;
-	dnp_sink_puts(&live->out.sink, "\033[J");
-	dnp_sink_printf(&live->out.sink, "\033[%d;1H", live->terminal.lines);
-	put_foot(live);
-	if (live->out.sink.error)
-		return -ENOMEM;
-	fwrite(live->out.bytes.p, 1, live->out.bytes.n, stdout);
-	fflush(stdout);
+	}
 	return 0;
+}
+
+static int draw(struct live *live, struct dnp_err *err)
+{
+	int failed = dnp_screen_begin(&live->screen, &live->terminal);
+
+	if (!failed) {
+		put_head(live);
+		failed = put_rows(live);
+		put_foot(live);
+	}
+	if (!failed)
+		failed = dnp_terminal_draw(&live->terminal, live->screen.cells.p);
+	if (failed == -ENOMEM)
+		return dnp_err(err, failed, "cannot draw the threads: out of memory; free some");
+	return failed ? cannot_draw(err, failed) : 0;
 }
 
 /* ---- Keys and time */
@@ -325,9 +334,8 @@ static int go_on(struct live *live, uint64_t duration_ns, struct dnp_err *err)
 		if (!key && !live->terminal.ended && now_ns < next_ns)
 			continue;
 		failed = take_picture(live, err);
-		if (!failed && draw(live))
-			failed = dnp_err(
-				err, -ENOMEM, "cannot draw the threads: out of memory; free some");
+		if (!failed)
+			failed = draw(live, err);
 		next_ns = now_ns + FRAME_NS;
 	}
 	return failed;
@@ -335,8 +343,10 @@ static int go_on(struct live *live, uint64_t duration_ns, struct dnp_err *err)
 
 static int open_timeline(struct live *live, pid_t pid, struct dnp_err *err)
 {
-	struct dnprof_timeline_options options = {
-		.struct_size = sizeof(options), .pid = pid, .others = 1, .ring_bytes = RING_BYTES};
+	struct dnprof_timeline_options options = {.struct_size = sizeof(options),
+		.pid = (int32_t)pid,
+		.others = 1,
+		.ring_bytes = RING_BYTES};
 	struct dnprof_timeline_error error = {.struct_size = sizeof(error)};
 
 	live->info.struct_size = sizeof(live->info);
@@ -344,7 +354,7 @@ static int open_timeline(struct live *live, pid_t pid, struct dnp_err *err)
 		dnprof_timeline_start(live->timeline, &error))
 		return dnp_err(err, error.code, "%s", error.text);
 	dnprof_timeline_info(live->timeline, &live->info);
-	dnp_task_name(pid, pid, live->name);
+	dnp_process_name((int)pid, live->name);
 	return 0;
 }
 
@@ -353,8 +363,7 @@ static int watch(struct live *live, uint64_t duration_ns, struct dnp_err *err)
 	int failed = dnp_terminal_open(&live->terminal);
 
 	if (failed)
-		return dnp_err(
-			err, failed, "the terminal cannot be drawn on: %s", strerror(-failed));
+		return cannot_draw(err, failed);
 	failed = go_on(live, duration_ns, err);
 	dnp_terminal_close(&live->terminal);
 	return failed;
@@ -366,7 +375,6 @@ int dnp_live(pid_t pid, uint64_t duration_ns)
 	struct dnp_err err = {0};
 	int failed;
 
-	dnp_sink_memory_init(&live.out);
 	if (!dnp_terminal_possible())
 		failed = dnp_err(&err, -ENOTTY,
 			"--live draws on a terminal, and input or output is none; record with -o, "
@@ -379,6 +387,6 @@ int dnp_live(pid_t pid, uint64_t duration_ns)
 		dnp_say("process %d has ended", (int)pid);
 	dnprof_timeline_close(live.timeline);
 	dnp_vec_done(&live.rows);
-	dnp_vec_done(&live.out.bytes);
+	dnp_screen_done(&live.screen);
 	return failed ? dnp_failed(&err) : DNP_EXIT_DONE;
 }

@@ -163,7 +163,6 @@ def test_exit_status_is_the_programs(threads, tmp_path, arguments, status):
     (("--wakeups", "--", "cmd.exe", "/c", "exit"), 1, ("wakes whom", "Windows", "leave --wakeups away")),
     (("99999996",), 1, ("no process 99999996",)),
     (("99999997",), 1, ("no process 99999997",)),
-    (("--live", "4"), 1, ("no --live", "timeline -d 10 -o t.html 4")),
     (("-d", "soon", "--", "cmd.exe"), 2, ("-d soon",)),
     ((), 2, ("missing",)),
 ])

@@ -5,10 +5,11 @@
  * between which it ran, if it did so by turns: by the performance counter, in ns.
  *
  *   turns   "runner" computes all along and "sleeper" sleeps; "ping" and "pong" compute by turns
- *   short   N threads one after the other, each of which computes for 2 ms of CPU time
- *   wait    one thread "waiter", until a line is read; says "ready" before
- *   fail    computes for a while and exits with N
- *   crash   the same, but reads where nothing is
+ *   shares  "three" and "one" compute by turns, three times as long the one as the other, and
+ * "sleeper" sleeps, until a line is read; says "ready" before short   N threads one after the
+ * other, each of which computes for 2 ms of CPU time wait    one thread "waiter", until a line is
+ * read; says "ready" before fail    computes for a while and exits with N crash   the same, but
+ * reads where nothing is
  */
 #include <process.h>
 #include <stdint.h>
@@ -104,6 +105,23 @@ static unsigned WINAPI take_turns(void *context)
 	return 0;
 }
 
+#define SHARE_MS 20
+
+static unsigned WINAPI take_share(void *context)
+{
+	struct thread *thread = context;
+
+	SetThreadDescription(GetCurrentThread(), thread->name);
+	while (!over) {
+		WaitForSingleObject(thread->mine, INFINITE);
+		compute((uint64_t)thread->turns * SHARE_MS);
+		SetEvent(thread->others);
+	}
+	thread->cpu_ns = cpu_ns();
+	thread->turns = 0;
+	return 0;
+}
+
 static void begin(struct thread *thread, unsigned(WINAPI *how)(void *))
 {
 	unsigned tid;
@@ -142,6 +160,32 @@ static int turns(void)
 	WaitForSingleObject(threads[3].handle, INFINITE);
 	over = 1;
 	for (int i = 0; i < 4; i++) {
+		WaitForSingleObject(threads[i].handle, INFINITE);
+		tell(&threads[i]);
+	}
+	return 0;
+}
+
+static int shares(void)
+{
+	HANDLE first = CreateEventW(NULL, FALSE, TRUE, NULL),
+	       second = CreateEventW(NULL, FALSE, FALSE, NULL);
+	struct thread threads[] = {
+		{.name = L"three", .mine = first, .others = second, .turns = 3},
+		{.name = L"one", .mine = second, .others = first, .turns = 1},
+		{.name = L"sleeper"},
+	};
+	char line[16];
+
+	begin(&threads[0], take_share);
+	begin(&threads[1], take_share);
+	begin(&threads[2], sleep_on);
+	printf("ready %lu\n", GetCurrentProcessId());
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		return 4;
+	over = 1;
+	for (int i = 0; i < 3; i++) {
 		WaitForSingleObject(threads[i].handle, INFINITE);
 		tell(&threads[i]);
 	}
@@ -202,6 +246,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(how, "turns"))
 		return turns();
+	if (!strcmp(how, "shares"))
+		return shares();
 	if (!strcmp(how, "short"))
 		return many(n);
 	if (!strcmp(how, "wait"))
