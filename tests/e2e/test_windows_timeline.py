@@ -160,7 +160,7 @@ def test_exit_status_is_the_programs(threads, tmp_path, arguments, status):
 @pytest.mark.parametrize("arguments, status, words", [
     (("-o", "no/such/t.dnp", "--", "cmd.exe"), 1, ("no/such", "another place")),
     (("--", "no-such-program"), 1, ("cannot start no-such-program",)),
-    (("--wakeups", "--", "cmd.exe", "/c", "exit"), 1, ("wakes whom", "Windows", "leave --wakeups away")),
+    (("--wakeups", "--", "cmd.exe", "/c", "exit"), 1, ("wakes whom", "event tracing", "administrators", "leave --wakeups away")),
     (("99999996",), 1, ("no process 99999996",)),
     (("99999997",), 1, ("no process 99999997",)),
     (("-d", "soon", "--", "cmd.exe"), 2, ("-d soon",)),

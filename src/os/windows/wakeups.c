@@ -8,8 +8,8 @@ int dnp_wakeups_open(struct dnp_wakeups **wakeups, struct dnp_err *err)
 {
 	*wakeups = NULL;
 	return dnp_err(err, -ENOSYS,
-		"who wakes whom cannot be recorded on Windows, which tells of it to administrators "
-		"only; leave --wakeups away");
+		"who wakes whom cannot be recorded on Windows: it is told by event tracing only, "
+		"and that to administrators, which dnprof does not use; leave --wakeups away");
 }
 
 void dnp_wakeups_close(struct dnp_wakeups *wakeups)
