@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import PATIENCE_S, plain, refused, wait_for
+from harness import PATIENCE_S, plain, refused, run, wait_for
 from test_stack import Stacks, has, names, waits
 from test_windows import ENVIRONMENT, WINDOWS, on_windows, pytestmark, report, truth, wine  # noqa: F401
 from test_windows_attach import PATIENT, EndedEarly, Running
@@ -36,8 +36,26 @@ def stacks_when(pid, ready, what):
 
 
 def temporary():
-    """Files that who asks makes for the answer."""
-    return list(Path(ENVIRONMENT["WINEPREFIX"]).glob("drive_c/users/*/Temp/dnprof-*"))
+    """Files that who asks makes for the answer: in a folder of all who ask now, also of other tests."""
+    return set(Path(ENVIRONMENT["WINEPREFIX"]).glob("drive_c/users/*/Temp/dnprof-*"))
+
+
+@contextlib.contextmanager
+def no_file_stays():
+    """Of those that come meanwhile. What is another test's goes when that has its answer."""
+    had = temporary()
+    yield
+    come = temporary() - had
+    wait_for(lambda: not any(path.exists() for path in come), "the files to go")
+
+
+def stack_in(folder, pid, *options):
+    """`dnprof stack` of a user whose temporary files are in that folder; Wine takes no such variable from Linux."""
+    command = folder.with_suffix(".cmd")
+    place = f"Z:{folder}".replace("/", "\\")
+    words = " ".join(map(str, ("stack", *PATIENT, *options, pid)))
+    command.write_text(f'@set TEMP={place}\r\n@set TMP={place}\r\n@"Z:{WINDOWS}" {words}\r\n')
+    return run(["wine", "cmd", "/c", command], env=ENVIRONMENT)
 
 
 def is_stuck(stacks):
@@ -67,7 +85,6 @@ def test_deadlock(deadlock):
     assert stacks.data["pid"] == deadlock.pid and stacks.data["runtime"].startswith("10.0.")
     assert deadlock.word in stacks.data["command"]
     assert not [t for t in stacks.threads if "dnprof" in t["name"]], "the profiler is shown"
-    assert not temporary()
 
 
 def test_text(deadlock):
@@ -122,7 +139,7 @@ def test_hundreds_of_threads(truth):  # noqa: F811
 
 def test_nothing_is_left(truth):  # noqa: F811
     had = []
-    with Running(truth, "mix", "--seconds", 3600) as running:
+    with no_file_stays(), Running(truth, "mix", "--seconds", 3600) as running:
         for _ in range(4):
             stacks_when(running.pid, lambda stacks: any(has(t, "Truth.Program.Main") for t in stacks.threads), "its own code")
             wait_for(running.is_clean, "the library to be unloaded")
@@ -130,7 +147,19 @@ def test_nothing_is_left(truth):  # noqa: F811
         assert running.process.poll() is None
     # What the first has brought, of the runtime's own, stays.
     assert had[-1] <= had[0], had
-    assert not temporary()
+
+
+def test_no_file_is_left(deadlock, tmp_path):
+    """Where the answer came in one, and where there is none, when the command has ended."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    for _ in range(3):
+        assert is_stuck(Stacks(stack_in(folder, deadlock.pid, "--json").expect().stdout))
+        assert not list(folder.iterdir())
+    hasty = stack_in(folder, deadlock.pid, "--timeout", 0.001)
+    assert hasty.status == 1 and "--timeout" in hasty.err, hasty
+    assert not list(folder.iterdir())
+    wait_for(deadlock.is_clean, "the agent to leave")
 
 
 def test_agent_that_was_there_stays(deadlock):
@@ -157,12 +186,11 @@ def taken_until_its_end(truth, *arguments):  # noqa: F811
 def test_programs_get_their_results(truth, name):  # noqa: F811
     """Whatever ends meanwhile, a thread or all of it. One that was through before it was seen runs for longer."""
     for seconds in (5, 20, 80):
-        with contextlib.suppress(EndedEarly if seconds < 80 else ()):
+        with contextlib.suppress(EndedEarly if seconds < 80 else ()), no_file_stays():
             taken, told = taken_until_its_end(truth, name, "--seconds", seconds)
             if taken:
                 break
     assert taken and told["program"] == name
-    assert not temporary()
 
 
 def test_beside_a_recording(truth, tmp_path):  # noqa: F811
@@ -202,27 +230,27 @@ def test_many_at_once(deadlock):
     stacks_when(deadlock.pid, is_stuck, "a deadlock")
     threads = [threading.Thread(target=lambda: results.append(on_windows("stack", "--json", *PATIENT, deadlock.pid)))
                for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with no_file_stays():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     for result in results:
         assert is_stuck(Stacks(result.expect().stdout))
     assert len(results) == 6
     wait_for(deadlock.is_clean, "the agent to leave")
-    assert not temporary()
 
 
 def test_asker_that_is_killed(deadlock):
     """At any moment: no file of his stays, what he brought leaves, and the next one is answered."""
-    for tenths in range(0, 12, 2):
-        with subprocess.Popen(["wine", WINDOWS, "stack", *map(str, PATIENT), str(deadlock.pid)], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, env={**os.environ, **ENVIRONMENT}) as p:
-            time.sleep(tenths / 10)
-            p.kill()
+    with no_file_stays():
+        for tenths in range(0, 12, 2):
+            with subprocess.Popen(["wine", WINDOWS, "stack", *map(str, PATIENT), str(deadlock.pid)], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, env={**os.environ, **ENVIRONMENT}) as p:
+                time.sleep(tenths / 10)
+                p.kill()
     stacks_when(deadlock.pid, is_stuck, "a deadlock")
     wait_for(deadlock.is_clean, "the agent to leave")
-    wait_for(lambda: not temporary(), "the files to go")
 
 
 # ---- What cannot be
