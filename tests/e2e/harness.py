@@ -287,6 +287,11 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def used_s(task):
+    """Of CPU time, by a thread."""
+    return int((task / "schedstat").read_text().split()[0]) / 1e9
+
+
 def warm_up(pid, seconds):
     """Waits until a program that computes has done so for a while: on a busy machine that may be later."""
     wait_for(lambda: cpu_seconds(pid) >= seconds, f"{seconds} s of CPU time of process {pid}")

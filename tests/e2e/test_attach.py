@@ -9,7 +9,7 @@ import pytest
 import attached
 import harness
 from attached import Cycles, Footprint, Running, is_loaded
-from harness import LOOSE, NEWEST, SOAK, cases, chance, dnprof, program, record, report, shares, tasks_named, wait_for
+from harness import LOOSE, NEWEST, SOAK, cases, chance, dnprof, program, record, report, shares, tasks_named, used_s, wait_for
 
 
 def seen_first(samples):
@@ -43,11 +43,6 @@ def test_same_as_from_the_start(tmp_path, tfm, name):
         for method, share in shares(first).items():
             by_chance = chance(share, sum(first.values())) + chance(share, sum(second.values()))
             assert abs(share - shares(second)[method]) < LOOSE * 0.02 + by_chance, (method, first, second)
-
-
-def used_s(task):
-    """Of CPU time, by a thread."""
-    return int((task / "schedstat").read_text().split()[0]) / 1e9
 
 
 def test_threads_have_their_names(tmp_path, tfm):

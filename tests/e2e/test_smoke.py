@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Each runtime, once, in all that dnprof does; the matrix of programs and runtimes is script/soak's."""
+from pathlib import Path
+
 import pytest
 
 import attached
-from harness import TFMS, dnprof, dnprof_again, program, record, report, wait_for_samples
+from harness import TFMS, dnprof, dnprof_again, plain, program, record, report, used_s, wait_for
 from test_trace import trace_case
+
+HZ = 997
+#: Of CPU time, by the thread that computes: some hundred samples, however long it takes to get it.
+RECORDED_S = 0.3
 
 
 @pytest.fixture(params=TFMS)
@@ -38,17 +44,27 @@ def test_every_call(tmp_path, tfm):
     traced.check_balance()
 
 
+def check_computed(shown, seconds):
+    """The main thread used so much CPU time while it was recorded, all of it below that method: most of it was seen there."""
+    seen, whole = shown.total("Truth.Cpu.Run"), seconds * HZ
+    others = [(path[-3:], n) for path, n in shown.stacks() if "Truth.Cpu.Run" not in map(plain, path)]
+    assert seen + shown.cpu["lost"] >= whole / 2, (seen, whole, shown.threads(), others, shown.cpu)
+
+
 def test_come_and_gone(tmp_path, tfm):
-    """Attached to twice; both recordings have samples, and the program ends as it would."""
+    """Attached to twice; both recordings show what the program computed meanwhile, and it goes on."""
     with attached.Running(program(tfm, "cpu", "--seconds", 600), 0.5) as it:
+        main = Path(f"/proc/{it.pid}/task/{it.pid}")
         for n in range(2):
             out = tmp_path / f"{n}.dnp"
             dnprof("attach", it.pid).expect()
-            dnprof("start", "-F", 997, "-o", out, it.pid).expect()
-            wait_for_samples(it.pid)
+            dnprof("start", "-F", HZ, "-o", out, it.pid).expect()
+            began = used_s(main)
+            wait_for(lambda: used_s(main) - began >= RECORDED_S, "what its main thread computes")
+            computed = used_s(main) - began
             stacks = dnprof("stack", it.pid).expect()
             assert "Truth.Program.Main" in stacks.out
             dnprof("stop", it.pid).expect()
             dnprof("detach", it.pid).expect()
-            assert report(out).total("Truth.Cpu.Run") > 0
+            check_computed(report(out), computed)
         assert it.started.process.poll() is None
