@@ -215,6 +215,15 @@ def test_plain_terminal(app):
         assert screen.end() == 0
 
 
+def test_last_column_is_not_erased(app):
+    """Where lines are not wrapped the cursor stays on it: erasing to the line's end would take it, too."""
+    with Screen(app.pid, columns=80) as screen:
+        screen.until(lambda f: drawn(f) and len(row(f, "w0")) == 80, "rows that fill their lines")
+        screen.key("q")
+        assert screen.end() == 0
+        assert "ms/s\r" in screen.shown and "ms/s\x1b[K" not in screen.shown
+
+
 def test_refused(app):
     refused(dnprof("timeline", "--live", app.pid), 1, "--live draws on a terminal")
     refused(dnprof("timeline", "--live", "true"), 2, "--live watches a process that runs")
