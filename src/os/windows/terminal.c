@@ -74,11 +74,25 @@ static int open_screen(struct dnp_terminal_os *os)
 		no_handle(CreateFileW(L"CONOUT$", access, share, NULL, OPEN_EXISTING, 0, NULL));
 	os->screen = no_handle(
 		CreateConsoleScreenBuffer(access, share, NULL, CONSOLE_TEXTMODE_BUFFER, NULL));
-	asked = CreateEventW(NULL, TRUE, FALSE, NULL);
-	if (!os->before || !os->screen || !asked || !SetConsoleActiveScreenBuffer(os->screen))
+	if (!os->before || !os->screen || !SetConsoleActiveScreenBuffer(os->screen))
 		return dnp_windows_error();
 	SetConsoleCursorInfo(os->screen, &hidden);
 	return 0;
+}
+
+/* From before there is a screen until after: nobody's ctrl-C leaves it behind. */
+static int open_terminal(struct dnp_terminal_os *os)
+{
+	int failed;
+
+	asked = CreateEventW(NULL, TRUE, FALSE, NULL);
+	if (!asked)
+		return dnp_windows_error();
+	SetConsoleCtrlHandler(on_control, TRUE);
+	failed = open_screen(os);
+	if (failed)
+		SetConsoleCtrlHandler(on_control, FALSE);
+	return failed;
 }
 
 static void close_all(struct dnp_terminal *terminal)
@@ -106,14 +120,12 @@ int dnp_terminal_open(struct dnp_terminal *terminal)
 	};
 	if (!terminal->os)
 		return -ENOMEM;
-	failed = open_screen(terminal->os);
-	if (failed) {
+	failed = open_terminal(terminal->os);
+	if (failed)
 		close_all(terminal);
-		return failed;
-	}
-	SetConsoleCtrlHandler(on_control, TRUE);
-	measure(terminal);
-	return 0;
+	else
+		measure(terminal);
+	return failed;
 }
 
 void dnp_terminal_close(struct dnp_terminal *terminal)
