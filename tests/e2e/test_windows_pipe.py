@@ -11,6 +11,8 @@ from harness import refused, run, wait_for
 from test_windows import ENVIRONMENT, on_windows, pytestmark, report, truth, wine  # noqa: F401
 from test_windows_attach import PATIENT, Running
 
+pytestmark = [*pytestmark, pytest.mark.slow]
+
 #: The longest that can be asked for. Who waited so long would hang.
 FOR_EVER = ("--timeout", 3600)
 

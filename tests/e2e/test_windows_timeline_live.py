@@ -23,6 +23,8 @@ from test_windows import ENVIRONMENT, WINDOWS, on_windows, pytestmark, truth, wi
 from test_windows_attach import Running
 from test_windows_timeline import threads, told_by  # noqa: F401
 
+pytestmark = [*pytestmark, pytest.mark.slow]
+
 SEQUENCE = re.compile(r"\x1b\[(\??[\d;]*)([A-Za-z])")
 
 
