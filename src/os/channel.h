@@ -6,7 +6,8 @@
  *
  * On Linux it is a socket, and files go as descriptors. On Windows it is a named pipe: who listens
  * opens the file that is sent to it by its name, and sees to it that it is the same; who has
- * connected takes a duplicate of the handle out of the other process, which keeps it until then.
+ * connected takes a duplicate of the handle out of the other process, which keeps it until the
+ * connection ends or something more is asked by it.
  *
  * One thread.
  */
@@ -47,7 +48,10 @@ void dnp_channel_tell(const char *folder);
  */
 int dnp_channel_accept(int *pid, bool *same_user);
 
-/* Ends a connection; what was sent arrives all the same. */
+/*
+ * Ends a connection; what was sent arrives all the same. On Windows it has half a second for that
+ * after dnp_channel_shut.
+ */
 void dnp_channel_drop(int connection);
 
 /* ---- Both ends */

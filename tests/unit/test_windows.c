@@ -287,6 +287,44 @@ TEST(channel_passes_messages_and_files)
 	dnp_file_remove(path);
 }
 
+static bool is_open_anywhere(const char *path)
+{
+	HANDLE alone = CreateFileA(path, GENERIC_READ, 0, NULL, OPEN_EXISTING, 0, NULL);
+
+	CHECK(alone != INVALID_HANDLE_VALUE || GetLastError() == ERROR_SHARING_VIOLATION);
+	if (alone != INVALID_HANDLE_VALUE)
+		CloseHandle(alone);
+	return alone == INVALID_HANDLE_VALUE;
+}
+
+/* From then on it is the other end's alone. */
+TEST(file_that_was_sent_is_let_go_when_more_is_asked)
+{
+	char path[] = "channel-test-2.tmp", answer[] = "answer", more[] = "more";
+	uint8_t room[64];
+	struct dnp_channel_message message = {.bytes = room, .room = sizeof(room)};
+	int client, server, file = make_file(path);
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(dnp_channel_listen(), 0);
+	client = connect_to_self();
+	server = await_client();
+	CHECK_EQ(dnp_channel_send(server, answer, sizeof(answer), file, false), 0);
+	CHECK_EQ(close(file), 0);
+	CHECK_EQ(await(client, &message), 0);
+	CHECK_EQ(message.n_files, 1);
+	CHECK_EQ(close(message.files[0]), 0);
+	CHECK(is_open_anywhere(path));
+	CHECK_EQ(dnp_channel_send(client, more, sizeof(more), -1, true), 0);
+	CHECK_EQ(await(server, &message), 0);
+	CHECK(!is_open_anywhere(path));
+	dnp_channel_close(client);
+	dnp_channel_drop(server);
+	dnp_channel_shut();
+	dnp_watch_close();
+	dnp_file_remove(path);
+}
+
 /* What who has connected gives to be written to, and the other end opens by its name. */
 TEST(file_in_memory_goes_with_whoever_has_it_open_last)
 {

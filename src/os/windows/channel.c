@@ -646,6 +646,17 @@ static void take(struct end *end, size_t n, struct dnp_channel_message *message)
 		message->files[message->n_files++] = file;
 }
 
+/*
+ * Who asks for something more has taken the file that came with the answer before, or does not want
+ * it: who has it open here would be in the way of who gives it another name there.
+ */
+static void drop_offer(struct end *end)
+{
+	if (end->offered)
+		CloseHandle(end->offered);
+	end->offered = NULL;
+}
+
 /* One that is too long comes without its end, which is thrown away: it is understood as little. */
 static int ended_read(struct end *end, DWORD *n)
 {
@@ -672,6 +683,7 @@ int dnp_channel_receive(int connection, struct dnp_channel_message *message)
 	if (!end->other && !end->known && !is_same_user(end))
 		return -EACCES;
 	end->known = true;
+	drop_offer(end);
 	take(end, n, message);
 	begin_read(end);
 	return 0;
