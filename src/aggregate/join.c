@@ -373,6 +373,29 @@ static int name_by_rate(
 	return intern(join, dnp_str(name), &made->name);
 }
 
+/* Of every object a sum is exact, of some of them an estimate: of both it would be neither. */
+static int name_by_lot(
+	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *made)
+{
+	const struct dnp_event *first = dnp_join_find_event(join->profile, made->name);
+	auto_free char *name = NULL;
+	const char *how;
+
+	if (!first || !made->in_bytes)
+		return 0;
+	if (first->by_lot && raw->summed)
+		how = "of every object";
+	else if (first->summed && raw->by_lot)
+		how = "by samples";
+	else
+		return 0;
+	if (asprintf(&name, "%s %s", dnp_profile_string(join->profile, made->name), how) < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	return intern(join, dnp_str(name), &made->name);
+}
+
 static int event_of(
 	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event **event)
 {
@@ -387,7 +410,7 @@ static int event_of(
 	if (intern(join, raw->rec.name, &made.name) || intern(join, raw->rec.unit, &made.unit) ||
 		intern(join, raw->rec.source, &made.source) ||
 		intern(join, raw->rec.note, &made.note) || name_by_rate(join, raw, &made) ||
-		dnp_join_name_calls(join, raw, &made))
+		name_by_lot(join, raw, &made) || dnp_join_name_calls(join, raw, &made))
 		return -ENOMEM;
 	*event = dnp_join_find_event(profile, made.name);
 	if (*event)
@@ -507,6 +530,8 @@ static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 	if (event_of(join, raw, &event))
 		return -ENOMEM;
 	join_counted(join, raw, event);
+	event->summed |= event->in_bytes && raw->summed;
+	event->by_lot |= event->in_bytes && raw->by_lot;
 	event->samples += raw->samples;
 	event->taken += raw->taken;
 	join_clock(join, raw, event);

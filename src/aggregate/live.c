@@ -76,17 +76,20 @@ int dnp_join_live(struct dnp_join *join)
 
 uint64_t dnp_live_allocated(const struct dnp_profile *profile, const struct dnp_event *event)
 {
-	uint32_t alloc = dnp_profile_event(profile, "alloc");
-	const struct dnp_event *all;
-	uint64_t bytes;
+	uint64_t bytes = 0;
 
-	if (alloc == DNP_NONE || strcmp(dnp_profile_string(profile, event->name), "live") ||
+	if (strcmp(dnp_profile_string(profile, event->name), "live") ||
 		dnp_filter_cuts(&profile->filter) || profile->filter.thread_count)
 		return 0;
-	all = &profile->events.p[alloc];
-	bytes = all->lost;
-	for (size_t i = 0; i < all->labels.n; i++)
-		bytes += all->labels.p[i].sum.weight;
+	for (size_t i = 0; i < profile->events.n; i++) {
+		const struct dnp_event *all = &profile->events.p[i];
+
+		if (all == event || !all->in_bytes || all->summed)
+			continue;
+		bytes += all->lost;
+		for (size_t k = 0; k < all->labels.n; k++)
+			bytes += all->labels.p[k].sum.weight;
+	}
 	return bytes;
 }
 

@@ -49,6 +49,7 @@ struct dnp_raw_event {
 	struct dnp_raw_labels labels;
 	struct dnp_raw_counts counts;
 	bool summed;          /* its samples are sums of what was over some time */
+	bool by_lot;          /* … or some of what was, each of which stands for others */
 	struct dnp_rows sums; /* weights count what samples stand for beyond themselves */
 	bool left_out;        /* requests are chosen, by which it cannot be told */
 	bool numbered;        /* the values of its samples are numbers of exceptions */

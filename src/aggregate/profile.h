@@ -122,14 +122,17 @@ struct dnp_wake {
 
 struct dnp_event {
 	/*
-	 * Strings. The name is "cpu at 997 Hz" where a recording before has it of another rate, and
-	 * "trace by a clock" where times of calls were sampled there. Sources and notes of several
-	 * recordings are all told.
+	 * Strings. The name is "cpu at 997 Hz" where a recording before has it of another rate,
+	 * "trace by a clock" where times of calls were sampled there, and "alloc of every object"
+	 * where it has some of them. Sources and notes of several recordings are all told.
 	 */
 	uint32_t name, unit, source, note;
 	uint64_t interval_ns;
 	bool in_ns; /* weights are of time */
 	bool in_bytes;
+	/* Where weights are bytes: samples are sums of all that was, or stand for others as well.
+	 */
+	bool summed, by_lot;
 	uint64_t samples; /* in units: a sample of weight 3 counts 3 where the unit is "samples" */
 	uint64_t waiting; /* of them those whose thread did not run */
 	uint64_t taken;   /* as samples, with those that the filter leaves out */

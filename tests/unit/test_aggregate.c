@@ -834,6 +834,49 @@ TEST(samples_of_another_rate_are_not_added_up)
 	done(&f);
 }
 
+/* One of its objects stands for others, or each was counted: a recording each. */
+static void put_allocations(struct fixture *f, uint64_t number, bool every)
+{
+	static const uint64_t stack[] = {1};
+
+	f->rec.number = number;
+	f->rec.sequence = 0;
+	RECORD(&f->rec, process, .pid = number);
+	RECORD(&f->rec, event, .name = dnp_str("alloc"), .unit = dnp_str("bytes"));
+	RECORD(&f->rec, frame, .index = 1, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.A"));
+	recording_stack(&f->rec, 1, 0, stack, 1);
+	if (every)
+		RECORD(&f->rec, sample, .node = 1, .weight = 240, .count = 10);
+	else
+		RECORD(&f->rec, sample, .node = 1, .weight = 100000, .value = 24);
+	RECORD(&f->rec, end, .time_ns = 1);
+	recording_flush(&f->rec);
+}
+
+TEST(every_object_is_not_added_to_estimates)
+{
+	static const char *const names[] = {"alloc of every object", "alloc by samples"};
+
+	for (unsigned first = 0; first < 2; first++) {
+		struct fixture f = {.rec = recording_new(1)};
+		const struct dnp_event *events;
+
+		for (uint64_t i = 0; i < 4; i++)
+			put_allocations(&f, i + 1, i % 2 != first % 2);
+		load(&f, NULL, DNP_SUMS);
+		events = f.profile.events.p;
+		CHECK_EQ(f.profile.events.n, 2);
+		CHECK_STR(dnp_profile_string(&f.profile, events[0].name), "alloc");
+		CHECK_STR(dnp_profile_string(&f.profile, events[1].name), names[first]);
+		CHECK_EQ(events[first].labels.p[0].sum.weight, 200000);
+		CHECK(events[first].labels.p[0].sum.variance > 0);
+		CHECK_EQ(events[!first].labels.p[0].sum.weight, 480);
+		CHECK(events[!first].labels.p[0].sum.variance <= 0);
+		CHECK_EQ((uint64_t)events[!first].labels.p[0].sum.count, 20);
+		done(&f);
+	}
+}
+
 TEST(rows_stay_bounded_and_keep_their_weight)
 {
 	const size_t limit = 1000;
