@@ -258,19 +258,31 @@ static bool is_r2r_part(uintptr_t pc)
 		dnp_r2r_part_of(image, &function, &method) == DNP_R2R_FINALLY;
 }
 
-static uint32_t r2r_frame(struct dnp_frames *frames, uintptr_t pc, unsigned *nature)
+/* 0: not known. */
+static FunctionID r2r_function(dnp_frame_word word, uintptr_t pc)
 {
 	FunctionID function = 0;
 	ReJITID rejit;
-	uint32_t number = 0;
 	HRESULT hr;
 
+	if (!dnp_code_frame_may_be_asked_for(word))
+		return 0;
 	dnp_forks_hold();
 	hr = dnp_com(
 		dnp_agent.info.com, GetFunctionFromIP3, (const uint8_t *)pc, &function, &rejit);
 	dnp_forks_release();
-	if (SUCCEEDED(hr) && function)
-		number = dnp_methods_number(function);
+	if (FAILED(hr) || !function)
+		return 0;
+	dnp_code_frame_is_known(word);
+	return function;
+}
+
+static uint32_t r2r_frame(
+	struct dnp_frames *frames, dnp_frame_word word, uintptr_t pc, unsigned *nature)
+{
+	FunctionID function = r2r_function(word, pc);
+	uint32_t number = function ? dnp_methods_number(function) : 0;
+
 	if (!number) {
 		*nature |= DNP_NATURE_UNKNOWN;
 		return named(frames, NAMED_UNKNOWN);
@@ -426,7 +438,7 @@ static uint32_t look_up(struct dnp_frames *frames, dnp_frame_word word, uint64_t
 	switch (DNP_FRAME_KIND(word)) {
 	case DNP_WALK_JIT:
 	case DNP_WALK_DYNAMIC: return jit_frame(frames, pc, time_ns, nature);
-	case DNP_WALK_R2R: return r2r_frame(frames, pc, nature);
+	case DNP_WALK_R2R: return r2r_frame(frames, word, pc, nature);
 	case DNP_WALK_NATIVE:
 		if (word == DNP_FRAME_HOLE)
 			return named(frames, NAMED_NATIVE);

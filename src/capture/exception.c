@@ -17,6 +17,7 @@
 #include "clr/prf.h"
 #include "os/clock.h"
 #include "os/gate.h"
+#include "unwind/code.h"
 
 /* Written in start, before the gate opens. */
 static const struct dnp_engine_setting *setting;
@@ -31,8 +32,9 @@ static _Atomic uint64_t of_no_type;
  */
 static _Atomic enum { NOT_ASKED, IN_NATIVE, IN_MANAGED } dispatch;
 
-static bool is_dispatcher(uintptr_t pc)
+static bool is_dispatcher(dnp_frame_word frame)
 {
+	uintptr_t pc = dnp_code_of_frame(frame);
 	char buffer[DNP_LABEL_BYTES_MAX];
 	FunctionID function = 0;
 	uint32_t n_type_args = 0;
@@ -50,11 +52,12 @@ static bool is_dispatcher(uintptr_t pc)
 		dnp_str_eq(dnp_text_since(&name, 0), dnp_str("System.Runtime.EH"));
 }
 
-/* Whether that is what looks: of the topmost managed code of a thread that throws. */
-static bool looks(uintptr_t pc)
+/* Whether that is what looks: the topmost managed frame of a thread that throws. */
+static bool looks(dnp_frame_word frame)
 {
-	if (atomic_load_explicit(&dispatch, memory_order_relaxed) == NOT_ASKED)
-		atomic_store(&dispatch, is_dispatcher(pc) ? IN_MANAGED : IN_NATIVE);
+	if (atomic_load_explicit(&dispatch, memory_order_relaxed) == NOT_ASKED &&
+		dnp_code_frame_may_be_asked_for(frame))
+		atomic_store(&dispatch, is_dispatcher(frame) ? IN_MANAGED : IN_NATIVE);
 	return atomic_load_explicit(&dispatch, memory_order_relaxed) == IN_MANAGED;
 }
 

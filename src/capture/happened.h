@@ -23,8 +23,8 @@ struct dnp_happening {
 	void (*walked)(struct dnp_thread *thread, const struct dnp_happening *happening,
 		const struct dnp_walked *walked);
 	const void *about; /* what it happened to, for `walked`; borrowed */
-	/* Whether managed code at an address is what tells of it (dnp_self_walk); NULL: none is. */
-	bool (*tells)(uintptr_t pc);
+	/* Whether a managed frame is what tells of it (dnp_self_walk); NULL: none is. */
+	bool (*tells)(dnp_frame_word frame);
 };
 
 /*

@@ -205,18 +205,19 @@ static uint32_t above_caller(const dnp_frame_word *frames, uint32_t n)
 	return native ? managed + native : 0;
 }
 
-static uint32_t above_cause(const dnp_frame_word *frames, uint32_t n, bool (*tells)(uintptr_t pc))
+static uint32_t above_cause(
+	const dnp_frame_word *frames, uint32_t n, bool (*tells)(dnp_frame_word frame))
 {
 	uint32_t above = above_managed(frames, n);
 
-	if (tells && above && tells(DNP_FRAME_ADDR(frames[above])))
+	if (tells && above && tells(frames[above]))
 		above += above_caller(frames + above, n - above);
 	return above;
 }
 
 /* Its own frame is the leaf of the walk. */
 __attribute__((noinline)) uint32_t dnp_self_walk(struct dnp_thread *thread, dnp_frame_word label,
-	bool (*tells)(uintptr_t pc), enum dnp_walk_stop *stop)
+	bool (*tells)(dnp_frame_word frame), enum dnp_walk_stop *stop)
 {
 	struct dnp_regs regs = dnp_regs_here();
 	dnp_frame_word *frames = thread->own.frames;

@@ -52,13 +52,13 @@ void dnp_self_end_walked(struct dnp_thread *thread, uint32_t n, enum dnp_walk_st
 
 /*
  * Takes the calling thread's stack into its feed's frames, without the native frames on top: the
- * topmost managed one is the leaf, if there is any. If `tells` (NULL: never) says of its address
+ * topmost managed one is the leaf, if there is any. If `tells` (NULL: never) says of that
  * that the runtime tells of the event by managed code, then that is left out, too, with the native
  * frames it was called by. `label` is put on top of the rest. Returns the number of frames, 0: the
  * stack cannot be walked. Between begin and end.
  */
-uint32_t dnp_self_walk(struct dnp_thread *thread, dnp_frame_word label, bool (*tells)(uintptr_t pc),
-	enum dnp_walk_stop *stop);
+uint32_t dnp_self_walk(struct dnp_thread *thread, dnp_frame_word label,
+	bool (*tells)(dnp_frame_word frame), enum dnp_walk_stop *stop);
 
 /* Waits until the handler that runs on the thread now, if any, has left. Not in handlers. */
 void dnp_self_wait(const struct dnp_thread *thread);

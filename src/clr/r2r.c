@@ -55,7 +55,7 @@ SIGSAFE static size_t first_behind(const struct list *list, uintptr_t address)
 	return low;
 }
 
-SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc)
+SIGSAFE static struct dnp_r2r_image *find(uintptr_t pc)
 {
 	const struct list *list = current_list();
 	size_t i = first_behind(list, pc);
@@ -63,6 +63,11 @@ SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc)
 	if (!list || i == list->n || pc < list->images[i]->low)
 		return NULL;
 	return list->images[i];
+}
+
+SIGSAFE const struct dnp_r2r_image *dnp_r2r_find(uintptr_t pc)
+{
+	return find(pc);
 }
 
 SIGSAFE bool dnp_r2r_is_inside(uintptr_t address)
@@ -110,6 +115,26 @@ SIGSAFE bool dnp_r2r_function_at(
 	function->unwind_info = image->base + table[low - 1].unwind_info;
 	function->unwind_bytes = bytes_from(&image->pe, table[low - 1].unwind_info);
 	return function->unwind_bytes > 0;
+}
+
+/* ---- What has been called */
+
+bool dnp_r2r_is_called_before(uintptr_t pc)
+{
+	const struct dnp_r2r_image *image = find(pc);
+
+	return image &&
+		pc - image->base >= atomic_load_explicit(&image->called, memory_order_relaxed);
+}
+
+/* Of two at once the higher may stay: then less is known than could be. */
+void dnp_r2r_called_before(uintptr_t pc)
+{
+	struct dnp_r2r_image *image = find(pc);
+
+	if (image && !dnp_r2r_is_called_before(pc))
+		atomic_store_explicit(
+			&image->called, (uint32_t)(pc - image->base), memory_order_relaxed);
 }
 
 /* ---- Handlers */
@@ -285,6 +310,7 @@ static int read_image(uintptr_t base, struct dnp_r2r_image *image)
 		return result;
 	image->base = base;
 	image->low = UINTPTR_MAX;
+	atomic_init(&image->called, UINT32_MAX);
 	for (uint32_t i = 0; i < image->pe.n_sections; i++) {
 		const struct dnp_pe_section *section = &image->pe.sections[i];
 

@@ -8,6 +8,7 @@
 #ifndef DNP_CLR_R2R_H
 #define DNP_CLR_R2R_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ struct dnp_r2r_image {
 	uint32_t n_functions;
 	uintptr_t methods; /* the table of methods with exception clauses; 0: none */
 	uint32_t n_methods;
+	_Atomic uint32_t called; /* see dnp_r2r_is_called_before; UINT32_MAX: nothing is known */
 	struct dnp_pe pe;
 };
 
@@ -49,6 +51,13 @@ SIGSAFE bool dnp_r2r_is_inside(uintptr_t address);
 /* The function of an image at an address; false: there is none. */
 SIGSAFE bool dnp_r2r_function_at(
 	const struct dnp_r2r_image *image, uintptr_t pc, struct dnp_r2r_function *function);
+
+/*
+ * What the runtime has said once: of the methods whose code begins at or before an address, in its
+ * image, one has been called. That does not change while the image is there.
+ */
+bool dnp_r2r_is_called_before(uintptr_t pc);
+void dnp_r2r_called_before(uintptr_t pc);
 
 enum dnp_r2r_part {
 	DNP_R2R_BODY = 0, /* of a method, or not known to be anything else */

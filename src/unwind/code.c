@@ -55,6 +55,38 @@ bool dnp_code_may_be_asked_for(uintptr_t pc)
 	return !dnp_r2r_is_inside(pc) && dnp_mem_is_generated_code(pc);
 }
 
+/*
+ * A thread has been there: its registers said so, or a call has returned there or will. Other words
+ * are what a walk that went astray takes for return addresses.
+ */
+static bool has_run(dnp_frame_word frame)
+{
+	return (frame & DNP_FRAME_EXACT) || dnp_walk_is_behind_call(DNP_FRAME_ADDR(frame));
+}
+
+bool dnp_code_frame_may_be_asked_for(dnp_frame_word frame)
+{
+	uintptr_t pc = dnp_code_of_frame(frame);
+	const struct dnp_r2r_image *image;
+	struct dnp_r2r_function function;
+
+	if (DNP_FRAME_KIND(frame) != DNP_WALK_R2R)
+		return true;
+	image = dnp_r2r_find(pc);
+	return image && dnp_r2r_function_at(image, pc, &function) &&
+		(dnp_r2r_is_called_before(function.begin) || has_run(frame));
+}
+
+void dnp_code_frame_is_known(dnp_frame_word frame)
+{
+	uintptr_t pc = dnp_code_of_frame(frame);
+	const struct dnp_r2r_image *image = dnp_r2r_find(pc);
+	struct dnp_r2r_function function;
+
+	if (image && dnp_r2r_function_at(image, pc, &function))
+		dnp_r2r_called_before(function.begin);
+}
+
 /* Where a module is mapped so that its code could be executed; 0: nowhere. */
 static uintptr_t image_of(const struct dnp_info *info, ModuleID module)
 {

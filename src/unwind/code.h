@@ -32,6 +32,17 @@ uintptr_t dnp_code_of_frame(dnp_frame_word word);
  */
 bool dnp_code_may_be_asked_for(uintptr_t pc);
 
+/*
+ * The same for managed code that a walk has met. In a precompiled image the runtime goes back from
+ * a method that was never called, too, and where none before it was, the process ends. A walk that
+ * is right meets no such method; one of a stack that is not what it is described as (native code
+ * with wrong unwind tables, say) may meet anything. Not in handlers.
+ */
+bool dnp_code_frame_may_be_asked_for(dnp_frame_word frame);
+
+/* The runtime was asked, and has told. */
+void dnp_code_frame_is_known(dnp_frame_word frame);
+
 /* A module was loaded: its precompiled code, if it has some, can be walked from now on. */
 void dnp_code_module_loaded(const struct dnp_info *info, ModuleID module);
 

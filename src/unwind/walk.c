@@ -380,18 +380,24 @@ SIGSAFE static INLINE bool load(
 	return true;
 }
 
+SIGSAFE bool dnp_walk_is_behind_call(uintptr_t address)
+{
+	uint8_t before[8];
+
+	return dnp_mem_read(address - sizeof(before), before, sizeof(before)) == 0 &&
+		dnp_behind_call(before, sizeof(before));
+}
+
 /* Code that a call may return to: known, and behind a call instruction. */
 SIGSAFE static bool returns_to(uintptr_t address, bool native_too)
 {
 	const struct dnp_codemap *map = atomic_load_explicit(&code_map, memory_order_acquire);
-	uint8_t before[8];
 
 	if (!(map && dnp_codemap_find(map, address - 1)) && !dnp_r2r_find(address - 1) &&
 		!(native_too && dnp_module_find(address - 1)))
 		return false;
 	/* The word may be a leftover that points into code that is just going away. */
-	return dnp_mem_read(address - sizeof(before), before, sizeof(before)) == 0 &&
-		dnp_behind_call(before, sizeof(before));
+	return dnp_walk_is_behind_call(address);
 }
 
 /*

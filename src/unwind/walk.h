@@ -119,6 +119,9 @@ SIGSAFE size_t dnp_walk_registers(const struct dnp_regs *regs, struct dnp_stacks
 SIGSAFE size_t dnp_walk_caller(const struct dnp_regs *regs, struct dnp_stacks stacks,
 	dnp_frame_word *frames, struct dnp_regs *registers, size_t max, enum dnp_walk_stop *stop);
 
+/* Whether there is the end of a call instruction, so that an address may be what it returns to. */
+SIGSAFE bool dnp_walk_is_behind_call(uintptr_t address);
+
 /*
  * Whether a managed function begins at pc. That is no return address, for behind a call that does
  * not return compilers put another instruction: a thread was stopped there, and what ends before it

@@ -86,9 +86,11 @@ FunctionID dnp_walker_function(
 		return function;
 	case DNP_WALK_R2R:
 		/* May be called anywhere, unlike its successors (dotnet/runtime, corprof.idl). */
-		if (FAILED(dnp_com(
-			    walker->info.com, GetFunctionFromIP, (const uint8_t *)ip, &function)))
+		if (!dnp_code_frame_may_be_asked_for(frame) ||
+			FAILED(dnp_com(walker->info.com, GetFunctionFromIP, (const uint8_t *)ip,
+				&function)))
 			return 0;
+		dnp_code_frame_is_known(frame);
 		return function;
 	default: return 0;
 	}

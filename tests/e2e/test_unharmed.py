@@ -45,6 +45,15 @@ def test_code_in_the_place_of_unloaded_code(tmp_path, tfm):
     assert report.total("Truth.Unload.RunInItsPlace") > 0
 
 
+@pytest.mark.parametrize("events", ["cpu", "wall"])
+def test_stack_that_goes_astray(tmp_path, tfm, events):
+    """Unwind tables that are wrong lead the walk to precompiled methods that were never called. The runtime, asked whose code
+    that is, looks for one that was called beyond the first of the library, which ended the program."""
+    _, report = record(tmp_path, program(tfm, "astray", "--seconds", 0.5), hz=HZ, options=("-e", events))
+    assert report.total("libtruth_nofp.so!truth_astray") > 0
+    assert report.data["events"][events]["unresolved"] > 0
+
+
 def test_exceptions_at_a_high_rate(tmp_path, tfm):
     """Each NullReferenceException begins on a small alternative stack that a sample must not overflow."""
     record(tmp_path, program(tfm, "exceptions", "--seconds", 3 if SOAK else 1), hz=7993)

@@ -226,6 +226,37 @@ TEST(r2r_nobody_asks_whose_code_an_unknown_part_of_an_image_is)
 	drop_image();
 }
 
+static bool asked_for(uint32_t rva, dnp_frame_word exact)
+{
+	return dnp_code_frame_may_be_asked_for(
+		(uint64_t)DNP_WALK_R2R << DNP_FRAME_SHIFT | ((uintptr_t)image + rva) | exact);
+}
+
+/* As for what is between functions; a walk that went astray may meet such methods. */
+TEST(r2r_nobody_asks_whose_code_a_method_is_that_was_never_called)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+	make_image();
+	memcpy(image + PLAIN + 0x10, call, sizeof(call));
+	CHECK_EQ(dnp_r2r_add((uintptr_t)image), 0);
+	CHECK(!asked_for(PLAIN, 0));
+	CHECK(!asked_for(PLAIN + 0x11, 0));
+	CHECK(!asked_for(CODE + CODE_BYTES, DNP_FRAME_EXACT));
+	/* A thread is there, or has been. */
+	CHECK(asked_for(PLAIN + 0x11, DNP_FRAME_EXACT));
+	CHECK(asked_for(PLAIN + 0x15, 0));
+	/* What the runtime finds once it finds again. */
+	dnp_code_frame_is_known(dnp_walk_frame((uintptr_t)image + CATCH + 8, true));
+	CHECK(asked_for(PLAIN + 0x11, 0));
+	CHECK(asked_for(CATCH + 1, 0));
+	CHECK(!asked_for(FINALLY + 1, 0));
+	dnp_code_frame_is_known(dnp_walk_frame((uintptr_t)image + PLAIN + 8, true));
+	CHECK(asked_for(CATCH + 1, 0));
+	CHECK(dnp_code_frame_may_be_asked_for((uint64_t)DNP_WALK_JIT << DNP_FRAME_SHIFT | 1));
+	drop_image();
+}
+
 /* As the runtime maps an image that nobody has told of yet. */
 TEST(r2r_nobody_asks_whose_code_a_file_is)
 {

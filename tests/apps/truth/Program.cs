@@ -149,6 +149,7 @@ static class Program
   static readonly SortedDictionary<string, Func<Options, JsonObject>> programs = new() {
     ["alloc"] = Alloc.Run,
     ["amid"] = Collections.EndAmid,
+    ["astray"] = Astray.Run,
     ["async"] = Async.Run,
     ["atexit"] = AtExit.Run,
     ["brief"] = Brief.Run,
