@@ -208,6 +208,12 @@ def test_code_that_goes_away(tfm, do, tmp_path):
     assert total(walked.of("allocation", "jit", "class")) > 100
 
 
+def test_stacks_that_go_astray(tfm, tmp_path):
+    """Wrong unwind tables lead walks to precompiled methods that were never called, whose names the runtime cannot tell."""
+    walked = walk(tfm, "astray", "threads", tmp_path)
+    assert total(walked.of("other")) > 0
+
+
 def test_threads_that_come_and_go(tfm, tmp_path):
     walked = walk(tfm, "shortthreads", "callbacks,threads,snapshot", tmp_path)
     assert total(walked.of("thread")) >= 20
