@@ -150,7 +150,7 @@ def test_nothing_is_left(truth):  # noqa: F811
 
 
 def test_no_file_is_left(deadlock, tmp_path):
-    """Where the answer came in one, and where there is none, when the command has ended."""
+    """When the command has ended; where it went without an answer, as soon as the agent has seen that."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     for _ in range(3):
@@ -158,7 +158,7 @@ def test_no_file_is_left(deadlock, tmp_path):
         assert not list(folder.iterdir())
     hasty = stack_in(folder, deadlock.pid, "--timeout", 0.001)
     assert hasty.status == 1 and "--timeout" in hasty.err, hasty
-    assert not list(folder.iterdir())
+    wait_for(lambda: not list(folder.iterdir()), "the file to go")
     wait_for(deadlock.is_clean, "the agent to leave")
 
 
