@@ -20,6 +20,9 @@ static class Locks
 
   sealed class Left;
 
+  /// <summary>Of waits that are brief but where the machine has others to serve.</summary>
+  sealed class Brief;
+
   static volatile int round;
   static int holdMs = 20;
 
@@ -43,7 +46,7 @@ static class Locks
     waits["HoldLock"] = PlayLock(o);
 #endif
     if (o.Has("--brief"))
-      Play(o, new Gate(), HoldBriefly);
+      Play(o, new Brief(), HoldBriefly);
     long contentions = Monitor.LockContentionCount - before;
     o.SayDone();
     return new JsonObject {
