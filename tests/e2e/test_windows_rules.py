@@ -25,6 +25,13 @@ def test_results_are_those_without(truth, tmp_path, name, engine):  # noqa: F811
     assert read["complete"] and not read["problems"]
 
 
+@pytest.mark.parametrize("engine", [(), ("--engine", "snapshot"), ("-e", "cpu,wall")], ids=["own", "runtime", "both"])
+def test_stack_that_goes_astray(truth, tmp_path, engine):  # noqa: F811
+    """To precompiled methods that were never called, of which the runtime can tell nothing: asked for them, it crashed."""
+    _, read = record(truth, tmp_path / "t.dnp", "astray", "--seconds", 0.5, options=("-F", 1999, *engine))
+    assert read["complete"] and any("truth_astray" in m["name"] for m in read["methods"])
+
+
 def test_demo(truth, tmp_path):  # noqa: F811
     """It ends where it wants zlib of Linux, with an exception that nobody catches: so it does with dnprof.exe."""
     shop = truth.parent / "shop.exe"

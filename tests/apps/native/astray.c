@@ -6,6 +6,18 @@
 #include "astray.h"
 
 /* What it has pushed is no return address, and the tables do not know of it. */
+#ifdef _WIN32
+__asm__(".text\n"
+	".globl truth_astray\n"
+	"truth_astray:\n" /* without an entry in the tables, as code that pushes nothing */
+	"	push %rcx\n"
+	"1:	dec %rdx\n"
+	"	jnz 1b\n"
+	"	pop %rax\n"
+	"	ret\n"
+	".section .drectve\n"
+	".ascii \" -export:truth_astray\"\n");
+#else
 __asm__(".text\n"
 	".globl truth_astray\n"
 	".type truth_astray, @function\n"
@@ -18,3 +30,4 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	"	.size truth_astray, . - truth_astray\n");
+#endif

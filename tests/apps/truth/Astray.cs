@@ -20,7 +20,7 @@ static unsafe class Astray
 
   public static JsonObject Run(Options o)
   {
-    nint[] callers = [.. MethodsOf(Assembly.Load(NeverUsed)).Take(Methods)];
+    nint[] callers = [.. MethodsOf(ImageOf(Assembly.Load(NeverUsed))).Take(Methods)];
     Check.Same("precompiled methods", Methods, callers.Length);
     var budget = o.Budget();
     while (budget.More()) {
@@ -31,15 +31,17 @@ static unsafe class Astray
   }
 
   /// <summary>Where they begin, by the image's table of functions (the exception directory of a PE32+ file).</summary>
-  static IEnumerable<nint> MethodsOf(Assembly assembly)
+  static IEnumerable<nint> MethodsOf(nint image)
   {
-    nint image = ImageOf(assembly.Location);
     int directory = Word(image, 0x3c) + 24 + 112 + 3 * 8, table = Word(image, directory), bytes = Word(image, directory + 4);
     for (int at = 0; at < bytes; at += 12)
       yield return image + Word(image, table + at);
   }
 
   static int Word(nint image, int at) => *(int*)(image + at);
+
+  static nint ImageOf(Assembly assembly) =>
+    OperatingSystem.IsWindows() ? Marshal.GetHINSTANCE(assembly.ManifestModule) : ImageOf(assembly.Location);
 
   /// <summary>Its header is mapped before its code.</summary>
   static nint ImageOf(string path)
