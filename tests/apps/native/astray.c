@@ -14,9 +14,7 @@ __asm__(".text\n"
 	"1:	dec %rdx\n"
 	"	jnz 1b\n"
 	"	pop %rax\n"
-	"	ret\n"
-	".section .drectve\n"
-	".ascii \" -export:truth_astray\"\n");
+	"	ret\n");
 #else
 __asm__(".text\n"
 	".globl truth_astray\n"
