@@ -135,6 +135,17 @@ int dnp_port_open(struct dnp_port **out, const char *name, int interrupt, struct
 	return failed;
 }
 
+/*
+ * A runtime that finds its pipe broken before it has begun to wait at it never comes again
+ * (ds_ipc_poll takes that one error for nothing, and waits for what was not begun); one that is
+ * disconnected does.
+ */
+static void hang_up(HANDLE pipe)
+{
+	DisconnectNamedPipe(pipe);
+	CloseHandle(pipe);
+}
+
 /* The system must not write to what is freed. */
 static void give_up(struct dnp_port *port)
 {
@@ -142,7 +153,7 @@ static void give_up(struct dnp_port *port)
 
 	CancelIoEx(port->listener, &port->coming);
 	GetOverlappedResult(port->listener, &port->coming, &n, TRUE);
-	CloseHandle(port->listener);
+	hang_up(port->listener);
 	port->listener = NULL;
 }
 
@@ -206,6 +217,6 @@ int dnp_port_receive(const struct dnp_port *port, uint8_t *bytes, size_t n)
 void dnp_port_leave(struct dnp_port *port)
 {
 	if (port->pipe.connection)
-		CloseHandle(handle_of(port->pipe.connection));
+		hang_up(handle_of(port->pipe.connection));
 	port->pipe.connection = 0;
 }
