@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A diagnostic port: a socket, or a pipe of Windows, that is made here and that runtimes connect
- * to. One at a time is spoken with, others wait. One thread.
+ * to. One at a time is spoken with, others wait. Who is sent away comes again at once, so that many
+ * of them would keep others out: whose turn it is not is set aside. One thread.
  */
 #ifndef DNP_LAUNCH_PORT_H
 #define DNP_LAUNCH_PORT_H
@@ -13,6 +14,9 @@
 #include "base/err.h"
 
 struct dnp_port;
+
+/* At most so many are set aside; the first of them is sent away for one more. */
+#define DNP_PORT_ASIDE 32u
 
 /*
  * Makes it by that name, for this user alone. `interrupt` (launch/interrupt.h; -1: none) ends what
@@ -38,5 +42,8 @@ int dnp_port_receive(const struct dnp_port *port, uint8_t *bytes, size_t n);
 
 /* Ends the conversation. */
 void dnp_port_leave(struct dnp_port *port);
+
+/* The same, but he has to wait until the port closes. */
+void dnp_port_set_aside(struct dnp_port *port);
 
 #endif

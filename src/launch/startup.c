@@ -21,9 +21,6 @@
 /* What a runtime takes to let go of a profiler that it could not use, several times over. */
 #define SETTLING_NS (200 * MS_NS)
 
-/* Before one that has begun already may come again. */
-#define SERVED_NS (20 * MS_NS)
-
 /* From coming to a port to waiting there, also on a busy machine. */
 #define SOON_NS (3 * SECOND_NS)
 
@@ -54,31 +51,48 @@ static uint64_t left_ns(const struct talk *talk)
 
 /* ---- The port */
 
-/*
- * A runtime comes again and again, also when it has begun. One that has our agent already is not
- * whom we wait for, and has to wait a little itself.
- */
+/* What to make of one who has come. */
+enum caller {
+	CALLER_OURS,
+	CALLER_OTHER, /* whose turn it is not */
+	CALLER_NONE,  /* who says nothing that could be understood, or has ended */
+};
+
+/* A runtime comes again and again, also when it has begun: then it has our agent. */
 static bool is_served(const struct talk *talk, pid_t pid)
 {
-	if (talk->known || !talk->startup->agent || dnp_control_presence(pid) != DNP_HERE)
-		return false;
-	dnp_interrupt_sleep(talk->interrupt, dnp_now_ns() + SERVED_NS);
-	return true;
+	return !talk->known && talk->startup->agent && dnp_control_presence(pid) == DNP_HERE;
 }
 
-/* Whether that is the runtime we talk with; the first that comes is. */
-static bool is_ours(struct talk *talk, pid_t pid)
+/* The first that comes and is not served is ours, and stays it. */
+static enum caller who_is(struct talk *talk, pid_t pid)
 {
 	uint8_t said[ADVERTISEMENT];
 
+	if (is_served(talk, pid))
+		return CALLER_OTHER;
 	dnp_port_limit(talk->port, dnp_now_ns() + SECOND_NS);
 	if (dnp_port_receive(talk->port, said, sizeof(said)) || memcmp(said, "ADVR_V1", 8) != 0)
-		return false;
+		return CALLER_NONE;
 	if (talk->known)
-		return pid == talk->target.pid && !memcmp(talk->cookie, said + AT_COOKIE, COOKIE);
+		return pid == talk->target.pid && !memcmp(talk->cookie, said + AT_COOKIE, COOKIE)
+			? CALLER_OURS
+			: CALLER_OTHER;
 	memcpy(talk->cookie, said + AT_COOKIE, COOKIE);
 	talk->known = !dnp_target_find(&talk->target, pid, NULL);
-	return talk->known;
+	return talk->known ? CALLER_OURS : CALLER_NONE;
+}
+
+/* Whether the next word can be said to who has come. */
+static bool is_ours(struct talk *talk, pid_t pid)
+{
+	enum caller caller = who_is(talk, pid);
+
+	if (caller == CALLER_OTHER)
+		dnp_port_set_aside(talk->port);
+	else if (caller == CALLER_NONE)
+		dnp_port_leave(talk->port);
+	return caller == CALLER_OURS;
 }
 
 static int nobody_came(const struct talk *talk, struct dnp_err *err)
@@ -103,11 +117,9 @@ static int await_connection(struct talk *talk, struct dnp_err *err)
 		if (failed == -EINTR)
 			return dnp_err(err, -EINTR,
 				"waiting at the port was interrupted; nothing has begun by it");
-		talk->come = !failed && !is_served(talk, pid) && is_ours(talk, pid);
+		talk->come = !failed && is_ours(talk, pid);
 		if (talk->come)
 			return 0;
-		if (!failed)
-			dnp_port_leave(talk->port);
 	}
 	return nobody_came(talk, err);
 }

@@ -79,3 +79,25 @@ TEST(who_has_come_when_a_port_closes_is_disconnected)
 	CHECK_EQ(look(client), ERROR_PIPE_NOT_CONNECTED);
 	CloseHandle(client);
 }
+
+/* … and is not before, as he would come again at once and keep others out; but for the first of
+ * very many. */
+TEST(who_is_set_aside_waits_until_the_port_closes)
+{
+	struct dnp_port *port = open_port();
+	HANDLE clients[DNP_PORT_ASIDE + 1];
+
+	for (unsigned i = 0; i <= DNP_PORT_ASIDE; i++) {
+		clients[i] = come();
+		accept_one(port);
+		dnp_port_set_aside(port);
+		CHECK_EQ(look(clients[0]),
+			i < DNP_PORT_ASIDE ? ERROR_IO_PENDING : ERROR_PIPE_NOT_CONNECTED);
+		CHECK_EQ(look(clients[i]), ERROR_IO_PENDING);
+	}
+	dnp_port_close(port);
+	for (unsigned i = 0; i <= DNP_PORT_ASIDE; i++) {
+		CHECK_EQ(look(clients[i]), ERROR_PIPE_NOT_CONNECTED);
+		CloseHandle(clients[i]);
+	}
+}

@@ -20,6 +20,9 @@ struct dnp_port {
 	struct sockaddr_un address;
 	int listener;           /* owned */
 	struct dnp_socket peer; /* its descriptor is owned; -1: nobody is there */
+
+	int aside[DNP_PORT_ASIDE]; /* a ring of descriptors, owned */
+	unsigned n_aside;          /* … there were */
 };
 
 static uint64_t left_ns(uint64_t until_ns)
@@ -89,6 +92,8 @@ int dnp_port_open(struct dnp_port **out, const char *name, int interrupt, struct
 void dnp_port_close(struct dnp_port *port)
 {
 	dnp_port_leave(port);
+	for (unsigned i = 0; i < port->n_aside && i < DNP_PORT_ASIDE; i++)
+		close(port->aside[i]);
 	close(port->listener);
 	unlink(port->address.sun_path);
 	free(port);
@@ -150,5 +155,15 @@ void dnp_port_leave(struct dnp_port *port)
 {
 	if (port->peer.fd >= 0)
 		close(port->peer.fd);
+	port->peer.fd = -1;
+}
+
+void dnp_port_set_aside(struct dnp_port *port)
+{
+	int *place = &port->aside[port->n_aside % DNP_PORT_ASIDE];
+
+	if (port->n_aside++ >= DNP_PORT_ASIDE)
+		close(*place);
+	*place = port->peer.fd;
 	port->peer.fd = -1;
 }

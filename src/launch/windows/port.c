@@ -30,6 +30,9 @@ struct dnp_port {
 	HANDLE listener;      /* owned, NULL: none */
 	OVERLAPPED coming;    /* its event is owned */
 	struct dnp_pipe pipe; /* its event stays, its connection is 0: there is none */
+
+	HANDLE aside[DNP_PORT_ASIDE]; /* a ring, owned */
+	unsigned n_aside;             /* … there were */
 };
 
 static HANDLE handle_of(intptr_t number)
@@ -162,6 +165,8 @@ void dnp_port_close(struct dnp_port *port)
 	dnp_port_leave(port);
 	if (port->listener)
 		give_up(port);
+	for (unsigned i = 0; i < port->n_aside && i < DNP_PORT_ASIDE; i++)
+		hang_up(port->aside[i]);
 	if (port->coming.hEvent)
 		CloseHandle(port->coming.hEvent);
 	if (port->pipe.event)
@@ -218,5 +223,15 @@ void dnp_port_leave(struct dnp_port *port)
 {
 	if (port->pipe.connection)
 		hang_up(handle_of(port->pipe.connection));
+	port->pipe.connection = 0;
+}
+
+void dnp_port_set_aside(struct dnp_port *port)
+{
+	HANDLE *place = &port->aside[port->n_aside % DNP_PORT_ASIDE];
+
+	if (port->n_aside++ >= DNP_PORT_ASIDE)
+		hang_up(*place);
+	*place = handle_of(port->pipe.connection);
 	port->pipe.connection = 0;
 }
