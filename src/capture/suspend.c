@@ -11,7 +11,8 @@
  * must not need while another one stands still. That one is at rest as far as its CPU clock tells.
  *
  * A thread whose CPU clock stands still for long has not moved: its last stack holds, without a
- * walk.
+ * walk. What one did between its last walk and its end is its own and is told of as not sampled,
+ * which is all of it where it ends before it has its turn: no walk was made of it, so none failed.
  *
  * Samples that there is no room for stay due, and go to the next stack that is seen, as if this
  * thread had had its turn so much later. What is not stored by then is counted as lost.
@@ -43,6 +44,13 @@
 /* A frame, and each event's sample of it: what a thread may have to tell last waits for nobody. */
 #define LAST_WORDS ((size_t)DNP_DUE_EVENTS * (DNP_SAMPLE_WORDS_MAX + 1))
 
+/* Of threads that are there, and of which there is no stack. */
+enum failure { UNREADABLE, UNSTOPPED, FAILURES };
+static const char *const failure_names[FAILURES] = {
+	[UNREADABLE] = "stack that cannot be read",
+	[UNSTOPPED] = "thread that cannot be suspended",
+};
+
 static struct {
 	uint64_t interval_ns;
 	bool always;                    /* the runtime is asked for each stack */
@@ -61,7 +69,7 @@ static struct {
 	void *memory;
 	size_t bytes;
 	struct dnp_reasons reasons[DNP_DUE_EVENTS];
-	_Atomic uint64_t unreadable; /* threads whose stack could not be read */
+	_Atomic uint64_t failed[DNP_DUE_EVENTS][FAILURES];
 } sampler = {.since_ns = UINT64_MAX, .stop = true};
 
 /* Held while a thread that ends is accounted for, and while memory is freed. A leaf lock. */
@@ -99,7 +107,7 @@ static void repeat(struct dnp_due *due, const struct dnp_managed *managed)
 	dnp_due_store(due, feed, sampler.index, feed->n_before, 0);
 }
 
-/* Samples that are due, but nobody could see where the thread was. */
+/* Samples that are due, but nobody saw where the thread was. */
 static void not_seen(struct dnp_due *due, const struct dnp_managed *managed)
 {
 	struct dnp_feed *feed = &managed->thread->outside;
@@ -116,6 +124,15 @@ static bool stays(const struct dnp_due *due, const struct dnp_managed *managed)
 {
 	return !due->weight[DNP_DUE_CPU] && due->walked_ns != UINT64_MAX &&
 		dnp_feed_has_last(&managed->thread->outside);
+}
+
+/* What a thread did last is its own, and is told of; but nobody walks it any more. */
+static void tell_rest(struct dnp_due *due, const struct dnp_managed *managed)
+{
+	if (stays(due, managed))
+		repeat(due, managed);
+	else
+		not_seen(due, managed);
 }
 
 /* ---- Walks */
@@ -152,6 +169,14 @@ static void take(struct dnp_due *due, const struct dnp_managed *managed, uint64_
 		due, &managed->thread->outside, sampler.index, (uint32_t)walk->mixed.n, walk_ns);
 }
 
+static void count_failed(const struct dnp_due *due, enum failure failure)
+{
+	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++)
+		if (due->weight[event])
+			atomic_fetch_add_explicit(
+				&sampler.failed[event][failure], 1, memory_order_relaxed);
+}
+
 static void walk(struct dnp_due *due, const struct dnp_managed *managed)
 {
 	uint64_t begin_ns = dnp_now_ns();
@@ -165,10 +190,11 @@ static void walk(struct dnp_due *due, const struct dnp_managed *managed)
 		take(due, managed, dnp_now_ns() - begin_ns);
 		return;
 	}
-	if (result == -ESRCH)
-		count(due, CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
-	else
-		atomic_fetch_add_explicit(&sampler.unreadable, 1, memory_order_relaxed);
+	/* One that has ended just now is nobody to walk: that is no failure. */
+	if (result != -ESRCH)
+		count_failed(due, UNREADABLE);
+	else if (dnp_thread_exists(managed->thread->tid))
+		count_failed(due, UNSTOPPED);
 	not_seen(due, managed);
 }
 
@@ -252,12 +278,8 @@ static void look_last(struct dnp_due_round *round)
 
 		if (!dnp_managed_enter(i, &managed))
 			continue;
-		if (dnp_due_look(due, &managed, round)) {
-			if (stays(due, &managed))
-				repeat(due, &managed);
-			else
-				not_seen(due, &managed);
-		}
+		if (dnp_due_look(due, &managed, round))
+			tell_rest(due, &managed);
 		dnp_managed_leave();
 	}
 }
@@ -325,7 +347,7 @@ static int start_thread(const struct dnp_engine_setting *setting)
 
 	memset(&sampler.walk, 0, sizeof(sampler.walk));
 	memset(sampler.reasons, 0, sizeof(sampler.reasons));
-	atomic_store(&sampler.unreadable, 0);
+	memset(sampler.failed, 0, sizeof(sampler.failed));
 	atomic_store(&sampler.events, 0);
 	sampler.walk.info = setting->info;
 	sampler.interval_ns = setting->options->interval_ns;
@@ -416,7 +438,8 @@ static void suspend_stop(void)
 static void failures(enum dnp_due_event event, unsigned index, dnp_failure_tell tell)
 {
 	dnp_reasons_tell(&sampler.reasons[event], index, tell);
-	tell(index, "stack that cannot be read", atomic_load(&sampler.unreadable));
+	for (enum failure failure = 0; failure < FAILURES; failure++)
+		tell(index, failure_names[failure], atomic_load(&sampler.failed[event][failure]));
 }
 
 static void cpu_failures(unsigned index, dnp_failure_tell tell)
@@ -430,8 +453,9 @@ static void wall_failures(unsigned index, dnp_failure_tell tell)
 }
 
 /*
- * On the thread that ends, or after it has: what it did last was never seen. The lock is held
- * against stop only, which frees what is read here.
+ * On the thread that ends, or after it has. That its turn did not come, which may be never where it
+ * lives for less than a round, is no walk that failed. The lock is held against stop only, which
+ * frees what is read here.
  */
 static void see_last(uint32_t place, const struct dnp_managed *managed)
 {
@@ -444,14 +468,8 @@ static void see_last(uint32_t place, const struct dnp_managed *managed)
 	struct dnp_due *due = &sampler.due[place];
 
 	pthread_mutex_lock(&end_lock);
-	if (!is_stopping() && dnp_due_look(due, managed, &round)) {
-		if (stays(due, managed)) {
-			repeat(due, managed);
-		} else {
-			count(due, CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
-			not_seen(due, managed);
-		}
-	}
+	if (!is_stopping() && dnp_due_look(due, managed, &round))
+		tell_rest(due, managed);
 	pthread_mutex_unlock(&end_lock);
 }
 

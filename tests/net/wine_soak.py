@@ -24,7 +24,11 @@ ENGINES = {"alone": None, "suspend": ([], 1999), "snapshot": (["--engine", "snap
 #: A run starts, ends and is looked at in about this time.
 OVERHEAD_S, SHORTEST_S = 6, 0.5
 
-HEAD = (f"{'program':12} {'engine':8} {'Hz':>5} {'wall s':>6} {'samples':>8} {'lost':>6} {'whole %':>7} {'walk ms':>7}")
+#: Threads that live for a moment only have mostly ended before their turn; of a program as a whole most has to be seen.
+MOST_UNSEEN = 0.5
+
+HEAD = (f"{'program':12} {'engine':8} {'Hz':>5} {'wall s':>6} {'samples':>8} {'lost':>6} {'whole %':>7} {'unseen %':>8} "
+        f"{'walk ms':>7}")
 
 
 def environment():
@@ -32,24 +36,29 @@ def environment():
             "WINEDLLOVERRIDES": "winedbg.exe=d"}
 
 
+def report(out, *options):
+    return json.loads(harness.dnprof("report", "--json", *options, out).expect().out)
+
+
 class Row:
     """One run and what came of it."""
 
     def __init__(self, name, engine, hz):
         self.name, self.engine, self.hz = name, engine, hz
-        self.wall_s, self.samples, self.lost, self.whole, self.walk_ms = 0.0, 0, 0, "", ""
+        self.wall_s, self.samples, self.lost, self.whole, self.unseen, self.walk_ms = 0.0, 0, 0, "", "", ""
         self.reasons, self.truth, self.wrong, self.known = {}, None, None, ""
 
     def __str__(self):
         reasons = "".join(f" {k}={v}" for k, v in sorted(self.reasons.items()))
         return (f"{self.name:12} {self.engine:8} {self.hz:5} {self.wall_s:6.1f} {self.samples:8} {self.lost:6} {self.whole:>7} "
-                f"{self.walk_ms:>7}  {self.wrong or 'ok'}{reasons}")
+                f"{self.unseen:>8} {self.walk_ms:>7}  {self.wrong or 'ok'}{reasons}")
 
     def count(self, out):
-        data = json.loads(harness.dnprof("report", "--json", out).expect().out)
-        failed = walks = walk_ns = 0
-        for event in data["events"].values():
+        data = report(out)
+        failed = walks = walk_ns = unseen = 0
+        for name, event in data["events"].items():
             self.samples += event["samples"]
+            unseen += sum(m["self"] for m in report(out, "-e", name)["methods"] if m["name"] == harness.NOT_SAMPLED)
             self.lost += event["lost"]
             failed += event["failed"] + event["truncated"]
             walks, walk_ns = max(walks, event["samples"]), max(walk_ns, event["walk_p50_ns"])
@@ -60,6 +69,9 @@ class Row:
         self.whole, self.walk_ms = f"{100 - 100 * failed / self.samples:.2f}", f"{walk_ns / 1e6:.2f}"
         if not data["complete"] or data["problems"]:
             return f"incomplete: {data['problems']}"
+        self.unseen = f"{100 * unseen / self.samples:.2f}"
+        if unseen > MOST_UNSEEN * self.samples:
+            return f"{self.unseen} % was not sampled"
         return f"only {self.whole} % of the walks gave a whole stack" if failed > 0.05 * self.samples else None
 
     def judge(self, ended, out, alone):

@@ -26,6 +26,7 @@
 
 #define WORKER   UINT64_C(0x1000) /* their ThreadIDs */
 #define SLEEPER  UINT64_C(0x2000)
+#define BRIEF    UINT64_C(0x4000)
 #define FUNCTION UINT64_C(0x3000)
 
 /* Until it is so, or nothing comes of it. */
@@ -212,7 +213,7 @@ static uint64_t samples(void)
 }
 
 static struct {
-	uint64_t unsafe, gone;
+	uint64_t unsafe, unstopped;
 	int reasons;
 } told;
 
@@ -222,8 +223,8 @@ static void note(unsigned event, const char *reason, uint64_t count)
 	told.reasons += count != 0;
 	if (!strcmp(reason, "CORPROF_E_STACKSNAPSHOT_UNSAFE"))
 		told.unsafe = count;
-	if (!strcmp(reason, "CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD"))
-		told.gone = count;
+	if (!strcmp(reason, "thread that cannot be suspended"))
+		told.unstopped = count;
 }
 
 /* ---- The rules */
@@ -438,6 +439,105 @@ TEST(suspend_lets_no_thread_end_while_it_is_walked)
 	win_thread_join(thread);
 	engine->stop();
 	CHECK_EQ(engine->walking_since(), UINT64_MAX);
+}
+
+/* ---- Threads that end before they have their turn */
+
+/* The engine does not get on: it waits for the runtime. */
+static void keep_busy(const char *event)
+{
+	prepare(spin, false);
+	start(DNP_ENGINE_SUSPEND, event);
+	WAIT(runtime.answered);
+	atomic_store(&runtime.hold, 1);
+	WAIT(runtime.held);
+}
+
+static struct dnp_thread *new_thread(void)
+{
+	void *handle;
+
+	atomic_store(&program.sleeper_tid, 0);
+	return begin(run_sleeper, &program.sleeper_tid, &handle);
+}
+
+/* The samples that are told of a thread, each by itself. */
+static uint64_t weights(struct dnp_thread *thread)
+{
+	struct dnp_ring *ring = &thread->outside.ring;
+	uint64_t at, sum = 0, words[DNP_SAMPLE_WORDS];
+	size_t n = dnp_ring_readable(ring, &at);
+
+	for (uint64_t end = at + n; at < end;) {
+		struct dnp_sample sample;
+
+		dnp_ring_read(ring, at, words, DNP_SAMPLE_WORDS);
+		sample = dnp_sample_unpack(words);
+		sum += sample.weight;
+		at += dnp_sample_words(&sample) + sample.written;
+	}
+	return sum;
+}
+
+static uint64_t samples_of(const struct dnp_thread *thread)
+{
+	return atomic_load(&thread->outside.counts[0].samples);
+}
+
+/* Its time is its own; but no walk was made, so none has failed. */
+TEST(suspend_counts_no_walk_of_a_thread_that_ends_before_its_turn)
+{
+	struct dnp_thread *brief;
+	uint64_t begin_ns, least_ns, most_ns;
+
+	keep_busy("wall");
+	brief = new_thread();
+	engine->managed_begin(BRIEF, brief);
+	begin_ns = dnp_now_ns();
+	dnp_sleep_until_ns(begin_ns + 50000000);
+	least_ns = dnp_now_ns() - begin_ns;
+	engine->managed_end(BRIEF, brief->tid);
+	most_ns = dnp_now_ns() - brief->start_ns;
+	atomic_store(&runtime.hold, 0);
+	engine->stop();
+	engine->failures(0, note);
+	CHECK_EQ(told.reasons, 0);
+	CHECK_EQ(samples_of(brief), 1);
+	CHECK(weights(brief) >= least_ns / 1000000);
+	CHECK(weights(brief) <= most_ns / 1000000 + 1);
+}
+
+static void go_round(void)
+{
+	uint64_t before = samples_of(program.sleeper);
+
+	WAIT(samples_of(program.sleeper) > before + 20);
+}
+
+/* Nobody tells of its end, as of those that native code has made. */
+TEST(suspend_counts_no_walk_of_a_thread_that_has_gone)
+{
+	prepare(spin, true);
+	atomic_store(&program.stop, 1);
+	win_thread_join(program.worker_handle);
+	start(DNP_ENGINE_SUSPEND, "wall");
+	go_round();
+	engine->stop();
+	engine->failures(0, note);
+	CHECK_EQ(told.reasons, 0);
+}
+
+/* One that lives, and of which there is no stack, is a failure. */
+TEST(suspend_counts_a_thread_that_cannot_be_suspended)
+{
+	prepare(spin, true);
+	win_thread_suspend_fully(program.worker_handle);
+	start(DNP_ENGINE_SUSPEND, "wall");
+	WAIT(samples());
+	engine->stop();
+	engine->failures(0, note);
+	CHECK(told.unstopped >= 1);
+	CHECK_EQ(told.reasons, 1);
 }
 
 static void stop_engine(void *context)

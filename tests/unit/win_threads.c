@@ -47,6 +47,13 @@ unsigned win_thread_suspensions(void *thread)
 	return before;
 }
 
+void win_thread_suspend_fully(void *thread)
+{
+	for (int i = 0; i < MAXIMUM_SUSPEND_COUNT; i++)
+		CHECK(SuspendThread(thread) != (DWORD)-1);
+	CHECK_EQ(SuspendThread(thread), (DWORD)-1);
+}
+
 void win_sleep_for_ever(void)
 {
 	for (;;)

@@ -13,6 +13,8 @@ void *win_thread_new(void (*run)(void *context), void *context);
 void win_thread_join(void *thread);
 /* How often somebody has suspended it. */
 unsigned win_thread_suspensions(void *thread);
+/* As often as it can be: it stands, and nobody can suspend it any more. */
+void win_thread_suspend_fully(void *thread);
 _Noreturn void win_sleep_for_ever(void);
 
 /* Memory for code. */
