@@ -19,22 +19,19 @@ static uint64_t random_phase(uint64_t serial, uint64_t interval_ns)
 
 static void meet(struct dnp_due *due, const struct dnp_managed *managed, uint64_t interval_ns)
 {
-	bool before = atomic_load(&managed->thread->flags) & DNP_THREAD_LATE;
-
 	*due = (struct dnp_due){
 		.serial = managed->serial,
-		.cpu_ns = before ? managed->thread->start_cpu_ns : 0,
+		.cpu_ns = managed->since_cpu_ns,
 		.part_ns = random_phase(managed->serial, interval_ns),
-		.until_ns = managed->thread->start_ns,
+		.until_ns = managed->since_ns,
 		.life_ns = random_phase(~managed->serial, interval_ns),
 		.walked_ns = UINT64_MAX,
 	};
 }
 
-/* Of the time that passes, as many as are due since the last look. */
-static uint32_t intervals(struct dnp_due *due, const struct dnp_due_round *round)
+/* Of the time that has passed until then, as many as are due since the last look. */
+static uint32_t intervals(struct dnp_due *due, uint64_t now_ns, const struct dnp_due_round *round)
 {
-	uint64_t now_ns = dnp_now_ns();
 	uint32_t n;
 
 	if (!round->by_life)
@@ -47,16 +44,12 @@ static uint32_t intervals(struct dnp_due *due, const struct dnp_due_round *round
 	return n;
 }
 
-bool dnp_due_look(
-	struct dnp_due *due, const struct dnp_managed *managed, const struct dnp_due_round *round)
+/* What it has used and lived until then. */
+static bool book(
+	struct dnp_due *due, uint64_t cpu_ns, uint64_t now_ns, const struct dnp_due_round *round)
 {
-	uint64_t cpu_ns = dnp_thread_cpu_ns(managed->thread->tid), turn_ns;
+	uint64_t turn_ns;
 
-	if (due->serial != managed->serial)
-		meet(due, managed, round->interval_ns);
-	if (cpu_ns < due->cpu_ns)
-		return false; /* it has gone */
-	due->waiting = cpu_ns == due->cpu_ns;
 	due->owed_ns += cpu_ns - due->cpu_ns;
 	due->cpu_ns = cpu_ns;
 	turn_ns = due->owed_ns < round->most_ns ? due->owed_ns : round->most_ns;
@@ -66,8 +59,27 @@ bool dnp_due_look(
 		due->weight[DNP_DUE_CPU] += (uint32_t)(due->part_ns / round->interval_ns);
 	due->part_ns %= round->interval_ns;
 	if (round->events & 1U << DNP_DUE_WALL)
-		due->weight[DNP_DUE_WALL] += intervals(due, round);
+		due->weight[DNP_DUE_WALL] += intervals(due, now_ns, round);
 	return due->weight[DNP_DUE_CPU] || due->weight[DNP_DUE_WALL];
+}
+
+bool dnp_due_look(
+	struct dnp_due *due, const struct dnp_managed *managed, const struct dnp_due_round *round)
+{
+	uint64_t now_ns = dnp_now_ns(), cpu_ns; /* its clock is there after that */
+
+	if (due->serial != managed->serial)
+		meet(due, managed, round->interval_ns);
+	if (dnp_thread_cpu_of(managed->thread->tid, &cpu_ns) || cpu_ns < due->cpu_ns)
+		return false; /* it has gone */
+	due->waiting = cpu_ns == due->cpu_ns;
+	return book(due, cpu_ns, now_ns, round);
+}
+
+bool dnp_due_gone(
+	struct dnp_due *due, const struct dnp_managed *managed, const struct dnp_due_round *round)
+{
+	return due->serial == managed->serial && book(due, due->cpu_ns, due->until_ns, round);
 }
 
 SIGSAFE void dnp_due_store(struct dnp_due *due, struct dnp_feed *feed,

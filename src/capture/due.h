@@ -55,8 +55,15 @@ struct dnp_due_round {
 	uint64_t most_ns;
 };
 
-/* Reads a thread's clock; whether samples of it are due. */
+/* Reads a thread's clock; whether samples of it are due. false: it may have gone. */
 bool dnp_due_look(
+	struct dnp_due *due, const struct dnp_managed *managed, const struct dnp_due_round *round);
+
+/*
+ * The same for one that has gone, and whose number may be another thread's by now: nobody knows
+ * when it did, so it is taken to have lived until it was looked at last.
+ */
+bool dnp_due_gone(
 	struct dnp_due *due, const struct dnp_managed *managed, const struct dnp_due_round *round);
 
 /*

@@ -13,6 +13,7 @@ struct place {
 	_Atomic uintptr_t id; /* 0: nobody is here; published last */
 	struct dnp_thread *thread;
 	uint64_t serial;
+	uint64_t since_ns, since_cpu_ns;
 };
 
 static struct place places[DNP_THREADS_MAX];
@@ -35,6 +36,37 @@ static struct place *find(uintptr_t id)
 	return NULL;
 }
 
+/*
+ * A record that has had an id before is by now that of another thread, which was given the same
+ * number before the end of the one before was found, or that thread has come back. Until then all
+ * has been told of.
+ */
+static void set_since(struct place *place)
+{
+	struct dnp_thread *thread = place->thread;
+
+	if (thread->had_id) {
+		place->since_ns = dnp_now_ns();
+		place->since_cpu_ns = dnp_thread_cpu_ns(thread->tid);
+		return;
+	}
+	thread->had_id = true;
+	place->since_ns = thread->start_ns;
+	place->since_cpu_ns =
+		atomic_load(&thread->flags) & DNP_THREAD_LATE ? thread->start_cpu_ns : 0;
+}
+
+SIGSAFE static struct dnp_managed seen(uintptr_t id, const struct place *place)
+{
+	return (struct dnp_managed){
+		.id = id,
+		.thread = place->thread,
+		.serial = place->serial,
+		.since_ns = place->since_ns,
+		.since_cpu_ns = place->since_cpu_ns,
+	};
+}
+
 static void put(uintptr_t id, struct dnp_thread *thread)
 {
 	struct place *place = find(0);
@@ -47,6 +79,7 @@ static void put(uintptr_t id, struct dnp_thread *thread)
 		place = &places[n_places];
 	place->thread = thread;
 	place->serial = ++last_serial;
+	set_since(place);
 	atomic_store(&place->id, id);
 	if (place == &places[n_places])
 		atomic_fetch_add(&n_places, 1);
@@ -80,13 +113,13 @@ void dnp_managed_remove(uintptr_t id, dnp_managed_last last)
 		dnp_sleep_until_ns(dnp_now_ns() + 20000);
 	if (!place)
 		return;
-	managed = (struct dnp_managed){id, place->thread, place->serial};
+	managed = seen(id, place);
 	last((uint32_t)(place - places), &managed);
 	atomic_store(&place->id, 0);
 }
 
-/* 0: there is none. */
-static uintptr_t id_of(const struct dnp_thread *thread)
+/* Another one than `but`; 0: there is none. */
+static uintptr_t id_of(const struct dnp_thread *thread, uintptr_t but)
 {
 	uintptr_t found = 0;
 
@@ -94,18 +127,18 @@ static uintptr_t id_of(const struct dnp_thread *thread)
 	for (uint32_t i = 0; i < n_places && !found; i++) {
 		uintptr_t id = atomic_load(&places[i].id);
 
-		if (id && !(id & ENDING) && places[i].thread == thread)
+		if (id && id != but && !(id & ENDING) && places[i].thread == thread)
 			found = id;
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
 }
 
-void dnp_managed_gone(const struct dnp_thread *thread, dnp_managed_last last)
+void dnp_managed_gone(const struct dnp_thread *thread, uintptr_t but, dnp_managed_last last)
 {
 	uintptr_t id;
 
-	while ((id = id_of(thread)))
+	while ((id = id_of(thread, but)))
 		dnp_managed_remove(id, last);
 }
 
@@ -142,7 +175,7 @@ SIGSAFE bool dnp_managed_enter(uint32_t place, struct dnp_managed *managed)
 		atomic_store(&looked_at, 0);
 		return false;
 	}
-	*managed = (struct dnp_managed){id, places[place].thread, places[place].serial};
+	*managed = seen(id, &places[place]);
 	return true;
 }
 

@@ -19,6 +19,8 @@ struct dnp_managed {
 	uintptr_t id; /* ThreadID */
 	struct dnp_thread *thread;
 	uint64_t serial; /* no other thread's, ever */
+	/* From when on its life is to be told of, and the CPU time that it had used by then. */
+	uint64_t since_ns, since_cpu_ns;
 };
 
 /* From here on, and until dnp_managed_forget, threads are added. Any thread. */
@@ -41,9 +43,10 @@ void dnp_managed_remove(uintptr_t id, dnp_managed_last last);
 
 /*
  * The same for one that has gone: where native code has made it, its id stays until the runtime
- * finds that out, which may be never. Its record is still there.
+ * finds that out, which may be never. Its record is still there. `but`: an id that stays, 0: none;
+ * who has the record's number now has that one.
  */
-void dnp_managed_gone(const struct dnp_thread *thread, dnp_managed_last last);
+void dnp_managed_gone(const struct dnp_thread *thread, uintptr_t but, dnp_managed_last last);
 
 /* No thread is known any more: ids that are not watched may be dead. Nobody looks. Any thread. */
 void dnp_managed_forget(void);

@@ -559,7 +559,7 @@ static void managed_end(uintptr_t id, int tid)
 
 static void thread_end(struct dnp_thread *thread)
 {
-	dnp_managed_gone(thread, see_last);
+	dnp_managed_gone(thread, 0, see_last);
 }
 
 #define SNAPSHOT_ENGINE(name, begin, tell)                                                         \

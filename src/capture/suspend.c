@@ -278,7 +278,7 @@ static void look_last(struct dnp_due_round *round)
 
 		if (!dnp_managed_enter(i, &managed))
 			continue;
-		if (dnp_due_look(due, &managed, round))
+		if (dnp_due_look(due, &managed, round) || dnp_due_gone(due, &managed, round))
 			tell_rest(due, &managed);
 		dnp_managed_leave();
 	}
@@ -453,11 +453,10 @@ static void wall_failures(unsigned index, dnp_failure_tell tell)
 }
 
 /*
- * On the thread that ends, or after it has. That its turn did not come, which may be never where it
- * lives for less than a round, is no walk that failed. The lock is held against stop only, which
- * frees what is read here.
+ * That its turn did not come, which may be never where a thread lives for less than a round, is no
+ * walk that failed. The lock is held against stop only, which frees what is read here.
  */
-static void see_last(uint32_t place, const struct dnp_managed *managed)
+static void tell_last(uint32_t place, const struct dnp_managed *managed, bool may_live)
 {
 	struct dnp_due_round round = {
 		.events = events(),
@@ -468,9 +467,30 @@ static void see_last(uint32_t place, const struct dnp_managed *managed)
 	struct dnp_due *due = &sampler.due[place];
 
 	pthread_mutex_lock(&end_lock);
-	if (!is_stopping() && dnp_due_look(due, managed, &round))
+	if (!is_stopping() &&
+		((may_live && dnp_due_look(due, managed, &round)) ||
+			dnp_due_gone(due, managed, &round)))
 		tell_rest(due, managed);
 	pthread_mutex_unlock(&end_lock);
+}
+
+/* On the thread that ends, or on the finalizer's after it has. */
+static void see_last(uint32_t place, const struct dnp_managed *managed)
+{
+	tell_last(place, managed, true);
+}
+
+/* Its number may be another thread's by now. */
+static void see_gone(uint32_t place, const struct dnp_managed *managed)
+{
+	tell_last(place, managed, false);
+}
+
+/* A thread has one id: who had another one by its number has gone, and nobody told. */
+static void managed_begin(uintptr_t id, struct dnp_thread *thread)
+{
+	dnp_managed_gone(thread, id, see_gone);
+	dnp_managed_add(id, thread);
 }
 
 static void managed_end(uintptr_t id, int tid)
@@ -481,7 +501,7 @@ static void managed_end(uintptr_t id, int tid)
 
 static void thread_end(struct dnp_thread *thread)
 {
-	dnp_managed_gone(thread, see_last);
+	dnp_managed_gone(thread, 0, see_gone);
 }
 
 #define SUSPEND_ENGINE(name, how, begin, tell)                                                     \
@@ -489,7 +509,7 @@ static void thread_end(struct dnp_thread *thread)
 		.event = (name), .choice = (how), .walks = true,                                   \
 		.events_low = COR_PRF_ENABLE_STACK_SNAPSHOT, .start = (begin),                     \
 		.source = suspend_source, .note = suspend_note, .thread_end = thread_end,          \
-		.managed_begin = dnp_managed_add, .managed_end = managed_end,                      \
+		.managed_begin = managed_begin, .managed_end = managed_end,                        \
 		.walking_since = walking_since, .stop = suspend_stop, .failures = (tell),          \
 	}
 

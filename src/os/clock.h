@@ -23,6 +23,8 @@ bool dnp_unix_text(uint64_t unix_ns, char *out, size_t capacity);
 
 /* CPU time of a thread of this process, 0 when there is no such thread. tid 0: the caller. */
 SIGSAFE uint64_t dnp_thread_cpu_ns(int tid);
+/* The same of one that lives. -ESRCH: there is none, or it has ended. */
+SIGSAFE int dnp_thread_cpu_of(int tid, uint64_t *cpu_ns);
 
 /* Sleeps that long or until the absolute CLOCK_MONOTONIC time has passed. */
 void dnp_sleep_until_ns(uint64_t deadline_ns);

@@ -82,6 +82,7 @@ struct dnp_thread {
 	/* Of the thread of ours that looks at it from outside. */
 	struct dnp_feed outside;
 	struct dnp_turn turn;
+	bool had_id; /* of the runtime's, see capture/managed.c, under whose lock this is */
 
 	/* The drain thread's. */
 	uint64_t begun_ns;       /* see dnp_thread_begun_at */

@@ -420,8 +420,8 @@ TEST(a_thread_that_has_gone_is_not_looked_at_though_its_id_stays)
 	dnp_managed_watch();
 	dnp_managed_add(0x1000, worker);
 	dnp_managed_add(0x2000, &other);
-	dnp_managed_gone(worker, count_last);
-	dnp_managed_gone(worker, count_last);
+	dnp_managed_gone(worker, 0, count_last);
+	dnp_managed_gone(worker, 0, count_last);
 	CHECK_EQ(n_last, 1);
 	CHECK(!dnp_managed_enter(0, &managed));
 	CHECK(dnp_managed_enter(1, &managed));

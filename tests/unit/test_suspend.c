@@ -527,6 +527,77 @@ TEST(suspend_counts_no_walk_of_a_thread_that_has_gone)
 	CHECK_EQ(told.reasons, 0);
 }
 
+static _Atomic int rester_tid, rester_may_go;
+
+static void run_rester(void *context)
+{
+	(void)context;
+	atomic_store(&rester_tid, dnp_thread_id());
+	while (!atomic_load(&rester_may_go))
+		dnp_sleep_until_ns(dnp_now_ns() + 1000000);
+}
+
+/* As above: its last stack holds until then, not for ever. */
+TEST(suspend_tells_no_time_of_a_thread_that_has_gone)
+{
+	struct dnp_thread *rester;
+	uint64_t most_ns;
+	void *handle;
+
+	prepare(spin, true);
+	start(DNP_ENGINE_SUSPEND, "wall");
+	rester = begin(run_rester, &rester_tid, &handle);
+	engine->managed_begin(BRIEF, rester);
+	WAIT(samples_of(rester) > 5);
+	atomic_store(&rester_may_go, 1);
+	win_thread_wait(handle);
+	most_ns = dnp_now_ns() - rester->start_ns;
+	dnp_sleep_until_ns(dnp_now_ns() + 300000000);
+	go_round();
+	engine->thread_end(rester);
+	engine->stop();
+	win_thread_join(handle);
+	CHECK(weights(rester) <= most_ns / 1000000 + 1);
+}
+
+/* The system gives numbers again before the record of who had it is found to be of no use. */
+TEST(suspend_tells_once_of_each_time_where_a_number_is_given_again)
+{
+	struct dnp_thread *first;
+	uint64_t begin_ns, life_ns;
+
+	keep_busy("wall");
+	first = new_thread();
+	engine->managed_begin(BRIEF, first);
+	dnp_sleep_until_ns(dnp_now_ns() + 200000000);
+	engine->managed_end(BRIEF, first->tid);
+	life_ns = dnp_now_ns() - first->start_ns;
+	dnp_sleep_until_ns(dnp_now_ns() + 200000000);
+	begin_ns = dnp_now_ns();
+	engine->managed_begin(BRIEF + 16, first);
+	engine->managed_end(BRIEF + 16, first->tid);
+	life_ns += dnp_now_ns() - begin_ns;
+	atomic_store(&runtime.hold, 0);
+	engine->stop();
+	CHECK(weights(first) <= life_ns / 1000000 + 2);
+}
+
+/* … also where nobody has told of the end of the one before: two would live by one clock. */
+TEST(suspend_looks_at_one_thread_of_each_number)
+{
+	uint64_t most_ns;
+
+	prepare(spin, true);
+	start(DNP_ENGINE_SUSPEND, "wall");
+	WAIT(samples_of(program.sleeper) > 5);
+	engine->managed_begin(BRIEF, program.sleeper);
+	dnp_sleep_until_ns(dnp_now_ns() + 300000000);
+	engine->stop();
+	most_ns = dnp_now_ns() - program.sleeper->start_ns;
+	CHECK(weights(program.sleeper) <= most_ns / 1000000 + 2);
+	CHECK(weights(program.sleeper) >= 300);
+}
+
 /* One that lives, and of which there is no stack, is a failure. */
 TEST(suspend_counts_a_thread_that_cannot_be_suspended)
 {

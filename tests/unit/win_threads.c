@@ -32,9 +32,14 @@ void *win_thread_new(void (*run)(void *context), void *context)
 	return thread;
 }
 
-void win_thread_join(void *thread)
+void win_thread_wait(void *thread)
 {
 	CHECK_EQ(WaitForSingleObject(thread, INFINITE), WAIT_OBJECT_0);
+}
+
+void win_thread_join(void *thread)
+{
+	win_thread_wait(thread);
 	CloseHandle(thread);
 }
 

@@ -11,6 +11,8 @@
 void *win_thread_new(void (*run)(void *context), void *context);
 /* Waits for its end, and forgets it. */
 void win_thread_join(void *thread);
+/* The same, but it is kept, and can be asked about still. */
+void win_thread_wait(void *thread);
 /* How often somebody has suspended it. */
 unsigned win_thread_suspensions(void *thread);
 /* As often as it can be: it stands, and nobody can suspend it any more. */

@@ -32,6 +32,16 @@ SIGSAFE uint64_t dnp_thread_cpu_ns(int tid)
 	return read_clock(tid ? dnp_clock_of_thread(tid) : CLOCK_THREAD_CPUTIME_ID);
 }
 
+SIGSAFE int dnp_thread_cpu_of(int tid, uint64_t *cpu_ns)
+{
+	struct timespec t;
+
+	if (clock_gettime(dnp_clock_of_thread(tid), &t))
+		return -ESRCH;
+	*cpu_ns = to_ns(t);
+	return 0;
+}
+
 bool dnp_unix_text(uint64_t unix_ns, char *out, size_t capacity)
 {
 	time_t seconds = (time_t)(unix_ns / UINT64_C(1000000000));

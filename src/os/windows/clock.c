@@ -91,6 +91,30 @@ SIGSAFE uint64_t dnp_thread_cpu_ns(int tid)
 	return known ? (ticks_of(kernel) + ticks_of(user)) * TICK_NS : 0;
 }
 
+/* When it ended says nothing of one that has not. */
+static SIGSAFE int read_times(HANDLE thread, uint64_t *cpu_ns)
+{
+	FILETIME begin, end, kernel, user;
+
+	if (!GetThreadTimes(thread, &begin, &end, &kernel, &user) ||
+		(ticks_of(end) && WaitForSingleObject(thread, 0) == WAIT_OBJECT_0))
+		return -ESRCH;
+	*cpu_ns = (ticks_of(kernel) + ticks_of(user)) * TICK_NS;
+	return 0;
+}
+
+/* One that has ended can be asked about as long as somebody has a handle to it. */
+SIGSAFE int dnp_thread_cpu_of(int tid, uint64_t *cpu_ns)
+{
+	HANDLE thread =
+		OpenThread(SYNCHRONIZE | THREAD_QUERY_LIMITED_INFORMATION, FALSE, (DWORD)tid);
+	int result = thread ? read_times(thread, cpu_ns) : -ESRCH;
+
+	if (thread)
+		CloseHandle(thread);
+	return result;
+}
+
 void dnp_sleep_until_ns(uint64_t deadline_ns)
 {
 	dnp_timer_wait(NULL, deadline_ns);
