@@ -29,7 +29,10 @@ int dnp_record_copy(int from, int to, const char *path, struct dnp_err *err);
 /* Adds the record `end` (DNP_END_DUMP) to the file's recording. 0 or -errno. */
 int dnp_record_dumped(const char *path, struct dnp_err *err);
 
-/* Appends all recordings of a folder (its files NAME.dnp) to the file. 0 or -errno. */
+/*
+ * Appends all recordings of a folder (its files NAME.dnp) to the file, in the order in which they
+ * began. 0 or -errno.
+ */
 int dnp_record_gather(const char *path, const char *folder, struct dnp_err *err);
 
 #endif

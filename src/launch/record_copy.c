@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/clean.h"
@@ -53,50 +52,4 @@ int dnp_record_copy(int from, int to, const char *path, struct dnp_err *err)
 		at += (uint64_t)got;
 	}
 	return 0;
-}
-
-struct gathered {
-	const char *path, *folder;
-	int to;
-	bool told; /* in err, what went wrong */
-	struct dnp_err *err;
-};
-
-static bool is_recording(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > 4 && !strcmp(name + n - 4, ".dnp");
-}
-
-static int add(const char *name, void *context)
-{
-	struct gathered *gathered = context;
-	auto_free char *path = NULL;
-	auto_close int from = -1;
-
-	if (!is_recording(name))
-		return 0;
-	if (asprintf(&path, "%s/%s", gathered->folder, name) < 0)
-		return -ENOMEM;
-	gathered->told = true;
-	from = dnp_file_open(path);
-	if (from < 0)
-		return dnp_err(gathered->err, from, "cannot read the recording of a child, %s: %s",
-			path, strerror(-from));
-	return dnp_record_copy(from, gathered->to, gathered->path, gathered->err);
-}
-
-int dnp_record_gather(const char *path, const char *folder, struct dnp_err *err)
-{
-	auto_close int to = dnp_file_append(path);
-	struct gathered gathered = {path, folder, to, false, err};
-	int ret;
-
-	if (to < 0)
-		return cannot_write(path, to, err);
-	ret = dnp_folder_each(folder, add, &gathered);
-	if (ret && !gathered.told)
-		dnp_err(err, ret, "cannot read %s: %s", folder, strerror(-ret));
-	return ret;
 }
