@@ -6,6 +6,7 @@ records: programs whose truth is known.
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -444,3 +445,20 @@ def test_needs_no_library_of_others(name):
     listed = subprocess.run(["x86_64-w64-mingw32-objdump", "-p", WINDOWS.parent / name], capture_output=True, text=True, check=True).stdout
     names = {line.split(": ")[1].lower() for line in listed.splitlines() if "DLL Name: " in line}
     assert names <= {"kernel32.dll", "msvcrt.dll", "advapi32.dll", "shell32.dll", "ntdll.dll", "api-ms-win-core-synch-l1-2-0.dll"}, names
+
+
+#: What programs that run on Windows call of the library that they bring, and what is not to be in any.
+CALLING, MISSING = ("Astray.cs", "Marks.cs", "Transitions.cs"), {"truth_missing"}
+IMPORT = re.compile(r'\[(?:Dll|Library)Import\(Library\b(?:[^)]*?EntryPoint = "(\w+)")?[^)]*\).*?\]\s*[^;(]*?(\w+)\(')
+
+
+def test_programs_have_the_entry_points_that_they_call(truth):
+    """One that is not there ends a program where it calls it, or makes it go another way: that looks like a profiler's fault."""
+    listed = subprocess.run(["x86_64-w64-mingw32-objdump", "-p", truth.parent / "libtruth_nofp.so"], capture_output=True, text=True,
+                            check=True).stdout
+    exported = set(re.findall(r"^\s*\[\s*\d+\] (?:\+base\[\s*\d+\] +[0-9a-f]+ )?(\w+)$", listed, re.M))
+    for name in CALLING:
+        wanted = {entry or method for entry, method in IMPORT.findall((ROOT / "tests/apps/truth" / name).read_text())}
+        assert wanted, f"{name} calls nothing"
+        assert wanted - MISSING <= exported, f"{name}: {sorted(wanted - MISSING - exported)} are not exported"
+    assert not MISSING & exported
