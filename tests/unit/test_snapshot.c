@@ -21,6 +21,8 @@
 static struct {
 	_Atomic int suspended;
 	_Atomic unsigned suspensions, resumptions, refusals, walks;
+	_Atomic unsigned
+		at_once; /* refusals that came much sooner than a round after the one before */
 	_Atomic unsigned early; /* suspensions before a walk was answered: must not be */
 	_Atomic int answered;   /* an unsuspended walk */
 	/* What it is to do. */
@@ -38,6 +40,18 @@ static void hold(_Atomic int *held)
 	}
 }
 
+static struct dnp_agent_options options;
+
+static void refused(void)
+{
+	static uint64_t before_ns;
+	uint64_t now_ns = dnp_now_ns();
+
+	if (atomic_fetch_add(&runtime.refusals, 1) && now_ns - before_ns < options.interval_ns / 2)
+		atomic_fetch_add(&runtime.at_once, 1);
+	before_ns = now_ns;
+}
+
 static HRESULT DNP_COM suspend(ICorProfilerInfo *self)
 {
 	(void)self;
@@ -45,7 +59,7 @@ static HRESULT DNP_COM suspend(ICorProfilerInfo *self)
 		atomic_fetch_add(&runtime.early, 1);
 	if (atomic_load(&runtime.refuse)) {
 		atomic_fetch_sub(&runtime.refuse, 1);
-		atomic_fetch_add(&runtime.refusals, 1);
+		refused();
 		return CORPROF_E_SUSPENSION_IN_PROGRESS;
 	}
 	hold(&runtime.hold_suspension);
@@ -89,7 +103,6 @@ static HRESULT DNP_COM walk(ICorProfilerInfo *self, ThreadID thread, StackSnapsh
 
 /* ---- A program with one managed thread, which works */
 
-static struct dnp_agent_options options;
 static struct dnp_info info;
 static struct dnp_thread *worker;
 static const struct dnp_engine *engine;
@@ -199,16 +212,17 @@ TEST(snapshot_is_asked_for_again_when_it_was_refused)
 	CHECK_EQ(runtime.suspensions, runtime.resumptions);
 }
 
-/* If it gave up for the round each time, these would last longer than anybody waits. */
+/* If it gave up for the round each time, a whole interval would be between any two. */
 TEST(snapshot_is_asked_for_again_in_the_same_round)
 {
 	prepare("cpu");
 	options.interval_ns = TEST_HANG_NS / 200;
-	runtime.refuse = 210;
+	runtime.refuse = 20;
 	start();
 	WAIT(runtime.walks);
 	engine->stop();
-	CHECK_EQ(runtime.refusals, 210);
+	CHECK_EQ(runtime.refusals, 20);
+	CHECK(runtime.at_once > 0);
 }
 
 TEST(snapshot_counts_walks_that_fail_by_name_and_loses_nothing)
