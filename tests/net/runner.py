@@ -22,8 +22,9 @@ from net.hangs import PATIENCE_S, TEST_S, all_stacks, descendants
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "build/test-log"
 
-#: At once: most tests wait for a while.
-WORKERS = min((os.cpu_count() or 1) + 1, 8)
+#: At once: most tests wait for something half of their time. Those that measure have less company.
+WORKERS = min(2 * (os.cpu_count() or 1), 8)
+MEASURING = min((os.cpu_count() or 1) + 1, 8)
 #: More tries than the first: of a whole-program test, and of a program of Meson's or Node's.
 RERUNS, PROGRAM_RERUNS = 3, 2
 #: More tests of a suite that failed beside others are no chance.
@@ -199,8 +200,9 @@ def pytest(path, which="", env=None, limit=TEST_S, passes=PASSES):
     def run(folder):
         total, statuses, before = Count(), [], set(os.listdir(LOG))
         for kind, beside, alone in passes:
+            workers = MEASURING if kind == "measured" else WORKERS
             status, count = pytest_once(
-                folder, [path, "-m", kind, "-n", WORKERS, "-k", which, "--reruns", beside, f"--limit={limit}"], env)
+                folder, [path, "-m", kind, "-n", workers, "-k", which, "--reruns", beside, f"--limit={limit}"], env)
             if status == SOME_FAILED and len(count.names) == count.failed <= AGAIN_MAX:
                 print(f"== again, alone: {' '.join(count.names)}", flush=True)
                 status, last = pytest_once(folder, [*count.names, "--reruns", alone, f"--limit={limit}"], env)
@@ -225,7 +227,7 @@ def meson_once(build, arguments, env, log):
         (logs / name).unlink(missing_ok=True)
     # Their time limits are for hangs, but for those that Meson has by itself.
     status = command(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--logbase", log,
-                      "--timeout-multiplier", 2, *arguments], env=env)
+                      "--timeout-multiplier", 2, "--num-processes", WORKERS, *arguments], env=env)
     programs = {}
     try:
         for line in (logs / f"{log}.json").read_text().splitlines():

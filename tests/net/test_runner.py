@@ -20,7 +20,7 @@ from net import runner, surroundings
 surroundings.settle()
 runner.LOG = Path(sys.argv[1])
 runner.ROOT = Path(sys.argv[2])
-runner.WORKERS = 1
+runner.WORKERS = runner.MEASURING = 1
 suites = {"sample": %s}
 sys.exit(runner.run_suites(suites))
 """
