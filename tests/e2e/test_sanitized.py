@@ -21,13 +21,25 @@ NOT_UNDER_TSAN = {
             " then wait for ever",
     "safepoints": "the thread sanitizer keeps the runtime's signal until the thread calls something of it, which a thread that"
                   " only computes never does: so it cannot be stopped",
-    "alloc": "the thread sanitizer hands the runtime's signal on late, with registers of when it came: without any agent the program"
-             " stands still for ever in 9 of 150 runs, and in none of 150 where that signal alone goes past the sanitizer; with the"
-             " agent it stands still in 5 of 240 and its collector faults in 7, and in none of 240 where the runtime's handler is"
-             " not given what comes late",
 }
 
+#: Of programs that are to run under it, see sanitizer().
+ENVIRONMENT = {}
+
 pytestmark = pytest.mark.skipif(not PRELOAD, reason="SANITIZER_PRELOAD names no sanitizer's library")
+
+
+def before_sanitizer(folder, name):
+    """What is loaded before its library, made from tests/e2e."""
+    path = folder / f"lib{name}.so"
+    run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o", path, Path(__file__).with_name(f"{name}.c")]).expect()
+    return f"{path}:{PRELOAD}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sanitizer(tmp_path_factory):
+    """The thread sanitizer hands signals on late, with registers of before, by which the runtime would end the program (late.c)."""
+    ENVIRONMENT["LD_PRELOAD"] = before_sanitizer(tmp_path_factory.mktemp("late"), "late") if "tsan" in PRELOAD else PRELOAD
 
 
 @pytest.mark.parametrize("name", ["threads8", "shortthreads", "exceptions", "native", "unload", "async",
@@ -37,7 +49,7 @@ def test_sanitized(tmp_path, name):
     if "tsan" in PRELOAD and name in NOT_UNDER_TSAN:
         pytest.skip(NOT_UNDER_TSAN[name])
     result, report = record(tmp_path, program(NEWEST, name, "--seconds", 1), hz=1999, timeout=3 * PATIENCE_S,
-                            env={"LD_PRELOAD": PRELOAD})
+                            env=ENVIRONMENT)
     assert not FINDINGS.search(result.err), result
     assert report.samples > 0
 
@@ -49,7 +61,7 @@ def test_sanitized_events(tmp_path, name):
         pytest.skip(NOT_UNDER_TSAN[name])
     out = tmp_path / "out.dnp"
     result = dnprof_again("run", "-q", "-e", "cpu,alloc=100k", "-F", 2999, "-o", out, "--",
-                          *program(NEWEST, name, "--seconds", 1), timeout=3 * PATIENCE_S, env={"LD_PRELOAD": PRELOAD}).expect()
+                          *program(NEWEST, name, "--seconds", 1), timeout=3 * PATIENCE_S, env=ENVIRONMENT).expect()
     assert not FINDINGS.search(result.err), result
     assert report(out, options=("-e", "alloc")).samples > 0
 
@@ -59,7 +71,7 @@ def test_sanitized_marks(tmp_path):
     out = tmp_path / "out.dnp"
     result = dnprof_again("run", "-q", "-e", "cpu,mark", "-o", out, "--",
                           *program(NEWEST, "marks", "--native", "--seconds", 1), timeout=3 * PATIENCE_S,
-                          env={"LD_PRELOAD": PRELOAD}).expect()
+                          env=ENVIRONMENT).expect()
     assert not FINDINGS.search(result.err), result
     shown = report(out, options=("-e", "mark"))
     spans = {s["name"]: s["count"] for s in shown.data["spans"]}
@@ -71,7 +83,7 @@ def test_sanitized_locks(tmp_path):
     """Threads that wait for each other in turns, while one of ours looks at those that have the lock."""
     out = tmp_path / "out.dnp"
     result = dnprof_again("run", "-q", "-e", "cpu,lock", "-F", 499, "-o", out, "--",
-                          *program(NEWEST, "locks", "--seconds", 1), timeout=3 * PATIENCE_S, env={"LD_PRELOAD": PRELOAD}).expect()
+                          *program(NEWEST, "locks", "--seconds", 1), timeout=3 * PATIENCE_S, env=ENVIRONMENT).expect()
     assert not FINDINGS.search(result.err), result
     assert report(out, options=("-e", "lock")).data["events"]["lock"]["samples"] > 0
 
@@ -81,7 +93,7 @@ def test_sanitized_happenings(tmp_path, name):
     """Exceptions, compilations and loads, in threads that come and go, while methods and classes do."""
     out = tmp_path / "out.dnp"
     result = dnprof_again("run", "-q", "-e", "cpu,exception,jit,load", "-F", 2999, "-o", out, "--",
-                          *program(NEWEST, name, "--seconds", 1), timeout=3 * PATIENCE_S, env={"LD_PRELOAD": PRELOAD}).expect()
+                          *program(NEWEST, name, "--seconds", 1), timeout=3 * PATIENCE_S, env=ENVIRONMENT).expect()
     assert not FINDINGS.search(result.err), result
     assert report(out, options=("-e", "load")).samples > 0
 
@@ -95,7 +107,7 @@ def test_sanitized_runtime(tmp_path, events, name):
         pytest.skip(NOT_UNDER_TSAN[name])
     out = tmp_path / "out.dnp"
     result = dnprof_again("run", "-q", "-e", *events.split(), "-o", out, "--",
-                          *program(NEWEST, name, "--seconds", 1), timeout=3 * PATIENCE_S, env={"LD_PRELOAD": PRELOAD}).expect()
+                          *program(NEWEST, name, "--seconds", 1), timeout=3 * PATIENCE_S, env=ENVIRONMENT).expect()
     assert not FINDINGS.search(result.err), result
     assert report(out).data["events"]
 
@@ -105,10 +117,10 @@ def test_sanitized_stacks(tmp_path, name):
     """The same while somebody asks for the stacks of all threads again and again."""
     asked = 0
     with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, name, "--seconds", 6)],
-               env={"LD_PRELOAD": PRELOAD, "TMPDIR": str(tmp_path)}) as run:
+               env={**ENVIRONMENT, "TMPDIR": str(tmp_path)}) as run:
         while run.process.poll() is None:
             for socket in tmp_path.glob("dnprof-*-socket"):
-                result = dnprof("stack", "--timeout", PATIENCE_S, socket.name.split("-")[1], env={"LD_PRELOAD": PRELOAD})
+                result = dnprof("stack", "--timeout", PATIENCE_S, socket.name.split("-")[1], env=ENVIRONMENT)
                 assert not FINDINGS.search(result.err), result
                 asked += result.status == 0
             time.sleep(0.05)
@@ -122,11 +134,7 @@ def preload(tmp_path):
     """The sanitizer's library where the runtime suspends its threads all the time: the thread sanitizer would have
     them stop with a lock held (tests/e2e/prompt.c). Not for engines whose own handler has that signal as well: it
     is looked at by the sanitizer, which may be interrupted then."""
-    if "tsan" not in PRELOAD:
-        return PRELOAD
-    path = tmp_path / "libprompt.so"
-    run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o", path, Path(__file__).with_name("prompt.c")]).expect()
-    return f"{path}:{PRELOAD}"
+    return before_sanitizer(tmp_path, "prompt") if "tsan" in PRELOAD else PRELOAD
 
 
 @pytest.mark.parametrize("name", ["threads8", "shortthreads", "unload"])
@@ -144,7 +152,7 @@ def test_wall_sanitized(tmp_path, name, events):
     """A thread of ours that looks at all others, while these come and go."""
     out = tmp_path / "out.dnp"
     result = dnprof_again("run", "-q", "-e", events, "-F", 499, "-o", out, "--",
-                          *program(NEWEST, name, "--seconds", 1), timeout=3 * PATIENCE_S, env={"LD_PRELOAD": PRELOAD}).expect()
+                          *program(NEWEST, name, "--seconds", 1), timeout=3 * PATIENCE_S, env=ENVIRONMENT).expect()
     assert not FINDINGS.search(result.err), result
     assert report(out, options=("-e", "wall")).data["events"]["wall"]["samples"] > 0
 
@@ -155,7 +163,7 @@ def test_coming_and_going_sanitized(tmp_path, name, events):
     """The library comes to a program that runs, and is unloaded, twice: what was its memory is nobody's then."""
     if "tsan" in PRELOAD:
         pytest.skip("the thread sanitizer knows nothing of libraries that are unloaded, and takes the next for the last")
-    with start(program(NEWEST, *name.split(), "--seconds", 600), env={"LD_PRELOAD": PRELOAD, "TMPDIR": str(tmp_path)}) as run:
+    with start(program(NEWEST, *name.split(), "--seconds", 600), env={**ENVIRONMENT, "TMPDIR": str(tmp_path)}) as run:
         pid = run.process.pid
         wait_for(lambda: list(tmp_path.glob("dotnet-diagnostic-*")), "the runtime's socket")
         for n in range(2):
