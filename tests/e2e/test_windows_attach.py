@@ -151,7 +151,7 @@ def test_program_that_is_killed_while_it_is_recorded(truth, tmp_path):  # noqa: 
 
 def test_full_disk(busy, small_disk):
     """What is there is kept and can be read; the program has nothing of it open and goes on without the agent."""
-    (small_disk / "filler").write_bytes(bytes(84 << 10))
+    (small_disk / "filler").write_bytes(bytes(196 << 10))
     ended = on_windows("record", "-q", *PATIENT, "-d", PATIENCE_S, "-F", 1999, "-e", "cpu,wall", "-o", small_disk / "t.dnp", busy.pid,
                        timeout=2 * PATIENCE_S)
     assert ended.status == 3 and "writing it failed: No space left on device; make room" in ended.err, ended
