@@ -12,6 +12,12 @@
 /* Between two looks whether the server has room for one more. */
 #define ROOM_MS 10u
 
+/* From making an instance to waiting at it, many times over. */
+#define SETTLING_MS 50u
+
+/* Nobody waits longer for his turn: who has it may have been stopped. */
+#define TURN_NS UINT64_C(10000000000)
+
 #define NAME_UNITS 64u
 
 static HANDLE handle_of(intptr_t number)
@@ -34,20 +40,83 @@ bool dnp_pipe_is_there(pid_t pid)
 }
 
 /* Whether the caller has been interrupted meanwhile. */
-static bool rest(const struct dnp_pipe *pipe)
+static bool rest(const struct dnp_pipe *pipe, DWORD ms)
 {
 	if (pipe->interrupt >= 0)
-		return WaitForSingleObject(handle_of(pipe->interrupt), ROOM_MS) == WAIT_OBJECT_0;
-	Sleep(ROOM_MS);
+		return WaitForSingleObject(handle_of(pipe->interrupt), ms) == WAIT_OBJECT_0;
+	Sleep(ms);
 	return false;
+}
+
+static DWORD ms_of_turn(const struct dnp_pipe *pipe)
+{
+	uint64_t now_ns = dnp_now_ns();
+	uint64_t ns = now_ns < pipe->until_ns ? pipe->until_ns - now_ns : 0;
+
+	return (DWORD)((ns < TURN_NS ? ns : TURN_NS) / 1000000);
+}
+
+/* 0, or -EINTR. Without a turn it goes on, too: whoever else connects does not know of it. */
+static int take_turn(struct dnp_pipe *pipe, pid_t pid)
+{
+	wchar_t name[NAME_UNITS];
+	HANDLE objects[2];
+	DWORD ended;
+
+	swprintf(name, NAME_UNITS, L"Local\\dnprof-diagnostic-%d", (int)pid);
+	objects[0] = CreateMutexW(NULL, FALSE, name);
+	objects[1] = handle_of(pipe->interrupt);
+	if (!objects[0])
+		return 0;
+	ended = WaitForMultipleObjects(
+		pipe->interrupt < 0 ? 1 : 2, objects, FALSE, ms_of_turn(pipe));
+	/* Who had it may have ended with it. */
+	if (ended == WAIT_OBJECT_0 || ended == WAIT_ABANDONED_0)
+		pipe->turn = (intptr_t)objects[0];
+	else
+		CloseHandle(objects[0]);
+	return ended == WAIT_OBJECT_0 + 1 ? -EINTR : 0;
+}
+
+static void leave_turn(struct dnp_pipe *pipe)
+{
+	if (!pipe->turn)
+		return;
+	ReleaseMutex(handle_of(pipe->turn));
+	CloseHandle(handle_of(pipe->turn));
+	pipe->turn = 0;
+}
+
+/* Until an instance is there and has been for a while, as far as that can be seen. */
+static int await_instance(const struct dnp_pipe *pipe, const wchar_t *name)
+{
+	bool settled = false;
+
+	for (;;) {
+		bool there = WaitNamedPipeW(name, 1);
+
+		if (there && settled)
+			return 0;
+		if (!there && GetLastError() != ERROR_SEM_TIMEOUT)
+			return dnp_windows_error();
+		if (dnp_now_ns() >= pipe->until_ns)
+			return -EBUSY;
+		if (rest(pipe, there ? SETTLING_MS : ROOM_MS))
+			return -EINTR;
+		settled = there;
+	}
 }
 
 static int connect_to(const struct dnp_pipe *pipe, pid_t pid, HANDLE *connection)
 {
 	wchar_t name[NAME_UNITS];
+	int failed;
 
 	name_pipe(name, pid);
 	for (;;) {
+		failed = await_instance(pipe, name);
+		if (failed)
+			return failed;
 		*connection = CreateFileW(name, GENERIC_READ | GENERIC_WRITE, 0, NULL,
 			OPEN_EXISTING,
 			FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION,
@@ -56,10 +125,6 @@ static int connect_to(const struct dnp_pipe *pipe, pid_t pid, HANDLE *connection
 			return 0;
 		if (GetLastError() != ERROR_PIPE_BUSY)
 			return dnp_windows_error();
-		if (dnp_now_ns() >= pipe->until_ns)
-			return -EBUSY;
-		if (rest(pipe))
-			return -EINTR;
 	}
 }
 
@@ -70,9 +135,13 @@ int dnp_pipe_open(struct dnp_pipe *pipe, pid_t pid, uint64_t until_ns, int inter
 	int failed;
 
 	*pipe = (struct dnp_pipe){.interrupt = interrupt, .until_ns = until_ns};
-	failed = connect_to(pipe, pid, &connection);
-	if (failed)
+	failed = take_turn(pipe, pid);
+	if (!failed)
+		failed = connect_to(pipe, pid, &connection);
+	if (failed) {
+		leave_turn(pipe);
 		return failed;
+	}
 	event = CreateEventW(NULL, TRUE, FALSE, NULL);
 	if (!event)
 		failed = -ENOMEM;
@@ -92,6 +161,7 @@ void dnp_pipe_close(struct dnp_pipe *pipe)
 	CloseHandle(handle_of(pipe->connection));
 	if (pipe->event)
 		CloseHandle(handle_of(pipe->event));
+	leave_turn(pipe);
 }
 
 /* Waits for what has been begun. */

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipe of a .NET runtime's diagnostics server, as bytes. One thread. */
+/*
+ * The pipe of a .NET runtime's diagnostics server, as bytes. One thread.
+ *
+ * A runtime that is connected to in the moment between making an instance of its pipe and beginning
+ * to wait at it never learns of that (ds_ipc_listen, CoreCLR 8 to 10): nobody is answered any more,
+ * as long as it lives. It makes the next one when somebody has connected, and before it reads what
+ * he says; so of those that connect here one waits until the other has his answer.
+ */
 #ifndef DNP_LAUNCH_WINDOWS_PIPE_H
 #define DNP_LAUNCH_WINDOWS_PIPE_H
 
@@ -10,6 +17,7 @@
 
 struct dnp_pipe {
 	intptr_t connection, event; /* handles, owned */
+	intptr_t turn;              /* a mutex, owned and held; 0: it could not be had */
 	int interrupt;              /* handle of an event that ends waiting, borrowed; -1: none */
 	uint64_t until_ns;
 };
