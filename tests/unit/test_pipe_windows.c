@@ -96,6 +96,17 @@ TEST(pipe_is_connected_to_by_one_after_the_other)
 	leave(&second);
 }
 
+/* How long an instance has to have been there is longer than that. */
+TEST(pipe_is_not_connected_to_when_the_time_is_over)
+{
+	struct instance only;
+
+	make(&only);
+	CHECK_EQ(connect_for(SECOND_NS / 100), -EBUSY);
+	CHECK(!has_come(&only));
+	leave(&only);
+}
+
 static DWORD WINAPI open_it(void *context)
 {
 	struct dnp_pipe *pipe = context;

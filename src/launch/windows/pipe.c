@@ -48,34 +48,36 @@ static bool rest(const struct dnp_pipe *pipe, DWORD ms)
 	return false;
 }
 
-static DWORD ms_of_turn(const struct dnp_pipe *pipe)
+/* 0, -EINTR, or -EBUSY. After TURN_NS it goes on without one: who has it may not be connecting. */
+static int await_turn(struct dnp_pipe *pipe, HANDLE turn)
 {
-	uint64_t now_ns = dnp_now_ns();
-	uint64_t ns = now_ns < pipe->until_ns ? pipe->until_ns - now_ns : 0;
+	HANDLE objects[] = {turn, handle_of(pipe->interrupt)};
+	uint64_t enough_ns = dnp_now_ns() + TURN_NS;
+	int ended = dnp_timer_wait_any(objects, pipe->interrupt < 0 ? 1 : 2,
+		enough_ns < pipe->until_ns ? enough_ns : pipe->until_ns);
 
-	return (DWORD)((ns < TURN_NS ? ns : TURN_NS) / 1000000);
+	if (!ended)
+		pipe->turn = (intptr_t)turn;
+	if (ended >= 0)
+		return ended ? -EINTR : 0;
+	return enough_ns < pipe->until_ns ? 0 : -EBUSY;
 }
 
-/* 0, or -EINTR. Without a turn it goes on, too: whoever else connects does not know of it. */
+/* 0, -EINTR, or -EBUSY. Where there are none it goes on: whoever else connects does not know. */
 static int take_turn(struct dnp_pipe *pipe, pid_t pid)
 {
 	wchar_t name[NAME_UNITS];
-	HANDLE objects[2];
-	DWORD ended;
+	HANDLE turn;
+	int failed;
 
 	swprintf(name, NAME_UNITS, L"Local\\dnprof-diagnostic-%d", (int)pid);
-	objects[0] = CreateMutexW(NULL, FALSE, name);
-	objects[1] = handle_of(pipe->interrupt);
-	if (!objects[0])
+	turn = CreateMutexW(NULL, FALSE, name);
+	if (!turn)
 		return 0;
-	ended = WaitForMultipleObjects(
-		pipe->interrupt < 0 ? 1 : 2, objects, FALSE, ms_of_turn(pipe));
-	/* Who had it may have ended with it. */
-	if (ended == WAIT_OBJECT_0 || ended == WAIT_ABANDONED_0)
-		pipe->turn = (intptr_t)objects[0];
-	else
-		CloseHandle(objects[0]);
-	return ended == WAIT_OBJECT_0 + 1 ? -EINTR : 0;
+	failed = await_turn(pipe, turn);
+	if (!pipe->turn)
+		CloseHandle(turn);
+	return failed;
 }
 
 static void leave_turn(struct dnp_pipe *pipe)
@@ -95,12 +97,12 @@ static int await_instance(const struct dnp_pipe *pipe, const wchar_t *name)
 	for (;;) {
 		bool there = WaitNamedPipeW(name, 1);
 
-		if (there && settled)
-			return 0;
 		if (!there && GetLastError() != ERROR_SEM_TIMEOUT)
 			return dnp_windows_error();
 		if (dnp_now_ns() >= pipe->until_ns)
 			return -EBUSY;
+		if (there && settled)
+			return 0;
 		if (rest(pipe, there ? SETTLING_MS : ROOM_MS))
 			return -EINTR;
 		settled = there;

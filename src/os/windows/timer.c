@@ -20,9 +20,11 @@ static HANDLE new_timer(void)
 			       NULL, NULL, CREATE_WAITABLE_TIMER_MANUAL_RESET, TIMER_ALL_ACCESS);
 }
 
-/* Which of the objects has ended a wait; -1: none did. */
+/* Which of the objects has ended a wait, a mutex whose owner has ended among them; -1: none did. */
 static int number_of(DWORD ended, unsigned n)
 {
+	if (ended >= WAIT_ABANDONED_0 && ended < WAIT_ABANDONED_0 + n)
+		return (int)(ended - WAIT_ABANDONED_0);
 	return ended < WAIT_OBJECT_0 + n ? (int)(ended - WAIT_OBJECT_0) : -1;
 }
 
