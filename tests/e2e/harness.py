@@ -50,7 +50,7 @@ THREADS = ("atexit", "crowd", "deadlock", "endless", "sleepers")
 TRACED = ("calls", "registers")
 
 #: What depends on time, or on how busy the machine is.
-VARIES = {"work", "may_inline", "native", "unwound", "by_thread", "methods", "threads", "process_cpu_ns", "collections",
+VARIES = {"work", "may_inline", "native", "unwound", "by_thread", "methods", "passed", "threads", "process_cpu_ns", "collections",
           "pause_ms", "threads_started", "unloaded", "sigprof_ticks", "threads_at_most", "calls", "late_ns", "tenths_ms"}
 
 #: Where threads begin: in the program's own file, the C library, or the dynamic linker. Their first

@@ -5,24 +5,12 @@ threads, of which Wine has no good ones.
 """
 import pytest
 
-from harness import LOOSE, chance, report, undisturbed
+from harness import report, undisturbed
 from test_shares import test_methods_agree_with_tree, test_replaced_while_it_runs, test_stacks_as_deep_as_is_asked_for  # noqa: F401
 from test_wall import test_each_thread_counts_the_same, test_shares_of_time, test_threads_that_come_and_go  # noqa: F401
-from test_windows import on_windows, pytestmark, record, seen, truth, wine  # noqa: F401
+from test_windows import check_shares, on_windows, pytestmark, record, truth, wine  # noqa: F401
 from test_windows_attach import PATIENT, Running
 from windows import instead, script  # noqa: F401
-
-
-def check_shares(told, read, event):
-    """Within two points of what the program measured, or as close as so many looks can be."""
-    methods, seen_ = told["methods"], read["events"][event]
-    spent, found = sum(methods.values()), {name: seen(read, name) for name in methods}
-    looks = seen_.get("equal_looks", seen_["samples"])
-    assert sum(found.values()) > 2000 // LOOSE
-    for name, ns in methods.items():
-        share, expected = found[name] / sum(found.values()), ns / spent
-        assert abs(share - expected) <= max(LOOSE * 0.02, chance(expected, looks)), \
-            f"{name}: {share:.1%} and not {expected:.1%} of {looks} looks; {found}, {methods}"
 
 
 @pytest.mark.measured

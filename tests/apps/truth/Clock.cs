@@ -12,7 +12,8 @@ static unsafe partial class Clock
 {
   const int ProcessCpuTime = 2, ThreadCpuTime = 3;
 
-  static readonly bool windows = OperatingSystem.IsWindows();
+  /// <summary>Whether time that passes stands for CPU time.</summary>
+  public static readonly bool Coarse = OperatingSystem.IsWindows();
 
   struct Timespec { public long Seconds, Nanoseconds; }
 
@@ -28,11 +29,12 @@ static unsafe partial class Clock
   }
 
   public static long Process() =>
-    windows ? System.Diagnostics.Process.GetCurrentProcess().TotalProcessorTime.Ticks * 100 : Read(ProcessCpuTime);
+    Coarse ? System.Diagnostics.Process.GetCurrentProcess().TotalProcessorTime.Ticks * 100 : Read(ProcessCpuTime);
 
-  public static long Thread() => windows
-    ? (long)(System.Diagnostics.Stopwatch.GetTimestamp() * (1e9 / System.Diagnostics.Stopwatch.Frequency))
-    : Read(ThreadCpuTime);
+  public static long Thread() => Coarse ? Passing() : Read(ThreadCpuTime);
+
+  public static long Passing() =>
+    (long)(System.Diagnostics.Stopwatch.GetTimestamp() * (1e9 / System.Diagnostics.Stopwatch.Frequency));
 }
 
 /// <summary>CPU time by name, as the thread that did the work measured it.</summary>
@@ -62,5 +64,37 @@ sealed class Ledger
     foreach (var (name, ns) in spent)
       o[name] = ns;
     return o;
+  }
+}
+
+/// <summary>
+/// Time that passed in parts that do the same each time they run: all of it, and without that of laps in which it was
+/// waited, for a processor or for the collector, which stands for CPU time.
+/// </summary>
+sealed class Laps(int parts)
+{
+  const int Kept = 4096;
+  const long WaitNs = 2_000_000; // what a lap takes longer than the usual one if there was none
+  readonly long[][] laps = [.. Enumerable.Range(0, parts).Select(_ => new long[Kept])];
+  readonly long[] passed = new long[parts], n = new long[parts];
+  long last;
+
+  public void Begin() => last = Clock.Passing();
+
+  public void End(int part)
+  {
+    long now = Clock.Passing();
+    passed[part] += now - last;
+    laps[part][n[part]++ % Kept] = now - last;
+    last = now;
+  }
+
+  public long Passed(int part) => passed[part];
+
+  public long Used(int part)
+  {
+    var kept = laps[part][..(int)Math.Min(n[part], Kept)];
+    Array.Sort(kept);
+    return (long)(kept.Where(lap => lap <= kept[kept.Length / 2] + WaitNs).DefaultIfEmpty().Average() * n[part]);
   }
 }

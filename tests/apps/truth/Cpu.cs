@@ -38,16 +38,29 @@ static class Cpu
   {
     var budget = o.Budget();
     var ledger = new Ledger();
+    var laps = new Laps(parts.Length);
     var results = new ulong?[parts.Length];
     while (budget.More()) {
       long t = Clock.Thread();
+      laps.Begin();
       for (int i = 0; i < parts.Length; i++) {
         ulong result = parts[i].Run();
+        laps.End(i);
         t = ledger.Book(parts[i].Name, t);
         Check.Same(parts[i].Name, results[i] ??= result, result);
       }
     }
-    return new JsonObject { ["work"] = budget.Done, ["methods"] = ledger.ToJson() };
+    return new JsonObject {
+      ["work"] = budget.Done, ["methods"] = Clock.Coarse ? Each(laps.Used) : ledger.ToJson(), ["passed"] = Each(laps.Passed),
+    };
+  }
+
+  static JsonObject Each(Func<int, long> ns)
+  {
+    var o = new JsonObject();
+    for (int i = 0; i < parts.Length; i++)
+      o[parts[i].Name] = ns(i);
+    return o;
   }
 
   /// <summary>The time is spent in libm, which has no frame pointers.</summary>
