@@ -584,7 +584,7 @@ def test_stopped_and_killed(tmp_path):
         try:
             assert "it is stopped, by a signal or a debugger" in complaint(pid, "--timeout", 0.5)
             with start([DNPROF, "stack", "--timeout", PATIENCE_S, pid]) as asking:
-                wait_for(lambda: "dnprof-stack" in " ".join(descriptors(asking.process.pid)), "the question")
+                wait_for(lambda: "socket:" in " ".join(descriptors(asking.process.pid)), "the question, to one that was found")
                 os.kill(pid, signal.SIGKILL)
                 assert "it ended meanwhile" in asking.end().expect(1).err
         finally:

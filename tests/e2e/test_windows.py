@@ -471,3 +471,17 @@ def test_programs_have_the_entry_points_that_they_call(truth):
         assert wanted, f"{name} calls nothing"
         assert wanted - MISSING <= exported, f"{name}: {sorted(wanted - MISSING - exported)} are not exported"
     assert not MISSING & exported
+
+
+def test_wine_has_its_page(truth):
+    """See tests/wine/wine. Where nobody may ask for that it may be found taken, if seldom."""
+    if subprocess.run(["setarch", "-R", "true"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("addresses cannot be had unchanged here (setarch -R)")
+    with subprocess.Popen(["wine", truth, "deadlock", "--seconds", "3600", "--rests"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env={**os.environ, **ENVIRONMENT}) as p:
+        def begun():
+            maps = Path(f"/proc/{p.pid}/maps").read_text()
+            return "coreclr.dll" in maps and maps
+        maps = harness.wait_for(begun, "the program")
+        p.kill()
+    assert int(re.search(r"^\w+-(\w+) .*\[heap\]$", maps, re.M)[1], 16) < 0x7E000000, maps

@@ -18,6 +18,8 @@ DISPOSITIONS = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGPIPE", "SIGTERM", "SIGTTIN", 
 LIMITS = {"RLIMIT_NOFILE": 20_000, "RLIMIT_STACK": 8 << 20, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": resource.RLIM_INFINITY,
           "RLIMIT_AS": resource.RLIM_INFINITY, "RLIMIT_CPU": resource.RLIM_INFINITY}
 
+WINE = Path(__file__).resolve().parents[1] / "wine"
+
 #: What of the environment goes on: where programs and packages are to be found, and what tests are told by it.
 KEPT = re.compile(r"PATH|HOME|TMPDIR|USER|LOGNAME|CI|CHROMIUM|DNPROF(_APPS|_TEST_\w+|_WINDOWS\w*)?|WALKER_SEEDS|SANITIZER_PRELOAD|"
                   r"[AT]SAN_OPTIONS|UBSAN_OPTIONS|WINE\w+|NUGET_\w+|NPM_\w+|npm_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|"
@@ -51,6 +53,12 @@ def default_signals():
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
+def put_wine_first():
+    """Where there is one, ours (tests/wine), which starts it so that it always starts."""
+    if shutil.which("wine") and not os.environ["PATH"].startswith(f"{WINE}:"):
+        os.environ["PATH"] = f"{WINE}:{os.environ['PATH']}"
+
+
 def settle():
     """Makes this process one that its children may inherit everything from. Python ignores SIGPIPE (and gives children the
     default again), and answers SIGINT by an exception."""
@@ -66,6 +74,7 @@ def settle():
     made = environment()
     os.environ.clear()
     os.environ.update(made)
+    put_wine_first()
     for fd in range(3):  # where one is closed the next file that is opened would take its place
         try:
             os.fstat(fd)
