@@ -3,64 +3,47 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-/* Make a line below exist (index, reverse index), go there, and after the text come back. */
-#define BELOW "\033D\033M\0337\033D\r\033[2K"
-#define BACK  "\0338"
+#include "os/console.h"
 
-static bool shown;
-
-bool dnp_progress_possible(void)
-{
-	const char *term = getenv("TERM");
-
-	return isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
-}
-
-/* A job in the background leaves the terminal to others. */
-static bool is_ours(void)
-{
-	return tcgetpgrp(STDERR_FILENO) == getpgrp();
-}
-
-static int columns(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < 2)
-		return 80;
-	return size.ws_col;
-}
+#define NS_PER_S   1e9
+#define BETWEEN_NS UINT64_C(500000000)
 
 void dnp_progress_show(const char *format, ...)
 {
 	char text[256];
 	va_list args;
 
-	if (!is_ours())
-		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fprintf(stderr, BELOW "%.*s" BACK, columns() - 1, text);
-	shown = true;
+	dnp_console_status_show(text);
 }
 
 void dnp_progress_samples(
 	uint64_t elapsed_ns, uint64_t samples, uint64_t lost, uint64_t cpu_ns, const char *tail)
 {
 	dnp_progress_show("dnprof: %.0f s, %'llu samples, lost %'llu, CPU %.1f s%s",
-		(double)elapsed_ns / 1e9, (unsigned long long)samples, (unsigned long long)lost,
-		(double)cpu_ns / 1e9, tail);
+		(double)elapsed_ns / NS_PER_S, (unsigned long long)samples,
+		(unsigned long long)lost, (double)cpu_ns / NS_PER_S, tail);
 }
 
-void dnp_progress_clear(void)
+void dnp_progress_run(const struct dnp_choice *choice, const struct dnp_progress *now)
 {
-	if (shown && is_ours())
-		fputs(BELOW BACK, stderr);
-	shown = false;
+	static uint64_t next_ns;
+	const char *so_far = now->stopped ? "were recorded" : "are recorded";
+	double elapsed_s = (double)now->elapsed_ns / NS_PER_S;
+
+	if (now->elapsed_ns < next_ns)
+		return;
+	next_ns = now->elapsed_ns + BETWEEN_NS;
+	if (!now->sum->processes)
+		dnp_progress_show("dnprof: %.0f s, the runtime has not started yet", elapsed_s);
+	else if (!choice->samples)
+		dnp_progress_show("dnprof: %.0f s, %s %s, CPU %.1f s", elapsed_s,
+			choice->trace ? "calls" : "switches", so_far,
+			(double)now->cpu_ns / NS_PER_S);
+	else
+		dnp_progress_samples(now->elapsed_ns, now->sum->samples, now->sum->lost,
+			now->cpu_ns, now->stopped ? ", recording ended" : "");
 }

@@ -5,6 +5,7 @@
 #include "cli/progress.h"
 #include "cli/result.h"
 #include "launch/held.h"
+#include "os/console.h"
 #include "os/file.h"
 
 struct record {
@@ -90,7 +91,7 @@ static int make_recording(struct record *record, const struct dnp_held_options *
 			held->remote.attached ? "attached for it" : "which has the agent",
 			held->remote.how.notification ? " beside another profiler" : "");
 	dnp_held_wait(held);
-	dnp_progress_clear();
+	dnp_console_status_clear();
 	status = conclude(record);
 	if (held->end != DNP_HELD_LEFT)
 		dnp_held_wait_gone(held);
@@ -115,7 +116,7 @@ int dnp_cmd_record(const struct dnp_values *values, int argc, char **argv)
 		options.remote.raw = !choice->exporter;
 		options.remote.agent = choice->agent;
 		options.duration_ns = choice->duration_ns;
-		if (!choice->quiet && dnp_progress_possible())
+		if (!choice->quiet && dnp_console_status_possible())
 			options.progress = show_progress;
 		status = make_recording(&record, &options);
 	}

@@ -9,6 +9,7 @@
 #include "cli/result.h"
 #include "launch/environment.h"
 #include "launch/launch.h"
+#include "os/console.h"
 #include "os/sampling_signal.h"
 
 struct run {
@@ -16,35 +17,17 @@ struct run {
 	struct dnp_launch launch;
 };
 
-static double seconds(uint64_t ns)
-{
-	return (double)ns / 1e9;
-}
-
 static void show_progress(void *context, const struct dnp_launch *launch)
 {
-	static uint64_t next_ns;
 	const struct run *run = context;
+	const struct dnp_progress now = {
+		.elapsed_ns = launch->elapsed_ns,
+		.cpu_ns = launch->cpu_ns,
+		.sum = &launch->sum,
+		.stopped = launch->stopped,
+	};
 
-	if (launch->elapsed_ns < next_ns)
-		return;
-	next_ns = launch->elapsed_ns + 500000000;
-	if (!launch->sum.processes)
-		dnp_progress_show("dnprof: %.0f s, the runtime has not started yet",
-			seconds(launch->elapsed_ns));
-	else if (!run->choice.samples && !run->choice.trace)
-		dnp_progress_show("dnprof: %.0f s, switches %s, CPU %.1f s",
-			seconds(launch->elapsed_ns),
-			launch->stopped ? "were recorded" : "are recorded",
-			seconds(launch->cpu_ns));
-	else if (!run->choice.samples)
-		dnp_progress_show("dnprof: %.0f s, calls %s, CPU %.1f s",
-			seconds(launch->elapsed_ns),
-			launch->stopped ? "were recorded" : "are recorded",
-			seconds(launch->cpu_ns));
-	else
-		dnp_progress_samples(launch->elapsed_ns, launch->sum.samples, launch->sum.lost,
-			launch->cpu_ns, launch->stopped ? ", recording ended" : "");
+	dnp_progress_run(&run->choice, &now);
 }
 
 /* What became of the recording, as an exit status. */
@@ -89,7 +72,7 @@ static int run_program(struct run *run)
 	int ret = dnp_launch_run(launch, &err);
 	int status;
 
-	dnp_progress_clear();
+	dnp_console_status_clear();
 	if (ret && !launch->child.ended)
 		return dnp_failed(&err);
 	status = ret ? dnp_result_unplaced(&err, dnp_launch_leave(launch)) : conclude(run);
@@ -126,7 +109,7 @@ static int record(struct run *run, char *const *command)
 	struct dnp_err err = {0};
 	int status;
 
-	if (!choice->quiet && dnp_progress_possible()) {
+	if (!choice->quiet && dnp_console_status_possible()) {
 		options.progress = show_progress;
 		options.context = run;
 	}

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* dnprof run, for Windows: a program from its start to its end, and what its threads did. */
 #include "base/clean.h"
+#include "cli/progress.h"
 #include "cli/result.h"
 #include "launch/start.h"
+#include "os/console.h"
+#include "os/tasks.h"
 
 struct run {
 	struct dnp_choice choice;
@@ -20,6 +23,19 @@ static bool is_any_delivered(const struct dnp_choice *choice)
 			if (dnp_str_eq(event, dnp_str(delivered[i])))
 				return true;
 	return false;
+}
+
+static void show_progress(void *context, const struct dnp_start *start)
+{
+	const struct run *run = context;
+	const struct dnp_progress now = {
+		.elapsed_ns = start->elapsed_ns,
+		.cpu_ns = dnp_process_cpu_ns(start->pid),
+		.sum = &start->sum,
+		.stopped = start->stopped,
+	};
+
+	dnp_progress_run(&run->choice, &now);
 }
 
 /* What becomes of the recording, as an exit status. */
@@ -49,6 +65,7 @@ static int run_program(struct run *run)
 	struct dnp_err err = {0};
 	int ret = dnp_start_run(start, &err), status;
 
+	dnp_console_status_clear();
 	if (ret && !start->ended)
 		return dnp_failed(&err);
 	status = ret ? dnp_result_unplaced(&err, dnp_start_leave(start)) : conclude(run);
@@ -70,6 +87,10 @@ static int record(struct run *run, char *const *command)
 	struct dnp_err err = {0};
 	int status;
 
+	if (!choice->quiet && dnp_console_status_possible()) {
+		options.progress = show_progress;
+		options.context = run;
+	}
 	if (dnp_start_open(&run->start, &options, &err))
 		return dnp_failed(&err);
 	if (choice->verbose)

@@ -15,6 +15,7 @@ __attribute__((format(__printf__, 2, 0))) static void say(
 	vsnprintf(text, sizeof(text), format, args);
 	snprintf(line, sizeof(line), "dnprof: %s%s%s\n", prefix, text, suffix);
 	fputs(line, stderr);
+	fflush(stderr);
 }
 
 void dnp_say(const char *format, ...)

@@ -10,6 +10,7 @@
 #include "launch/follow.h"
 #include "launch/output.h"
 #include "os/clock.h"
+#include "os/console.h"
 #include "switches/file.h"
 
 #define MS_NS       UINT64_C(1000000)
@@ -81,7 +82,7 @@ static void show_progress(struct timeline *timeline)
 {
 	const struct dnp_taker *taker = &timeline->file.taker;
 
-	if (timeline->choice.quiet || !dnp_progress_possible() ||
+	if (timeline->choice.quiet || !dnp_console_status_possible() ||
 		timeline->elapsed_ns < timeline->progress_ns)
 		return;
 	timeline->progress_ns = timeline->elapsed_ns + PROGRESS_NS;
@@ -200,7 +201,7 @@ static int run_program(struct timeline *timeline, struct dnp_follow *program, ch
 		start(timeline, program, &err))
 		return dnp_failed(&err);
 	follow(timeline, program);
-	dnp_progress_clear();
+	dnp_console_status_clear();
 	if (!timeline->failed)
 		dnp_record_exit(timeline->recording, program->pid, program->how, &err);
 	status = keep(timeline);
@@ -239,7 +240,7 @@ static int record(struct timeline *timeline, struct dnp_follow *process, pid_t p
 		begin(timeline, (int)pid, NULL, &err))
 		return dnp_failed(&err);
 	watch(timeline, process);
-	dnp_progress_clear();
+	dnp_console_status_clear();
 	status = keep(timeline);
 	dnp_follow_leave(process);
 	return status ? status : conclude(timeline);

@@ -121,11 +121,20 @@ static void look_for_runtime(struct dnp_start *start)
 		start->next_look_ns = start->elapsed_ns + LATER_NS;
 }
 
+static void tell_progress(struct dnp_start *start)
+{
+	if (!start->options.progress)
+		return;
+	dnp_session_sum(start->session, &start->sum);
+	start->options.progress(start->options.context, start);
+}
+
 static void look(struct dnp_start *start, uint64_t begin_ns)
 {
 	start->elapsed_ns = dnp_now_ns() - begin_ns;
 	start->interrupts = dnp_interrupts();
 	look_for_runtime(start);
+	tell_progress(start);
 	if (start->stopped ||
 		!(start->interrupts ||
 			(start->options.duration_ns &&

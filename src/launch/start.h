@@ -20,6 +20,8 @@
 #include "launch/program.h"
 #include "launch/session_file.h"
 
+struct dnp_start;
+
 struct dnp_start_options {
 	char *const *command; /* borrowed, ended by NULL */
 	const char *output;   /* pattern of the result's name, see output.h */
@@ -33,6 +35,10 @@ struct dnp_start_options {
 	 */
 	bool in_place;
 	struct dnp_agent_options agent; /* how to sample; the rest is filled in */
+
+	/* Called about ten times a second while the program runs, NULL: not. */
+	void (*progress)(void *context, const struct dnp_start *start);
+	void *context;
 };
 
 struct dnp_start {
@@ -51,8 +57,8 @@ struct dnp_start {
 	uint32_t status;       /* with that the program ended */
 	unsigned interrupts;
 	uint64_t elapsed_ns;
-	bool stopped; /* the agents were asked to end */
-	struct dnp_session_sum sum;
+	bool stopped;               /* the agents were asked to end */
+	struct dnp_session_sum sum; /* as last seen; while the program runs only with `progress` */
 };
 
 /* 0 or -errno with err. */

@@ -2,8 +2,17 @@
 #include "os/console.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+/* Make a line below exist (index, reverse index), go there, and after the text come back. */
+#define BELOW "\033D\033M\0337\033D\r\033[2K"
+#define BACK  "\0338"
+
+static bool shown;
 
 static void go_on(int signo)
 {
@@ -31,6 +40,43 @@ unsigned dnp_console_columns(void)
 	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
 		return 0;
 	return size.ws_col;
+}
+
+bool dnp_console_status_possible(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+}
+
+/* A job in the background leaves the terminal to others. */
+static bool is_ours(void)
+{
+	return tcgetpgrp(STDERR_FILENO) == getpgrp();
+}
+
+static int columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < 2)
+		return 80;
+	return size.ws_col;
+}
+
+void dnp_console_status_show(const char *text)
+{
+	if (!is_ours())
+		return;
+	fprintf(stderr, BELOW "%.*s" BACK, columns() - 1, text);
+	shown = true;
+}
+
+void dnp_console_status_clear(void)
+{
+	if (shown && is_ours())
+		fputs(BELOW BACK, stderr);
+	shown = false;
 }
 
 void dnp_console_outlive_reader(void)

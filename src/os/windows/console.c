@@ -10,8 +10,13 @@
 
 #include <shellapi.h> /* does not stand alone */
 
+#include "base/clean.h"
 #include "os/windows/wide.h"
 
+#define TITLE_UNITS 1024
+
+static wchar_t title[TITLE_UNITS]; /* of the window, before there was another one */
+static bool titled;
 static UINT code_page; /* of the console before we came; 0: it has none, or is ours already */
 
 static void restore_code_page(void)
@@ -47,8 +52,9 @@ int dnp_console_begin(int *argc, char ***argv)
 {
 	_setmode(_fileno(stdout), _O_BINARY);
 	_setmode(_fileno(stderr), _O_BINARY);
-	/* Written byte by byte, letters of more than one would arrive in pieces. */
+	/* Written byte by byte, letters of more than one, and lines, would arrive in pieces. */
 	setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
+	setvbuf(stderr, NULL, _IOFBF, BUFSIZ);
 	speak_utf8();
 	return read_words(argc, argv);
 }
@@ -60,6 +66,31 @@ unsigned dnp_console_columns(void)
 	if (!GetConsoleScreenBufferInfo(GetStdHandle(STD_OUTPUT_HANDLE), &info))
 		return 0;
 	return (unsigned)(info.srWindow.Right - info.srWindow.Left + 1);
+}
+
+bool dnp_console_status_possible(void)
+{
+	DWORD mode;
+
+	return GetConsoleMode(GetStdHandle(STD_ERROR_HANDLE), &mode);
+}
+
+void dnp_console_status_show(const char *text)
+{
+	auto_free wchar_t *wide = dnp_wide(text);
+
+	if (!titled && !GetConsoleTitleW(title, TITLE_UNITS))
+		*title = 0;
+	titled = true;
+	if (wide)
+		SetConsoleTitleW(wide);
+}
+
+void dnp_console_status_clear(void)
+{
+	if (titled)
+		SetConsoleTitleW(title);
+	titled = false;
 }
 
 void dnp_console_outlive_reader(void)
