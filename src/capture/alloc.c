@@ -48,13 +48,12 @@ static double stands_for(const struct dnp_allocation *allocation)
 			       : (double)allocation->amount;
 }
 
-static int decode(const struct dnp_delivered *delivered, struct dnp_allocation *allocation,
-	struct dnp_text *type)
+static int decode(const struct dnp_delivered *delivered, struct dnp_allocation *allocation)
 {
 	if (alloc.at_random)
-		return dnp_allocation_sampled(delivered->data, delivered->bytes, allocation, type);
+		return dnp_allocation_sampled(delivered->data, delivered->bytes, allocation);
 	return dnp_allocation_tick(
-		delivered->data, delivered->bytes, delivered->version, allocation, type);
+		delivered->data, delivered->bytes, delivered->version, allocation);
 }
 
 static bool is_allocation(const struct dnp_delivered *delivered)
@@ -62,6 +61,16 @@ static bool is_allocation(const struct dnp_delivered *delivered)
 	return delivered->provider == DNP_PROVIDER_RUNTIME &&
 		delivered->id ==
 		(alloc.at_random ? DNP_EVENT_ALLOCATION_SAMPLED : DNP_EVENT_ALLOCATION_TICK);
+}
+
+static uint32_t label_of(const struct dnp_allocation *allocation)
+{
+	char buffer[DNP_LABEL_BYTES_MAX];
+	struct dnp_text type;
+
+	dnp_text_init(&type, buffer, sizeof(buffer));
+	dnp_allocation_type(allocation, &type);
+	return alloc.setting->type_label(allocation->type, dnp_text_since(&type, 0));
 }
 
 /* On the thread that allocates; 0: nothing of it is recorded. */
@@ -78,28 +87,26 @@ static uint64_t wanted_bytes(void)
 
 static void alloc_delivered(const struct dnp_delivered *delivered)
 {
-	char buffer[DNP_LABEL_BYTES_MAX];
 	struct dnp_allocation allocation;
 	struct dnp_happening happening = {.event = alloc.event};
-	struct dnp_text type;
-	double bytes, lot = next_lot();
+	double bytes, lot;
 	uint64_t wanted;
 
 	if (!is_allocation(delivered))
 		return;
-	happening.time_ns = dnp_now_ns();
-	dnp_text_init(&type, buffer, sizeof(buffer));
-	if (decode(delivered, &allocation, &type)) {
+	if (decode(delivered, &allocation)) {
 		atomic_fetch_add_explicit(&not_understood, 1, memory_order_relaxed);
 		return;
 	}
 	bytes = stands_for(&allocation);
+	lot = next_lot();
 	wanted = wanted_bytes();
 	happening.weight = wanted ? dnp_thin(bytes, lot, wanted) : 0;
 	if (!happening.weight)
 		return;
+	happening.time_ns = dnp_now_ns();
 	happening.value = allocation.bytes;
-	happening.label = alloc.setting->type_label(allocation.type, dnp_text_since(&type, 0));
+	happening.label = label_of(&allocation);
 	dnp_live_happened(alloc.setting, &happening, &allocation, bytes, lot, wanted);
 }
 

@@ -10,8 +10,8 @@
 
 #define KIND_SMALL 0u /* AllocationKind */
 
-int dnp_allocation_tick(const uint8_t *data, size_t n, uint32_t version,
-	struct dnp_allocation *allocation, struct dnp_text *type)
+int dnp_allocation_tick(
+	const uint8_t *data, size_t n, uint32_t version, struct dnp_allocation *allocation)
 {
 	struct dnp_payload payload = dnp_payload(data, n);
 
@@ -23,15 +23,15 @@ int dnp_allocation_tick(const uint8_t *data, size_t n, uint32_t version,
 	dnp_payload_u16(&payload); /* ClrInstanceID */
 	allocation->amount = dnp_payload_u64(&payload);
 	allocation->type = dnp_payload_pointer(&payload);
-	dnp_payload_type(&payload, type);
+	allocation->name = payload;
+	dnp_payload_skip_text(&payload);
 	dnp_payload_u32(&payload); /* HeapIndex */
 	allocation->address = dnp_payload_pointer(&payload);
 	allocation->bytes = dnp_payload_u64(&payload);
 	return dnp_payload_ok(&payload) && allocation->bytes ? 0 : -EBADMSG;
 }
 
-int dnp_allocation_sampled(
-	const uint8_t *data, size_t n, struct dnp_allocation *allocation, struct dnp_text *type)
+int dnp_allocation_sampled(const uint8_t *data, size_t n, struct dnp_allocation *allocation)
 {
 	struct dnp_payload payload = dnp_payload(data, n);
 
@@ -39,11 +39,19 @@ int dnp_allocation_sampled(
 	allocation->young = dnp_payload_u32(&payload) == KIND_SMALL;
 	dnp_payload_u16(&payload); /* ClrInstanceID */
 	allocation->type = dnp_payload_pointer(&payload);
-	dnp_payload_type(&payload, type);
+	allocation->name = payload;
+	dnp_payload_skip_text(&payload);
 	allocation->address = dnp_payload_pointer(&payload);
 	allocation->bytes = dnp_payload_u64(&payload);
 	dnp_payload_u64(&payload); /* SampledByteOffset */
 	return dnp_payload_ok(&payload) && allocation->bytes ? 0 : -EBADMSG;
+}
+
+void dnp_allocation_type(const struct dnp_allocation *allocation, struct dnp_text *type)
+{
+	struct dnp_payload payload = allocation->name;
+
+	dnp_payload_type(&payload, type);
 }
 
 /* 1 - e^-x. From a small part of x, twice as much again and again: there is no libm here. */

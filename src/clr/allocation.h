@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "clr/payload.h"
 
 #define DNP_EVENT_ALLOCATION_TICK    10u
 #define DNP_EVENT_ALLOCATION_SAMPLED 303u
@@ -31,20 +32,26 @@ struct dnp_allocation {
 	uint64_t bytes;  /* of the object */
 	uint64_t amount; /* ticks: bytes since the one before, and its own */
 	uintptr_t type;  /* ClassID */
+	struct dnp_payload name;
 	/* Where it is as long as the thread is in the event: memory that has no type yet. */
 	uintptr_t address;
 	bool young; /* every collection looks at it at first; of large and pinned ones gen 2 does */
 };
 
 /*
- * Reads a payload; `type` gets the type's name as the runtime tells it, of nested types without
- * those that they are in, and spelled as dnp_payload_type does. 0, or -EBADMSG: it is not what
- * is known. Versions: those of .NET 8 to 10, and later ones that only add fields.
+ * Reads a payload, which is borrowed. 0, or -EBADMSG: it is not what is known. Versions: those of
+ * .NET 8 to 10, and later ones that only add fields.
  */
-int dnp_allocation_tick(const uint8_t *data, size_t n, uint32_t version,
-	struct dnp_allocation *allocation, struct dnp_text *type);
-int dnp_allocation_sampled(
-	const uint8_t *data, size_t n, struct dnp_allocation *allocation, struct dnp_text *type);
+int dnp_allocation_tick(
+	const uint8_t *data, size_t n, uint32_t version, struct dnp_allocation *allocation);
+int dnp_allocation_sampled(const uint8_t *data, size_t n, struct dnp_allocation *allocation);
+
+/*
+ * The type's name as the runtime tells it, of nested types without those that they are in, and
+ * spelled as dnp_payload_type does. By itself since it takes longer than all the rest, and most
+ * events are not kept.
+ */
+void dnp_allocation_type(const struct dnp_allocation *allocation, struct dnp_text *type);
 
 /*
  * Bytes that an object of that size stands for, if AllocationSampled tells of it: its size divided

@@ -50,6 +50,13 @@ void dnp_payload_text(struct dnp_payload *payload, struct dnp_text *out)
 	}
 }
 
+void dnp_payload_skip_text(struct dnp_payload *payload)
+{
+	while (payload->end - payload->p >= 2 && (payload->p[0] || payload->p[1]))
+		payload->p += 2;
+	dnp_payload_u16(payload);
+}
+
 /* ---- Names of types */
 
 /* `[]`, `[,]` and `[*]` are arrays; else a bracket holds the arguments of a generic type. */
@@ -74,7 +81,13 @@ static void put_name(const char *name, struct dnp_text *out)
 	while (*name) {
 		const char *from = name;
 		const char *as = NULL;
+		size_t plain = strcspn(name, "`[],");
 
+		if (plain) {
+			dnp_text_put(out, (struct dnp_str){name, plain});
+			name += plain;
+			continue;
+		}
 		if (*name == '`' && name[1] >= '0' && name[1] <= '9') {
 			name = skip_arity(name);
 			continue;

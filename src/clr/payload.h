@@ -45,6 +45,7 @@ uintptr_t dnp_payload_pointer(struct dnp_payload *payload);
 
 /* Text as it stands there. */
 void dnp_payload_text(struct dnp_payload *payload, struct dnp_text *out);
+void dnp_payload_skip_text(struct dnp_payload *payload);
 
 /*
  * A type's name, in which the runtime writes `List`1[System.Int32]`, as this project writes it:

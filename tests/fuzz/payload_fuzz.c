@@ -13,11 +13,15 @@
 #include "clr/request.h"
 #include "fuzz.h"
 
-static void check(int result, const struct dnp_allocation *allocation, const struct dnp_text *type)
+static void check(int result, const struct dnp_allocation *allocation, size_t room)
 {
 	double bytes = dnp_allocation_stands_for(allocation->bytes);
+	struct dnp_text type;
+	char buffer[256];
 
-	if (type->n >= type->cap || strlen(type->p) != type->n)
+	dnp_text_init(&type, buffer, room);
+	dnp_allocation_type(allocation, &type);
+	if (type.n >= type.cap || strlen(type.p) != type.n)
 		abort();
 	/* Never less than itself, nor than the mean. */
 	if (!result && (bytes < (double)allocation->bytes || bytes < DNP_ALLOCATION_MEAN_BYTES - 1))
@@ -70,8 +74,7 @@ static void check_request(const uint8_t *data, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct dnp_allocation allocation;
-	struct dnp_text type;
-	char buffer[256];
+	size_t room;
 	uint8_t *copy;
 	int result;
 
@@ -81,12 +84,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (!copy)
 		abort();
 	memcpy(copy, data + 1, n - 1);
-	dnp_text_init(&type, buffer, 1 + data[0] % sizeof(buffer));
-	result = dnp_allocation_tick(copy, n - 1, data[0] % 6, &allocation, &type);
-	check(result, &allocation, &type);
-	dnp_text_init(&type, buffer, 1 + data[0] % sizeof(buffer));
-	result = dnp_allocation_sampled(copy, n - 1, &allocation, &type);
-	check(result, &allocation, &type);
+	room = 1 + data[0] % 256;
+	result = dnp_allocation_tick(copy, n - 1, data[0] % 6, &allocation);
+	check(result, &allocation, room);
+	result = dnp_allocation_sampled(copy, n - 1, &allocation);
+	check(result, &allocation, room);
 	check_contention(copy, n - 1, data[0] % 6);
 	check_collection(copy, n - 1, data[0] % 6);
 	check_request(copy, n - 1);

@@ -83,6 +83,9 @@ TEST(payload_that_ends_early_is_bad_and_reads_as_zero)
 	CHECK_EQ(dnp_payload_u16(&payload), 0);
 	CHECK(!dnp_payload_ok(&payload));
 	CHECK_EQ(dnp_payload_u64(&payload), 0);
+	payload = dnp_payload(bytes, sizeof(bytes));
+	dnp_payload_skip_text(&payload);
+	CHECK(!dnp_payload_ok(&payload));
 	dnp_text_init(&text, buffer, sizeof(buffer));
 	dnp_payload_text(&payload, &text);
 	CHECK_EQ(text.n, 0);
@@ -112,13 +115,13 @@ TEST(tick_tells_type_size_and_amount)
 	char buffer[64];
 
 	dnp_text_init(&type, buffer, sizeof(buffer));
-	CHECK_EQ(dnp_allocation_tick(made.bytes, made.n, 4, &allocation, &type), 0);
+	CHECK_EQ(dnp_allocation_tick(made.bytes, made.n, 4, &allocation), 0);
+	dnp_allocation_type(&allocation, &type);
 	CHECK(allocation.amount == UINT64_C(5) << 32);
 	CHECK_EQ(allocation.bytes, 32);
 	CHECK_STR(type.p, "System.String");
-	dnp_text_init(&type, buffer, sizeof(buffer));
-	CHECK_EQ(dnp_allocation_tick(made.bytes, made.n - 1, 4, &allocation, &type), -EBADMSG);
-	CHECK_EQ(dnp_allocation_tick(made.bytes, made.n, 3, &allocation, &type), -EBADMSG);
+	CHECK_EQ(dnp_allocation_tick(made.bytes, made.n - 1, 4, &allocation), -EBADMSG);
+	CHECK_EQ(dnp_allocation_tick(made.bytes, made.n, 3, &allocation), -EBADMSG);
 }
 
 TEST(sampled_object_tells_type_and_size)
@@ -136,10 +139,11 @@ TEST(sampled_object_tells_type_and_size)
 	put_u64(&made, 100024);
 	put_u64(&made, 17);
 	dnp_text_init(&type, buffer, sizeof(buffer));
-	CHECK_EQ(dnp_allocation_sampled(made.bytes, made.n, &allocation, &type), 0);
+	CHECK_EQ(dnp_allocation_sampled(made.bytes, made.n, &allocation), 0);
+	dnp_allocation_type(&allocation, &type);
 	CHECK_EQ(allocation.bytes, 100024);
 	CHECK_STR(type.p, "System.Byte[]");
-	CHECK_EQ(dnp_allocation_sampled(made.bytes, made.n - 1, &allocation, &type), -EBADMSG);
+	CHECK_EQ(dnp_allocation_sampled(made.bytes, made.n - 1, &allocation), -EBADMSG);
 }
 
 TEST(object_stands_for_its_size_by_its_probability)
