@@ -238,14 +238,14 @@ static void write_missed(
 static void define(struct dnp_drain *drain, struct dnp_thread *thread, bool there)
 {
 	uint32_t flags = atomic_load_explicit(&thread->flags, memory_order_relaxed);
-	char name[32] = "";
+	char *name = thread->announced_name;
 
 	thread->announced = 1;
+	name[0] = '\0';
 	if (there)
-		dnp_thread_name(thread->tid, name, sizeof(name));
+		dnp_thread_name(thread->tid, name, sizeof(thread->announced_name));
 	if (!name[0]) /* it has gone */
 		memcpy(name, thread->name, sizeof(thread->name));
-	snprintf(thread->announced_name, sizeof(thread->announced_name), "%s", name);
 	dnp_write_thread(&drain->writer,
 		&(struct dnp_rec_thread){
 			.index = thread->index,
@@ -305,18 +305,30 @@ static void tell_name(struct dnp_drain *drain, struct dnp_thread *thread)
 
 #define SETTLED_NS UINT64_C(100000000)
 
-/* It may have been announced before it gave itself a name, with that of the one that made it. */
-static void look_at_name_again(struct dnp_thread *thread, void *context)
+/* It may have been announced before it had a name of its own, with that of the one that made it. */
+static void look_at_name_again(struct dnp_drain *drain, struct dnp_thread *thread)
 {
-	char name[32];
+	char name[sizeof(thread->announced_name)];
 
-	if (!thread->announced || thread->looked_again || thread->name_told)
+	if (!thread->announced || thread->name_told)
 		return;
-	thread->looked_again = 1;
 	dnp_thread_name(thread->tid, name, sizeof(name));
-	if (name[0] && strcmp(name, thread->announced_name))
-		write_name(context, thread, name);
-	dnp_drain_meanwhile(context);
+	if (!name[0] || !strcmp(name, thread->announced_name))
+		return;
+	memcpy(thread->announced_name, name, sizeof(name));
+	write_name(drain, thread, name);
+}
+
+/* When it has settled, and each time that it is four times as old; see visit_last for the end. */
+static void look_at_name_when_due(struct dnp_drain *drain, struct dnp_thread *thread)
+{
+	uint64_t age_ns = dnp_now_ns() - thread->start_ns;
+
+	if (age_ns < SETTLED_NS || age_ns / 4 < thread->looked_age_ns)
+		return;
+	thread->looked_age_ns = age_ns;
+	look_at_name_again(drain, thread);
+	dnp_drain_meanwhile(drain);
 }
 
 static struct dnp_sample read_head(const struct dnp_feed *feed, uint64_t at)
@@ -544,8 +556,8 @@ static void visit(struct dnp_thread *thread, void *context)
 	/* One that has told of its end is about to go, and its record is for the next one. */
 	if (!round->look_for_ends && !thread->end_ns)
 		return;
-	if (round->look_for_ends && dnp_now_ns() - thread->start_ns > SETTLED_NS)
-		look_at_name_again(thread, round->drain);
+	if (round->look_for_ends)
+		look_at_name_when_due(round->drain, thread);
 	/* The system has just told of it: to be asked of each of many takes long. */
 	if (listed && !thread->end_ns)
 		return;
@@ -675,7 +687,6 @@ static void write_stats(struct dnp_drain *drain, unsigned event, size_t agent_by
 void dnp_drain_stats(struct dnp_drain *drain, struct dnp_drain_agent agent)
 {
 	dnp_threads_each(take_counts, drain);
-	dnp_threads_each(look_at_name_again, drain);
 	for (unsigned what = 0; what < DNP_THREADS_LACKS; what++)
 		write_lack(drain, what);
 	for (unsigned event = 0; event < drain->n_events; event++)
@@ -704,6 +715,7 @@ static void visit_last(struct dnp_thread *thread, void *context)
 
 	dnp_drain_announce(drain, thread);
 	tell_name(drain, thread);
+	look_at_name_again(drain, thread);
 	cpu_ns = dnp_thread_cpu_ns(thread->tid);
 	if (cpu_ns)
 		write_end(drain, thread, dnp_now_ns(), cpu_ns);

@@ -90,8 +90,8 @@ struct dnp_thread {
 	_Atomic uint64_t end_cpu_ns;
 	bool listed; /* the system had it in its list since the last round */
 	int announced;
-	char announced_name[16]; /* as the system knew it then */
-	int looked_again;        /* whether it has that name still */
+	char announced_name[32]; /* as the system knew it then, or when it was last looked at */
+	uint64_t looked_age_ns;  /* how old it was when its name was last looked at, 0: not yet */
 	char *given_name;        /* owned: see dnp_thread_given_name, NULL: none */
 	int name_told;           /* the recording has it */
 	uint32_t handling_then;  /* `handling` when the last quiet moment was sought */

@@ -930,7 +930,8 @@ TEST(time_after_a_thread_s_last_sample_is_told_at_its_end)
 	CHECK_EQ(reader->times[2], end_ns);
 }
 
-TEST(thread_that_names_itself_after_it_was_announced_has_that_name)
+/* Whoever makes a thread may name it long after, and counters are told at any time. */
+TEST(thread_has_the_name_that_it_got_after_it_was_announced)
 {
 	struct drained *drained;
 	struct dnp_thread *thread;
@@ -943,8 +944,43 @@ TEST(thread_that_names_itself_after_it_was_announced_has_that_name)
 	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
 	CHECK(thread && is_new);
 	dnp_drain_announce(&drained->drain, thread);
+	for (uint64_t age_s = 1; age_s <= 25; age_s *= 5) {
+		thread->start_ns = dnp_now_ns() - age_s * UINT64_C(1000000000);
+		dnp_drain_stats(&drained->drain, (struct dnp_drain_agent){0});
+		CHECK_EQ(dnp_drain_round(&drained->drain, 1), 0);
+	}
 	prctl(PR_SET_NAME, "named late");
 	CHECK_EQ(close_drain(drained)->thread_name[0], 'n');
 	CHECK(!strcmp(drained->reader.thread_name, "named late"));
 	prctl(PR_SET_NAME, before);
+}
+
+/* It is not waited for the end: who reads along wants to know it, and a thread may end before. */
+TEST(names_are_looked_at_while_threads_live)
+{
+	struct drained *drained;
+	struct dnp_thread *thread;
+	char before[16];
+	int is_new;
+
+	prctl(PR_GET_NAME, before);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
+	drained = open_drain(1);
+	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(thread && is_new);
+	dnp_drain_announce(&drained->drain, thread);
+	for (unsigned age_s = 1; age_s <= 25; age_s *= 5) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%u s old", age_s);
+		prctl(PR_SET_NAME, name);
+		thread->start_ns = dnp_now_ns() - age_s * UINT64_C(1000000000);
+		CHECK_EQ(dnp_drain_round(&drained->drain, 1), 0);
+		CHECK_STR(thread->announced_name, name);
+		prctl(PR_SET_NAME, "not due");
+		CHECK_EQ(dnp_drain_round(&drained->drain, 1), 0);
+		CHECK_STR(thread->announced_name, name);
+	}
+	prctl(PR_SET_NAME, before);
+	close_drain(drained);
 }
