@@ -68,10 +68,13 @@ NO_MANAGED = "[native]"
 LONG = bool(os.environ.get("DNPROF_TEST_LONG"))
 
 
-def cases(everything, gate):
-    """Parameters of a test that script/test needs some of only: those in GATE; the others are for script/soak."""
-    return [case if case in gate else
-            pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.soak) for case in everything]
+def cases(everything, named, gate=None):
+    """Parameters of a test that script/test needs some of only: those in GATE where all suites run, those in NAMED where its
+    suite is named (the same without GATE); the others are for script/soak."""
+    def marked(case):
+        mark = pytest.mark.slow if case in named else pytest.mark.soak
+        return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark)
+    return [case if case in (gate or named) else marked(case) for case in everything]
 
 
 def steady(truth):

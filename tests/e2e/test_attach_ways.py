@@ -310,6 +310,7 @@ def attached_by(client, *arguments, env):
     assert wait_for(answer, "the runtime's start").expect().out == "attached\n"
 
 
+@pytest.mark.slow
 def test_microsofts_client(tmp_path, tfm, library, client):
     """It attaches what we attach, with the same client data, and meets what we have attached."""
     with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as pid:

@@ -186,7 +186,7 @@ def test_nobody_uses_it(tfm):
             assert state(kept.pid) == "attached, records nothing"
 
 
-@pytest.mark.parametrize("words", [("record",), ("stack",)])
+@pytest.mark.parametrize("words", [("record",), pytest.param(("stack",), marks=pytest.mark.slow)])
 def test_killed_while_it_comes(tmp_path, words):
     """At whichever moment: nothing stays, and what is recorded is whole."""
     with running() as it:

@@ -76,6 +76,7 @@ def test_large_objects(tmp_path, tfm):
     assert there["even_percent"] > 60 and "Truth.Leaks.Large" not in sites(it, "System.Byte[]")
 
 
+@pytest.mark.slow
 @pytest.mark.measured
 @pytest.mark.parametrize("collector", cases(("workstation", "server"), ["server"]))
 def test_attached(tmp_path, tfm, collector):

@@ -147,6 +147,7 @@ def test_exports(tmp_path):
     assert (tmp_path / "t.pftrace").read_bytes().count("größer ✓".encode()) == result.truth["points"]["größer ✓"]
 
 
+@pytest.mark.slow
 def test_package(tmp_path):
     """It holds the library and its description, and no more than that."""
     run([ROOT / "script/pack", tmp_path], timeout=3 * PATIENCE_S, env=surroundings.MADE).expect()

@@ -232,6 +232,7 @@ def test_samples_of_requests(tmp_path, tfm):
     assert "for 1 of " in " ".join(one.data["problems"])
 
 
+@pytest.mark.slow
 @pytest.mark.measured
 def test_samples_of_requests_after_attach(tmp_path, tfm):
     out, when = tmp_path / "out.dnp", tmp_path / "when"

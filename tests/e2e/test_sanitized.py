@@ -99,7 +99,8 @@ def test_sanitized_happenings(tmp_path, name):
 
 
 @pytest.mark.parametrize("events, name", [
-    ("gc,safepoint", "safepoints"), ("cpu,gc,safepoint,alloc=100k -F 997 --live", "leaks"), ("cpu,alloc=exact -F 997", "alloc"),
+    ("gc,safepoint", "safepoints"), ("cpu,gc,safepoint,alloc=100k -F 997 --live", "leaks"),
+    pytest.param("cpu,alloc=exact -F 997", "alloc", marks=pytest.mark.slow),
     ("cpu,transition=10us -F 997", "native"), ("cpu,gc,safepoint -F 997", "garbage")])
 def test_sanitized_runtime(tmp_path, events, name):
     """What the runtime does to the program's threads and objects, and calls out of managed code."""
@@ -112,7 +113,7 @@ def test_sanitized_runtime(tmp_path, events, name):
     assert report(out).data["events"]
 
 
-@pytest.mark.parametrize("name", ["threads8", "shortthreads", "unload"])
+@pytest.mark.parametrize("name", ["threads8", "shortthreads", pytest.param("unload", marks=pytest.mark.slow)])
 def test_sanitized_stacks(tmp_path, name):
     """The same while somebody asks for the stacks of all threads again and again."""
     asked = 0

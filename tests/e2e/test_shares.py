@@ -43,7 +43,7 @@ def test_methods(tmp_path, tfm):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("source", cases(["auto", "perf", "timer"], ["auto", "timer"]))
+@pytest.mark.parametrize("source", cases(["auto", "perf", "timer"], ["auto", "timer"], ["auto"]))
 @undisturbed
 def test_threads_shorter_than_a_period(tmp_path, source):
     """What ten thousand of them took is shown, most of it as not sampled. They used some microseconds more, beginning and

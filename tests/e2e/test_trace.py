@@ -131,7 +131,7 @@ def test_inlined(tmp_path):
 @pytest.mark.parametrize("tfm, options", cases([
     (tfm, options) for tfm in TESTED
     for options in (("--no-tiering",), ("--framework",), ("--framework", "--no-inline"))],
-    [(NEWEST, ("--no-tiering",)), (NEWEST, ("--framework", "--no-inline"))]))
+    [(NEWEST, ("--no-tiering",)), (NEWEST, ("--framework", "--no-inline"))], [(NEWEST, ("--no-tiering",))]))
 def test_options(tmp_path, tfm, options):
     """The framework calls itself a lot for each thread."""
     traced = trace_case(tmp_path, tfm, "all", threads=4 if SOAK else 1, options=options)
@@ -370,7 +370,8 @@ def test_killed(tmp_path, depth):
 
 
 @pytest.mark.parametrize("name, depth", cases([(name, depth) for name in ("crash", "overflow") for depth in DEPTHS],
-                                              [("crash", "tree"), ("crash", "events"), ("overflow", "time")]))
+                                              [("crash", "tree"), ("crash", "events"), ("overflow", "time")],
+                                              [("crash", "tree"), ("overflow", "time")]))
 def test_ends_badly(tmp_path, name, depth):
     """An exception that nobody catches, a stack without end: the program's own end, and a recording."""
     argv = program(NEWEST, name)

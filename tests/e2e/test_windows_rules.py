@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from harness import LOOSE, PATIENCE_S, command_line, dnprof, run, steady, wait_for
+from harness import LOOSE, PATIENCE_S, cases, command_line, dnprof, run, steady, wait_for
 from test_windows import ENVIRONMENT, WINDOWS, on_windows, pytestmark, record, truth, wine  # noqa: F401  (fixtures, and the mark)
 
 
 # The program is unharmed
 
-@pytest.mark.parametrize("name", ["async", "dynamic", "osr", "shortthreads", "threads8"])
+RESULTS = ["async", "dynamic", "osr", "shortthreads", "threads8"]
+
+
+@pytest.mark.parametrize("name", cases(RESULTS, RESULTS, ["shortthreads", "threads8"]))
 def test_results_are_those_without(truth, tmp_path, name):  # noqa: F811
     """They check themselves, too."""
     alone = run(["wine", truth, name, "--seconds", 0.3], env=ENVIRONMENT).expect()
