@@ -147,7 +147,7 @@ static void take(struct dnp_thread *thread, uint32_t label, uint64_t bytes)
 	struct place *place;
 
 	dnp_self_begin(thread);
-	walked.n = dnp_self_walk(thread, dnp_label_frame(label), NULL, &walked.stop);
+	walked.n = dnp_self_walk(thread, dnp_label_frame(label), NULL, &walked.stop, NULL);
 	walked.frames = thread->own.frames;
 	walked.walk_ns = dnp_now_ns() - walked.time_ns;
 	place = walked.n ? find(thread, &walked) : NULL;

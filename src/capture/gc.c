@@ -105,7 +105,7 @@ static uint64_t see(struct dnp_thread *thread)
 
 	dnp_self_begin(thread);
 	/* The label on top is not known yet. */
-	n = dnp_self_walk(thread, dnp_label_frame(DNP_LABEL_OTHER), NULL, &stop);
+	n = dnp_self_walk(thread, dnp_label_frame(DNP_LABEL_OTHER), NULL, &stop, NULL);
 	seen.walk_ns = dnp_now_ns() - seen.time_ns;
 	seen.n = n ? n - 1 : 0;
 	seen.stop = stop;

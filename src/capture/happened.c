@@ -33,9 +33,12 @@ static bool put_over(
 	return dnp_overflow_put(&one, walked->frames);
 }
 
-/* False: not in the thread's ring, but where it is told besides, or counted as lost. */
+/*
+ * Of a walk that is not left to others, `left` is 0. False: the thread's ring has no stack of it
+ * that others could share.
+ */
 static bool put(struct dnp_thread *thread, const struct dnp_happening *happening,
-	const struct dnp_walked *walked)
+	const struct dnp_walked *walked, uint32_t left)
 {
 	struct dnp_sample sample = {
 		.time_ns = happening->time_ns,
@@ -47,6 +50,8 @@ static bool put(struct dnp_thread *thread, const struct dnp_happening *happening
 
 	if (!walked->n)
 		dnp_feed_lost(&thread->own, happening->event, DNP_LOSS_STACK, happening->weight);
+	else if (left)
+		dnp_feed_put_unwalked(&thread->own, &sample, walked->n, left, walked->walk_ns);
 	else if (dnp_feed_try(&thread->own, &sample, walked->n, walked->stop, walked->walk_ns))
 		return true;
 	else if (!put_over(thread, &sample, walked))
@@ -54,16 +59,17 @@ static bool put(struct dnp_thread *thread, const struct dnp_happening *happening
 	return false;
 }
 
-/* Between dnp_self_begin and an end of it, which depends on whether it is stored in the ring. */
+/* Between dnp_self_begin and an end of it, which depends on what this says: see put. */
 static bool store(
 	struct dnp_thread *thread, const struct dnp_happening *happening, struct dnp_walked *walked)
 {
 	uint64_t begin_ns = dnp_now_ns();
+	uint32_t left;
 
 	walked->frames = thread->own.frames;
 	walked->time_ns = happening->time_ns;
 	walked->n = dnp_self_walk(
-		thread, dnp_label_frame(happening->label), happening->tells, &walked->stop);
+		thread, dnp_label_frame(happening->label), happening->tells, &walked->stop, &left);
 	/* A library may just have been loaded: the next stack is to go through it. */
 	if (walked->n && (walked->stop == DNP_STOP_UNKNOWN || walked->stop == DNP_STOP_NO_RULE))
 		dnp_watch_call();
@@ -72,7 +78,7 @@ static bool store(
 		happening->walked(thread, happening, walked);
 		walked->walk_ns = dnp_now_ns() - begin_ns;
 	}
-	return put(thread, happening, walked);
+	return put(thread, happening, walked, left);
 }
 
 void dnp_happened(const struct dnp_engine_setting *setting, const struct dnp_happening *happening)

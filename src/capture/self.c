@@ -181,6 +181,49 @@ SIGSAFE int dnp_self_stacks(struct dnp_thread *thread, uintptr_t sp, struct dnp_
 	return 1;
 }
 
+SIGSAFE uint32_t dnp_self_known(const dnp_frame_word *frames, uint32_t n, enum dnp_walk_stop stop)
+{
+	uint32_t known = 0;
+
+	if (stop != DNP_STOP_UNKNOWN && stop != DNP_STOP_BAD_STACK)
+		return n;
+	while (known < n && !dnp_frame_is_unknown(frames[known]))
+		known++;
+	return known;
+}
+
+#define LEFT_WORDS_MAX 2048 /* of the stack, a quarter of the ring */
+#define ROOM_WORDS     1024 /* that must be left in the ring for what comes next */
+
+SIGSAFE uint32_t dnp_self_leave_unwalked(
+	struct dnp_thread *thread, struct dnp_walk walk, uint32_t above, uint32_t n_frames)
+{
+	uint32_t depth = dnp_threads_depth(), n = n_frames + DNP_UNWALKED_WORDS;
+	dnp_frame_word *frames = thread->own.frames;
+	struct dnp_unwalked left;
+	enum dnp_walk_stop stop;
+	size_t words;
+	uint64_t at;
+
+	if (n >= depth)
+		return 0;
+	dnp_walk_on(&walk, frames + above, NULL, n_frames - above, &stop);
+	left = (struct dnp_unwalked){
+		walk.regs, (walk.regs.sp - DNP_SELF_RED_ZONE) & ~(uintptr_t)7, walk.exact};
+	words = (walk.stacks.now.high - left.low) / 8;
+	if (words > depth - n)
+		words = depth - n;
+	if (words > LEFT_WORDS_MAX)
+		words = LEFT_WORDS_MAX;
+	if (!dnp_ring_reserve(&thread->own.ring, n + words + ROOM_WORDS, &at))
+		return 0;
+	words = dnp_mem_read_some(left.low, frames + n, words * 8) / 8;
+	if (!words)
+		return 0;
+	memcpy(frames + n_frames, &left, sizeof(left));
+	return n + (uint32_t)words;
+}
+
 /* How many of the frames are above the topmost managed one; 0: there is none. */
 static uint32_t above_managed(const dnp_frame_word *frames, uint32_t n)
 {
@@ -215,23 +258,42 @@ static uint32_t above_cause(
 	return above;
 }
 
+/* What was left to be walked begins with managed code, if there is none before. */
+static uint32_t above_rest(const dnp_frame_word *frames, uint32_t n, uint32_t above)
+{
+	return above || !n || dnp_frame_is_managed(frames[0]) ? above : n;
+}
+
 /* Its own frame is the leaf of the walk. */
 __attribute__((noinline)) uint32_t dnp_self_walk(struct dnp_thread *thread, dnp_frame_word label,
-	bool (*tells)(dnp_frame_word frame), enum dnp_walk_stop *stop)
+	bool (*tells)(dnp_frame_word frame), enum dnp_walk_stop *stop, uint32_t *left)
 {
 	struct dnp_regs regs = dnp_regs_here();
 	dnp_frame_word *frames = thread->own.frames;
 	struct dnp_stacks stacks;
-	uint32_t n, above;
+	uint32_t n, known, above, words = 0;
 
+	if (left)
+		*left = 0;
 	if (!thread->name_asked)
 		dnp_thread_own_name(thread->name);
 	thread->name_asked = 1;
 	if (!dnp_self_stacks(thread, regs.sp, (struct dnp_stack_range){0}, &stacks))
 		return 0;
 	n = (uint32_t)dnp_walk(&regs, stacks, frames + 1, dnp_threads_depth() - 1, stop);
+	known = left ? dnp_self_known(frames + 1, n, *stop) : n;
+	if (known < n)
+		words = dnp_self_leave_unwalked(
+			thread, (struct dnp_walk){regs, stacks, true}, 1, 1 + known);
+	if (words)
+		n = known;
 	above = above_cause(frames + 1, n, tells);
-	memmove(frames + 1, frames + 1 + above, (n - above) * sizeof(*frames));
+	if (words) {
+		above = above_rest(frames + 1, n, above);
+		*left = words - above;
+	}
+	memmove(frames + 1, frames + 1 + above,
+		((words ? words - 1 : n) - above) * sizeof(*frames));
 	frames[0] = label;
 	return 1 + n - above;
 }
@@ -248,7 +310,7 @@ void dnp_self_end_walked(struct dnp_thread *thread, uint32_t n, enum dnp_walk_st
 		if (!is_any_late(thread))
 			return;
 		dnp_self_begin(thread);
-		n = dnp_self_walk(thread, dnp_label_frame(DNP_LABEL_OTHER), NULL, &stop);
+		n = dnp_self_walk(thread, dnp_label_frame(DNP_LABEL_OTHER), NULL, &stop, NULL);
 	}
 	dnp_self_end(thread, n > 1 && store_first_late(thread, n, stop));
 }

@@ -56,9 +56,13 @@ void dnp_self_end_walked(struct dnp_thread *thread, uint32_t n, enum dnp_walk_st
  * that the runtime tells of the event by managed code, then that is left out, too, with the native
  * frames it was called by. `label` is put on top of the rest. Returns the number of frames, 0: the
  * stack cannot be walked. Between begin and end.
+ *
+ * Unless `left` is NULL, the walk is left to the drain thread where it comes to code that is not
+ * known, if the ring has room for that: the frames are those before, and *left says how many words
+ * they are with what stands behind them (dnp_feed_put_unwalked). 0: nothing is left.
  */
 uint32_t dnp_self_walk(struct dnp_thread *thread, dnp_frame_word label,
-	bool (*tells)(dnp_frame_word frame), enum dnp_walk_stop *stop);
+	bool (*tells)(dnp_frame_word frame), enum dnp_walk_stop *stop, uint32_t *left);
 
 /* Waits until the handler that runs on the thread now, if any, has left. Not in handlers. */
 void dnp_self_wait(const struct dnp_thread *thread);
@@ -73,5 +77,21 @@ void dnp_self_wait(const struct dnp_thread *thread);
  */
 SIGSAFE int dnp_self_stacks(struct dnp_thread *thread, uintptr_t sp, struct dnp_stack_range handler,
 	struct dnp_stacks *stacks);
+
+/*
+ * How many of a walk's frames come before the first in code that is not known: there it has ended,
+ * or gone on as from a stub, which may have been wrong. `n`: there is none.
+ */
+SIGSAFE uint32_t dnp_self_known(const dnp_frame_word *frames, uint32_t n, enum dnp_walk_stop stop);
+
+/*
+ * Leaves a walk to the drain thread from where it is known: another thread may have compiled the
+ * code it came to, and not told of it yet. Of the feed's `n_frames` frames the first `above` are
+ * none of the walk's. Puts the registers there and the stack, or what there is room for of it,
+ * behind the frames. Returns how many words all is; 0: the ring is wanted for others, or the stack
+ * cannot be read.
+ */
+SIGSAFE uint32_t dnp_self_leave_unwalked(
+	struct dnp_thread *thread, struct dnp_walk walk, uint32_t above, uint32_t n_frames);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "capture/self.h"
 #include "os/clock.h"
-#include "os/mem.h"
 #include "os/sampler.h"
 #include "os/thread.h"
 #include "os/watch.h"
@@ -25,55 +24,6 @@ static SIGSAFE uint32_t kernel_frames(struct dnp_thread *thread, uintptr_t pc, u
 		thread->own.frames[i] = DNP_FRAME_ADDR(thread->own.frames[i]) |
 			(uint64_t)DNP_WALK_KERNEL << DNP_FRAME_SHIFT;
 	return n;
-}
-
-/*
- * The first frame in code that is not known: there the walk has ended, or gone on as from a stub,
- * which may have been wrong. `n`: there is none.
- */
-static SIGSAFE uint32_t first_unknown(const dnp_frame_word *frames, uint32_t from, uint32_t n)
-{
-	while (from < n && !dnp_frame_is_unknown(frames[from]))
-		from++;
-	return from;
-}
-
-#define LEFT_WORDS_MAX 2048 /* of the stack, a quarter of the ring */
-#define ROOM_WORDS     1024 /* that must be left in the ring for what comes next */
-
-/*
- * Leaves the walk of which `n_frames` are right to the drain thread from there on: another thread
- * may have compiled the code it came to, and not told of it yet. Puts the registers there and the
- * stack, or what there is room for of it, behind the frames. How many words all is; 0: the ring is
- * wanted for others, or the stack cannot be read.
- */
-static SIGSAFE uint32_t leave_unwalked(
-	struct dnp_thread *thread, struct dnp_walk walk, uint32_t n_kernel, uint32_t n_frames)
-{
-	uint32_t depth = dnp_threads_depth(), n = n_frames + DNP_UNWALKED_WORDS;
-	dnp_frame_word *frames = thread->own.frames;
-	struct dnp_unwalked left;
-	enum dnp_walk_stop stop;
-	size_t words;
-	uint64_t at;
-
-	if (n >= depth)
-		return 0;
-	dnp_walk_on(&walk, frames + n_kernel, NULL, n_frames - n_kernel, &stop);
-	left = (struct dnp_unwalked){
-		walk.regs, (walk.regs.sp - DNP_SELF_RED_ZONE) & ~(uintptr_t)7, walk.exact};
-	words = (walk.stacks.now.high - left.low) / 8;
-	if (words > depth - n)
-		words = depth - n;
-	if (words > LEFT_WORDS_MAX)
-		words = LEFT_WORDS_MAX;
-	if (!dnp_ring_reserve(&thread->own.ring, n + words + ROOM_WORDS, &at))
-		return 0;
-	words = dnp_mem_read_some(left.low, frames + n, words * 8) / 8;
-	if (!words)
-		return 0;
-	memcpy(frames + n_frames, &left, sizeof(left));
-	return n + (uint32_t)words;
 }
 
 static SIGSAFE struct dnp_stack_range stack_of_handler(const ucontext_t *context)
@@ -208,11 +158,9 @@ SIGSAFE void dnp_self_sample(struct dnp_thread *thread, struct dnp_sample *sampl
 	n = n_kernel +
 		(uint32_t)dnp_walk(&regs, stacks, thread->own.frames + n_kernel,
 			dnp_threads_depth() - n_kernel, &stop);
-	n_frames = stop == DNP_STOP_UNKNOWN || stop == DNP_STOP_BAD_STACK
-		? first_unknown(thread->own.frames, n_kernel, n)
-		: n;
+	n_frames = n_kernel + dnp_self_known(thread->own.frames + n_kernel, n - n_kernel, stop);
 	if (n_frames < n)
-		left = leave_unwalked(
+		left = dnp_self_leave_unwalked(
 			thread, (struct dnp_walk){regs, stacks, true}, n_kernel, n_frames);
 	/* It began one in the background, whose end comes on another thread. */
 	if (n > n_kernel && dnp_frame_is_managed(thread->own.frames[n_kernel]))

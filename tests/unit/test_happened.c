@@ -105,7 +105,7 @@ TEST(handler_that_comes_in_between_is_stored_with_the_stack_that_was_taken)
 	CHECK(handle(thread, 1));
 	dnp_self_begin(thread);
 	CHECK(!handle(thread, 2));
-	n = dnp_self_walk(thread, dnp_label_frame(7), NULL, &stop);
+	n = dnp_self_walk(thread, dnp_label_frame(7), NULL, &stop, NULL);
 	CHECK(n > 2);
 	CHECK(!handle(thread, 1));
 	CHECK(dnp_feed_put(&thread->own, &sample, n, stop, 1));
@@ -137,7 +137,7 @@ TEST(handler_that_comes_in_between_is_stored_with_a_stack_that_is_stored_elsewhe
 	thread = thread_of(dnp_thread_id(), 0);
 	for (uint32_t units = 0; units <= 70000; units += 70000) {
 		dnp_self_begin(thread);
-		n = dnp_self_walk(thread, dnp_label_frame(7), NULL, &stop);
+		n = dnp_self_walk(thread, dnp_label_frame(7), NULL, &stop, NULL);
 		if (units)
 			CHECK(!handle(thread, units));
 		dnp_self_end_walked(thread, n, stop);

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "agentless.h"
+#include "capture/happened.h"
 #include "capture/self.h"
 #include "clr/codemap.h"
 #include "os/clock.h"
@@ -54,18 +56,18 @@ __attribute__((noinline)) static void take_sample(void)
 	asm volatile("");
 }
 
-static void call_the_code_at(uintptr_t at)
+static void call_at(uintptr_t at, void (*callee)(void))
 {
 	void (*function)(void (*)(void));
 
 	memcpy(&function, &at, sizeof(function));
-	function(take_sample);
+	function(callee);
 	asm volatile("");
 }
 
 static void call_the_code(void)
 {
-	call_the_code_at(code);
+	call_at(code, take_sample);
 }
 
 static uint32_t note_frame(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
@@ -92,24 +94,26 @@ static void tell_of_the_code(void)
 		CHECK_EQ(dnp_codemap_add(map, &told, 1), 0);
 }
 
-static uint32_t walk_when_told(const struct dnp_unwalked *left, const void *stack, size_t n_bytes,
+static uint32_t walk_untold(const struct dnp_unwalked *left, const void *stack, size_t n_bytes,
 	dnp_frame_word *to, uint32_t max, enum dnp_walk_stop *stop)
 {
-	tell_of_the_code();
 	return (uint32_t)dnp_target_walk_copy(
 		&left->regs, left->exact, left->low, stack, n_bytes, to, max, stop);
 }
 
-static void begin(struct dnp_drain *drain)
+static uint32_t walk_when_told(const struct dnp_unwalked *left, const void *stack, size_t n_bytes,
+	dnp_frame_word *to, uint32_t max, enum dnp_walk_stop *stop)
 {
-	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	tell_of_the_code();
+	return walk_untold(left, stack, n_bytes, to, max, stop);
+}
+
+static void begin_all(struct dnp_drain *drain)
+{
 	uintptr_t low, high;
 	void *page;
 	int is_new;
 
-#ifdef __SANITIZE_THREAD__
-	SKIP("the thread sanitizer calls handlers later, from a frame of its own");
-#endif
 	page = mmap(
 		NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
@@ -124,6 +128,17 @@ static void begin(struct dnp_drain *drain)
 	dnp_thread_set_stack(thread, low, high);
 	CHECK_EQ(dnp_drain_open(drain, open("/dev/null", O_WRONLY | O_CLOEXEC), 1, 1), 0);
 	drain->frame_of = note_frame;
+}
+
+/* With a handler that takes samples. */
+static void begin(struct dnp_drain *drain)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+
+#ifdef __SANITIZE_THREAD__
+	SKIP("the thread sanitizer calls handlers later, from a frame of its own");
+#endif
+	begin_all(drain);
 	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
 	CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
 }
@@ -200,8 +215,78 @@ TEST(who_runs_managed_code_collects_no_more)
 	atomic_store(&thread->collecting, 1);
 	call_the_code();
 	CHECK(dnp_thread_collects(thread));
-	call_the_code_at(code + TRAP_AT);
+	call_at(code + TRAP_AT, take_sample);
 	CHECK(!dnp_thread_collects(thread));
 	end(&drain);
 	CHECK_EQ(n_samples, 2);
+}
+
+/* ---- What happens, on whose stack there is such code */
+
+#define LABEL 7
+
+static const struct dnp_engine_setting setting = {.thread = thread_of, .is_ours = is_ours};
+
+__attribute__((noinline)) static void tell_what_happens(void)
+{
+	dnp_happened(&setting,
+		&(struct dnp_happening){
+			.label = LABEL, .time_ns = n_samples++, .weight = 1, .value = 24});
+	asm volatile("");
+}
+
+TEST(what_happens_below_code_that_is_told_of_later_has_its_whole_stack)
+{
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+
+	begin_all(&drain);
+	drain.walk = walk_when_told;
+	for (unsigned i = 0; i < 2; i++) {
+		call_at(code, tell_what_happens);
+		CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	}
+	end(&drain);
+	CHECK_EQ(drain.sums[0].samples, 2);
+	CHECK_EQ(drain.sums[0].stops[DNP_STOP_END], 2);
+	CHECK_EQ(drain.sums[0].frames, 2 * n_frames[0]);
+	/* The second, which its thread has walked itself, is the same: below the label comes what
+	 * is managed. */
+	CHECK(n_frames[0] > 3 && n_frames[0] == n_frames[1]);
+	CHECK(!memcmp(frames[0], frames[1], n_frames[0] * sizeof(*frames[0])));
+	CHECK(frames[0][n_frames[0] - 1] == dnp_label_frame(LABEL));
+	CHECK_EQ(DNP_FRAME_KIND(frames[0][n_frames[0] - 2]), DNP_WALK_JIT);
+}
+
+TEST(what_happens_below_code_that_nobody_tells_of_is_stored_without_room_for_the_rest)
+{
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+
+	begin_all(&drain);
+	drain.walk = walk_untold;
+	for (unsigned i = 0; i < SAMPLES; i++)
+		call_at(code, tell_what_happens);
+	CHECK(thread->own.counts[0].stops[DNP_STOP_UNKNOWN] > 0);
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	end(&drain);
+	CHECK_EQ(drain.sums[0].samples, SAMPLES);
+	CHECK_EQ(drain.sums[0].lost, 0);
+	CHECK_EQ(drain.sums[0].stops[DNP_STOP_UNKNOWN], SAMPLES);
+	CHECK_EQ(DNP_FRAME_KIND(frames[0][0]), DNP_WALK_UNKNOWN);
+}
+
+/* Above the code is nothing but what tells, so there is no stack for what a handler left meanwhile.
+ */
+TEST(handler_that_came_meanwhile_is_lost)
+{
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+
+	begin_all(&drain);
+	drain.walk = walk_when_told;
+	thread->late[1] = 3;
+	call_at(code, tell_what_happens);
+	CHECK_EQ(thread->late[1], 0);
+	CHECK_EQ(thread->own.counts[1].lost[DNP_LOSS_NESTED], 3);
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	end(&drain);
+	CHECK_EQ(drain.sums[0].stops[DNP_STOP_END], 1);
 }
