@@ -88,6 +88,7 @@ static void thread_assigned(ThreadID managed, int os_thread)
 	if (!thread)
 		return;
 	atomic_fetch_or(&thread->flags, DNP_THREAD_MANAGED);
+	atomic_store_explicit(&thread->managed, managed, memory_order_relaxed);
 	thread->end_ns = 0;
 	dnp_thread_names_started(managed, thread);
 	if (os_thread == dnp_thread_id() && !dnp_thread_stack(&low, &high))
@@ -125,7 +126,11 @@ static void own_thread_ends(int tid)
 static void thread_destroyed(ThreadID managed)
 {
 	int tid = dnp_agent_tid(managed);
+	struct dnp_thread *thread = dnp_thread_find(tid);
+	uintptr_t its = managed;
 
+	if (thread)
+		atomic_compare_exchange_strong(&thread->managed, &its, 0);
 	dnp_knowledge_thread_ends(managed);
 	dnp_engines_managed_end(managed, tid);
 	if (tid == dnp_thread_id())

@@ -147,6 +147,7 @@ static int walk(struct dump *dump, int tid, struct dnp_target_stack *stack)
 		.frames = dump->words,
 		.max = dnp_threads_depth(),
 		.patience_ns = dump->in_vain_ns < IN_VAIN_NS ? PATIENCE_NS : 0,
+		.runtime_thread = thread ? thread->managed : 0,
 		.stack = thread ? dnp_thread_told_stack(thread) : (struct dnp_stack_range){0},
 	};
 	for (unsigned i = 0; i < TRIES && failed == -EAGAIN; i++)

@@ -432,6 +432,7 @@ static void begin_thread(ThreadID managed)
 	if (!thread)
 		return;
 	atomic_fetch_or(&thread->flags, DNP_THREAD_MANAGED);
+	atomic_store_explicit(&thread->managed, managed, memory_order_relaxed);
 	dnp_engines_managed_begin(managed, thread);
 }
 

@@ -15,6 +15,7 @@ int dnp_outside_walk(struct dnp_thread *thread, unsigned how, dnp_frame_word *fr
 	*stack = (struct dnp_target_stack){
 		.frames = frames,
 		.max = dnp_threads_depth(),
+		.runtime_thread = atomic_load_explicit(&thread->managed, memory_order_relaxed),
 		.stack = high ? (struct dnp_stack_range){low, high} : dnp_thread_told_stack(thread),
 	};
 	result = dnp_target_walk(thread->tid, NULL, how, stack);

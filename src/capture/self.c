@@ -178,6 +178,7 @@ SIGSAFE int dnp_self_stacks(struct dnp_thread *thread, uintptr_t sp, struct dnp_
 	 * and at a `ret` it still has the rbp that was popped just before.
 	 */
 	stacks->now.low = sp - DNP_SELF_RED_ZONE;
+	stacks->runtime_thread = atomic_load_explicit(&thread->managed, memory_order_relaxed);
 	return 1;
 }
 

@@ -64,6 +64,7 @@ struct dnp_thread {
 	struct dnp_stack_range stack;          /* high 0: not known yet */
 	struct dnp_stack_range other_stack;    /* where it ran last when it was not on its own */
 	_Atomic uintptr_t told_low, told_high; /* the same for other threads, high 0 as well */
+	_Atomic uintptr_t managed;             /* its ThreadID, 0: none that is known */
 	_Atomic uint32_t handling; /* odd while its handler runs, or it takes its own stack */
 	/*
 	 * It takes its own stack outside of a handler. One that comes while `handling` is odd

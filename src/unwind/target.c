@@ -42,7 +42,8 @@ SIGSAFE static int find_stacks(
 {
 	struct dnp_stack_range found;
 
-	*stacks = (struct dnp_stacks){.now = out->stack, .copy = &copy};
+	*stacks = (struct dnp_stacks){
+		.now = out->stack, .runtime_thread = out->runtime_thread, .copy = &copy};
 	if (!lies_in(out->stack, sp)) {
 		if (dnp_thread_stack_find(sp, &found.low, &found.high))
 			return -EFAULT;

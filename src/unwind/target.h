@@ -38,6 +38,7 @@ struct dnp_target_stack {
 	 * 0.1 ms and more) and left here for the next time.
 	 */
 	struct dnp_stack_range stack;
+	uintptr_t runtime_thread; /* see struct dnp_stacks */
 
 	/* What was found. */
 	size_t n;

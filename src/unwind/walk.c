@@ -81,12 +81,33 @@ SIGSAFE static bool is_within(struct place place, const struct dnp_elf_module *m
  * thread there, returns to it. It pushes a word for the address, into which the runtime puts it at
  * once, but its description has the address where a caller would have put it: one word above.
  */
+static const uint8_t hijack_pushes[] = {
+	0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54};
+
 SIGSAFE static bool is_hijack_stub(struct place place, const struct dnp_elf_module *module)
 {
-	static const uint8_t pushes[] = {
-		0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54};
+	return is_within(place, module, hijack_pushes, sizeof(hijack_pushes), 128);
+}
 
-	return is_within(place, module, pushes, sizeof(pushes), 128);
+/*
+ * Whether a frame returns to that: its return address was taken away, and it has not returned yet.
+ * Where a function that does not return is called last, another one may begin behind the call.
+ */
+SIGSAFE static bool is_hijacked(struct place place, const struct dnp_elf_module *module)
+{
+	uint8_t copy[sizeof(hijack_pushes)];
+	size_t n_before = 8, n = sizeof(hijack_pushes);
+	const uint8_t *code;
+	uint64_t start;
+
+	if (place.exact || !dnp_native_function(module, place.pc, &start) ||
+		module->bias + start != place.pc)
+		return false;
+	code = code_bytes(place, place.pc, copy, &n);
+	if (n != sizeof(hijack_pushes) || memcmp(code, hijack_pushes, n))
+		return false;
+	code = code_bytes(place, place.pc - n_before, copy, &n_before);
+	return !dnp_behind_call(code, n_before);
 }
 
 /*
@@ -124,6 +145,11 @@ SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool 
 	bool known;
 
 	*rule = (struct dnp_rule){0};
+	if (module && is_hijacked(place, module)) {
+		*rule = (struct dnp_rule){.cfa = DNP_CFA_TAKEN, .kind = DNP_WALK_NATIVE};
+		*keep = true;
+		return true;
+	}
 	known = module ? dnp_native_rule(module, lookup_address(place), place.exact, rule)
 		       : dnp_native_rule_of_new(lookup_address(place), place.exact, rule);
 	if (!module && !known)
@@ -421,6 +447,37 @@ SIGSAFE static bool step_stub(struct dnp_walk *w)
 	return false;
 }
 
+#define PART_WORDS   64
+#define OBJECT_WORDS 1024 /* of what the runtime knows of a thread */
+
+/* Words of the runtime's object of a thread; how many there are. */
+SIGSAFE static size_t read_object(uintptr_t object, size_t from, uintptr_t words[PART_WORDS])
+{
+	return dnp_mem_read_some(object + 8 * from, words, 8 * PART_WORDS) / 8;
+}
+
+/*
+ * The runtime keeps where the method would have returned to, and behind it at which place of the
+ * stack that stood (dotnet/runtime, Thread: m_pvHJRetAddr, m_ppvHJRetAddrPtr; coreclr 8 to 10).
+ */
+SIGSAFE static bool give_back(struct dnp_walk *w)
+{
+	uintptr_t words[PART_WORDS], place = w->regs.sp - 8;
+	size_t n = PART_WORDS;
+
+	if (!w->stacks.runtime_thread)
+		return false;
+	for (size_t from = 0; from < OBJECT_WORDS && n == PART_WORDS; from += PART_WORDS - 1) {
+		n = read_object(w->stacks.runtime_thread, from, words);
+		for (size_t i = 1; i < n; i++)
+			if (words[i] == place && returns_to(words[i - 1], false)) {
+				w->regs.pc = words[i - 1];
+				return true;
+			}
+	}
+	return false;
+}
+
 /* To the registers that a signal interrupted, perhaps on another stack than its handler's. */
 SIGSAFE static bool step_signal(struct dnp_walk *w)
 {
@@ -530,6 +587,11 @@ SIGSAFE static INLINE size_t walk_frames(struct dnp_walk *w, bool own, dnp_frame
 		struct dnp_rule rule = cached_rule(place_of(w), generation);
 		bool stepped;
 
+		if (rule.cfa == DNP_CFA_TAKEN) {
+			if (give_back(w))
+				continue;
+			w->exact = true; /* it is the stub's first instruction */
+		}
 		frames[n] = frame_word(w, rule.kind);
 		if (registers)
 			registers[n] = w->regs;
@@ -548,7 +610,7 @@ SIGSAFE static INLINE size_t walk_frames(struct dnp_walk *w, bool own, dnp_frame
 			*stop = DNP_STOP_END;
 			break;
 		}
-		if (rule.cfa == DNP_CFA_NONE) {
+		if (rule.cfa == DNP_CFA_NONE || rule.cfa == DNP_CFA_TAKEN) {
 			*stop = DNP_STOP_NO_RULE;
 			break;
 		}

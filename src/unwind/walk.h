@@ -80,6 +80,12 @@ struct dnp_stacks {
 	struct dnp_stack_range now;   /* where the stack pointer is */
 	struct dnp_stack_range below; /* where a signal frame may lead back to; high 0: nowhere */
 	/*
+	 * The runtime's object of the thread (its ThreadID), which says where a method returns to
+	 * whose return address the runtime has taken away; 0: not known. It is read so that nothing
+	 * can fault.
+	 */
+	uintptr_t runtime_thread;
+	/*
 	 * NULL: the stacks are the calling thread's, and read where they are. Else another
 	 * thread's: they are read through this copy (borrowed), and code bytes so that nothing can
 	 * fault either.

@@ -49,6 +49,7 @@ static HRESULT gather_other(struct dnprof_walker *walker, const struct dnp_wish 
 		.registers = gathered->registers,
 		.max = gathered->max,
 		.stack = thread->stack,
+		.runtime_thread = thread->id,
 	};
 	unsigned how = ways_to_walk();
 	int failed = -EAGAIN;

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "clr/codemap.h"
 #include "os/x86_64/context.h"
 #include "unwind/native.h"
 #include "unwind/walk.h"
@@ -41,16 +42,17 @@ static struct dnp_stack_range own_stack(void)
 }
 
 static struct dnp_stack_range range, alternative;
+static uintptr_t runtime_thread;
 
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
+	struct dnp_stacks stacks = {.now = range, .runtime_thread = runtime_thread};
 	struct dnp_regs regs = dnp_regs_of(context);
 
 	(void)signal;
 	(void)info;
-	n_frames = dnp_walk(&regs, (struct dnp_stacks){.now = range}, frames, FRAMES_MAX, &stopped);
-	n_again = dnp_walk_registers(
-		&regs, (struct dnp_stacks){.now = range}, again, registers, FRAMES_MAX, &stopped);
+	n_frames = dnp_walk(&regs, stacks, frames, FRAMES_MAX, &stopped);
+	n_again = dnp_walk_registers(&regs, stacks, again, registers, FRAMES_MAX, &stopped);
 }
 
 static void prepare(void)
@@ -287,6 +289,69 @@ TEST(walk_goes_on_from_where_a_return_address_was_taken_away)
 	CHECK_EQ(stopped, DNP_STOP_END);
 	CHECK_EQ(frames_of(hijack_stub), 1);
 	CHECK_EQ(frames_of(calls_what_is_hijacked), 1);
+}
+
+/* What a runtime knows of a thread, the two words of interest amid others. */
+static uintptr_t object[300];
+
+static void check_before_the_return(void);
+
+/* As is_hijacked, and a signal comes before it returns. */
+__attribute__((noinline)) static void is_hijacked_and_goes_on(void)
+{
+	uintptr_t *frame = __builtin_frame_address(0);
+
+	taken_away = frame[1];
+	object[126] = taken_away; /* in two of the parts that are read */
+	object[127] = (uintptr_t)&frame[1];
+	frame[1] = (uintptr_t)hijack_stub;
+	raise(SIGUSR1);
+	check_before_the_return();
+	asm volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void calls_what_goes_on(void)
+{
+	sink += __builtin_frame_address(0) != NULL;
+	is_hijacked_and_goes_on();
+	sink++;
+}
+
+/* The caller is managed: for others nobody takes the address away. */
+static void tell_of_the_caller(void)
+{
+	struct dnp_codemap *map = dnp_codemap_new();
+	struct dnp_code told = {.begin = (uintptr_t)calls_what_goes_on,
+		.bytes = 64,
+		.method = 1,
+		.born_ns = 1,
+		.rule = {.cfa = DNP_CFA_BP, .off = 16, .bp_slot = -2}};
+
+	CHECK(map && dnp_codemap_add(map, &told, 1) == 0);
+	dnp_walk_use(map);
+}
+
+static void check_before_the_return(void)
+{
+	CHECK_EQ(frames_of(is_hijacked_and_goes_on), 1);
+	CHECK_EQ(frames_of(hijack_stub), runtime_thread ? 0 : 1);
+	CHECK_EQ(frames_of(calls_what_goes_on), runtime_thread ? 1 : 0);
+	CHECK_EQ(stopped, runtime_thread ? DNP_STOP_END : DNP_STOP_NO_RULE);
+}
+
+TEST(walk_goes_on_through_a_method_whose_return_address_was_taken_away)
+{
+	prepare();
+	tell_of_the_caller();
+	runtime_thread = (uintptr_t)object;
+	calls_what_goes_on();
+}
+
+TEST(walk_ends_where_nobody_says_what_was_taken_away)
+{
+	prepare();
+	tell_of_the_caller();
+	calls_what_goes_on();
 }
 
 /*

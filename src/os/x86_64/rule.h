@@ -30,6 +30,8 @@ enum dnp_cfa {
 	DNP_CFA_JUMP,  /* none any more: goes on at register `off` (enum dnp_jump), with all others
 			* as they are; there, too */
 	DNP_CFA_SIGNAL, /* a signal frame: the interrupted registers are in the ucontext at rsp */
+	DNP_CFA_TAKEN,  /* no frame: the runtime took the return address away and put this one in
+			 * its place */
 	DNP_CFA_END,    /* the thread's first frame: no caller */
 	DNP_CFA_COUNT
 };
