@@ -70,6 +70,7 @@ def test_code_from_before_has_its_names(tmp_path, tfm):
     assert recorded.incomplete() <= seen_first(recorded.samples)
 
 
+@pytest.mark.slow
 def test_wall(tmp_path, tfm):
     """Threads that wait since long before, too."""
     with Running(program(tfm, "deadlock", "--seconds", 600, "--rests")) as running:

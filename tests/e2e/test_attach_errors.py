@@ -311,7 +311,7 @@ def test_refused_agent_is_let_go(tmp_path, tfm):
 
 def test_kept_library_comes_to_life_again(tmp_path, tfm, library):
     """The runtime has refused it, and keeps it: it can be attached and detached all the same."""
-    with running(tmp_path, program(tfm, "cpu", "--seconds", 600)) as pid:
+    with running(tmp_path, program(tfm, "cpu", "--seconds", 600, "--rests")) as pid:
         attach_other(library, pid).expect()
         refused(attach_other(harness.AGENT, pid, clsid=AGENT_CLSID), 1, "ALREADY_ACTIVE")
         assert "libdnprof" in maps(pid)
@@ -335,7 +335,7 @@ def test_client_data_of_the_agent(tmp_path):
     """Options of a recording, in a folder of its own."""
     folder = tmp_path / "recordings"
     folder.mkdir(mode=0o700)
-    with running(tmp_path, program(NEWEST, "cpu", "--seconds", 600)) as pid:
+    with running(tmp_path, program(NEWEST, "cpu", "--seconds", 600, "--rests")) as pid:
         attach(pid, "--client-data", f"dir={folder};event=cpu").expect()
         harness.wait_for_samples(pid)
         dnprof("detach", pid).expect()

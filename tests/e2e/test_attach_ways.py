@@ -201,6 +201,7 @@ def test_default_port_and_client_data(tmp_path, library):
         refused(attach_other(library, pid, "--client-data", "x"), 1, "is given none", "--client-data")
 
 
+@pytest.mark.slow
 def test_port_where_the_profiler_fails(tmp_path, library):
     """The runtime loads it later and says nothing; that it is not there is seen all the same."""
     port = tmp_path / "port"
@@ -269,7 +270,7 @@ def test_agent_at_the_port(tmp_path, tfm):
     """It waits to be asked, as if attached: for a recording, and to leave. The program sees none of its variables."""
     port = tmp_path / "port"
     with start([DNPROF, "attach", "--port", port, "--timeout", PATIENCE_S]) as waiting:
-        with running(tmp_path, program(tfm, "cpu", "--seconds", 600), env={"DOTNET_DiagnosticPorts": str(port)}) as pid:
+        with running(tmp_path, program(tfm, "cpu", "--seconds", 600, "--rests"), env={"DOTNET_DiagnosticPorts": str(port)}) as pid:
             waiting.end().expect()
             dnprof("start", "-q", "-o", tmp_path / "t.dnp", pid).expect()
             dnprof("stop", "-q", pid).expect()
@@ -326,7 +327,7 @@ def test_microsofts_client_and_the_agent(tmp_path, tfm, client):
     """It attaches our library as well, and gives it the options of a recording."""
     folder = tmp_path / "recordings"
     folder.mkdir(mode=0o700)
-    with running(tmp_path, program(tfm, "cpu", "--seconds", 600)) as pid:
+    with running(tmp_path, program(tfm, "cpu", "--seconds", 600, "--rests")) as pid:
         options = f"dir={folder};event=cpu"
         env = {"TMPDIR": str(tmp_path)}
         attached_by(client, pid, AGENT_CLSID, harness.AGENT, options, env=env)

@@ -234,7 +234,8 @@ def interrupt(argv, number=signal.SIGINT):
 @pytest.mark.parametrize("words, number", cases(
     [(words, number) for words in (("attach", "--notification"), ("record",), ("stack",))
      for number in (signal.SIGINT, signal.SIGTERM)],
-    [(("attach", "--notification"), signal.SIGINT), (("record",), signal.SIGTERM), (("stack",), signal.SIGINT)]))
+    [(("attach", "--notification"), signal.SIGINT), (("record",), signal.SIGTERM), (("stack",), signal.SIGINT)],
+    [(("attach", "--notification"), signal.SIGINT), (("record",), signal.SIGTERM)]))
 def test_interrupted_while_it_comes(tmp_path, library, words, number):
     """At once, by that signal; an agent that comes all the same leaves again, if it was not to stay."""
     with running() as it:

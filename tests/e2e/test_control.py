@@ -368,6 +368,7 @@ def test_holder_is_told_of_the_end(tmp_path):
         has_methods(path)
 
 
+@pytest.mark.slow
 def test_holder_is_told_of_a_full_disk(attached, small_disk):
     (small_disk / "filler").write_bytes(bytes(192 << 10))
     path = small_disk / "full.dnp"
@@ -448,7 +449,7 @@ def test_answers_are_no_requests(attached):
 MADE = ["event=cpu,wall", "event=cpu,wall;engine=snapshot", "event=cpu;source=perf"]
 
 
-@pytest.mark.parametrize("text", cases(["event=cpu", *MADE], MADE))
+@pytest.mark.parametrize("text", cases(["event=cpu", *MADE], MADE, MADE[1:]))
 def test_nothing_is_left(tmp_path, tfm, text):
     with running(tmp_path, tfm) as target:
         if "source=perf" in text and not allows_events(target.pid):

@@ -109,6 +109,7 @@ def test_attached(tmp_path, tfm, collector):
     assert abs(truth["handles"] - without["handles"]) < 50, (truth["handles"], without["handles"])
 
 
+@pytest.mark.slow
 def test_with_other_events(tmp_path, tfm):
     """Code that is unloaded with its types, threads that end, and samples of time in between: nothing goes wrong."""
     seconds = 2 if SOAK else 1

@@ -87,7 +87,7 @@ def record(tmp_path, pid, *options):
     wait_for(lambda: "libdnprof" not in Path(f"/proc/{pid}/maps").read_text(), "the library's end")
 
 
-@pytest.mark.parametrize("engine", ["signal", "snapshot"])
+@pytest.mark.parametrize("engine", cases(["signal", "snapshot"], ["signal", "snapshot"], ["signal"]))
 def test_idle(tmp_path, tfm, engine):
     """All of it is told, and all of it is the same: threads, descriptors, mappings, signals, environment."""
     with running(tmp_path, program(tfm, "deadlock", "--seconds", 600, "--rests")) as pid:

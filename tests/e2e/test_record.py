@@ -346,7 +346,7 @@ def test_killed(target, tmp_path, name):
 
 
 def test_program_ends(target, tmp_path):
-    pid, out = target(*program(NEWEST, "cpu", "--seconds", 4)), tmp_path / "app.dnp"
+    pid, out = target(*program(NEWEST, "cpu", "--seconds", 2)), tmp_path / "app.dnp"
     result = dnprof("record", "-d", 2 * PATIENCE_S, "-o", out, pid).expect()
     assert re.fullmatch(rf"dnprof: process {pid} has ended, after \d+\.\d s\n", result.err)
     check(out)

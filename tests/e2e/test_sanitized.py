@@ -23,6 +23,9 @@ NOT_UNDER_TSAN = {
                   " only computes never does: so it cannot be stopped",
 }
 
+#: Programs whose threads work, come and go, or run code that goes.
+THREADS = ["threads8", "shortthreads", "unload"]
+
 #: Of programs that are to run under it, see sanitizer().
 ENVIRONMENT = {}
 
@@ -42,8 +45,10 @@ def sanitizer(tmp_path_factory):
     ENVIRONMENT["LD_PRELOAD"] = before_sanitizer(tmp_path_factory.mktemp("late"), "late") if "tsan" in PRELOAD else PRELOAD
 
 
-@pytest.mark.parametrize("name", ["threads8", "shortthreads", "exceptions", "native", "unload", "async",
-                                  "signals", "fork"])
+PROGRAMS = ["threads8", "shortthreads", "exceptions", "native", "unload", "async", "signals", "fork"]
+
+
+@pytest.mark.parametrize("name", cases(PROGRAMS, PROGRAMS, PROGRAMS[1:]))
 def test_sanitized(tmp_path, name):
     """Threads that start and end, signals, code that goes away: nothing that the sanitizer would say."""
     if "tsan" in PRELOAD and name in NOT_UNDER_TSAN:
@@ -54,7 +59,7 @@ def test_sanitized(tmp_path, name):
     assert report.samples > 0
 
 
-@pytest.mark.parametrize("name", ["alloc", "shortthreads", "unload"])
+@pytest.mark.parametrize("name", cases(["alloc", *THREADS[1:]], ["alloc", *THREADS[1:]], ["alloc"]))
 def test_sanitized_events(tmp_path, name):
     """Events whose stacks the threads take themselves, while samples of time come in between."""
     if "tsan" in PRELOAD and name in NOT_UNDER_TSAN:
@@ -113,11 +118,11 @@ def test_sanitized_runtime(tmp_path, events, name):
     assert report(out).data["events"]
 
 
-@pytest.mark.parametrize("name", ["threads8", "shortthreads", pytest.param("unload", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", cases(THREADS, THREADS, ["shortthreads"]))
 def test_sanitized_stacks(tmp_path, name):
     """The same while somebody asks for the stacks of all threads again and again."""
     asked = 0
-    with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, name, "--seconds", 6)],
+    with start([DNPROF, "run", "-q", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, name, "--seconds", 3)],
                env={**ENVIRONMENT, "TMPDIR": str(tmp_path)}) as run:
         while run.process.poll() is None:
             for socket in tmp_path.glob("dnprof-*-socket"):
@@ -138,7 +143,7 @@ def preload(tmp_path):
     return before_sanitizer(tmp_path, "prompt") if "tsan" in PRELOAD else PRELOAD
 
 
-@pytest.mark.parametrize("name", ["threads8", "shortthreads", "unload"])
+@pytest.mark.parametrize("name", cases(THREADS, THREADS, ["threads8"]))
 def test_snapshots_sanitized(tmp_path, name, preload):
     """Threads that end while others look at them."""
     result, report = record(tmp_path, program(NEWEST, name, "--seconds", 1), hz=97, timeout=3 * PATIENCE_S,
@@ -147,8 +152,9 @@ def test_snapshots_sanitized(tmp_path, name, preload):
     assert report.samples > 0
 
 
-@pytest.mark.parametrize("name", ["wall", "crowd", "async"])
-@pytest.mark.parametrize("events", cases(["wall", "cpu,wall"], ["cpu,wall"]))
+@pytest.mark.parametrize("events, name", cases(
+    [(events, name) for events in ("wall", "cpu,wall") for name in ("wall", "crowd", "async")],
+    [("cpu,wall", name) for name in ("wall", "crowd", "async")], [("cpu,wall", "crowd")]))
 def test_wall_sanitized(tmp_path, name, events):
     """A thread of ours that looks at all others, while these come and go."""
     out = tmp_path / "out.dnp"

@@ -43,7 +43,8 @@ def test_methods(tmp_path, tfm):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("source", cases(["auto", "perf", "timer"], ["auto", "timer"], ["auto"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("source", cases(["auto", "perf", "timer"], ["auto", "timer"]))
 @undisturbed
 def test_threads_shorter_than_a_period(tmp_path, source):
     """What ten thousand of them took is shown, most of it as not sampled. They used some microseconds more, beginning and
@@ -203,7 +204,7 @@ def test_ordinary_code(tmp_path):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("name", cases(["alloc", "async", "cpu", "deep", "exceptions", "mix", "native",
-                                        "osr", "shortthreads", "unload"], ["exceptions", "mix", "native"]))
+                                        "osr", "shortthreads", "unload"], ["exceptions", "mix", "native"], ["mix", "native"]))
 def test_stacks_are_whole(tmp_path, name):
     """99.9 % of stacks reach the thread's start; unresolved frames are rare, and named."""
     # Long enough that the moments after a library was loaded, when nobody knows of it yet, are no more

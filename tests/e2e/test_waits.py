@@ -7,7 +7,7 @@ import re
 import pytest
 
 import records
-from harness import LOOSE, NEWEST, dnprof, dnprof_again, is_sequence, program, refused, report
+from harness import LOOSE, NEWEST, cases, dnprof, dnprof_again, is_sequence, program, refused, report
 from test_doctor import refuse_perf_events
 from test_stack import names, stacks_when, waits, while_they_sleep
 
@@ -162,7 +162,7 @@ def within(wait, spans):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("server", ["0", "1"])
+@pytest.mark.parametrize("server", cases(["0", "1"], ["0", "1"], ["1"]))
 def test_collections(tmp_path, tfm, server):
     """Who is stopped for a collection waits for that, and nobody else does, whatever the collector does meanwhile."""
     for i in range(3):  # on a machine that is very busy memory may run out, so that there are others
@@ -195,6 +195,7 @@ def test_collections(tmp_path, tfm, server):
         assert kinds["lock"] >= (1 - LOOSE * 0.2) * len(some) > 0, kinds
 
 
+@pytest.mark.slow
 def test_as_seen_when_it_stands(tmp_path, tfm):
     """Frame for frame the stacks that `dnprof stack` shows of the same threads, which go on waiting."""
     kinds = ["sleep", "wait", "event", "task", "accept"]

@@ -226,7 +226,8 @@ APPS = Path(os.environ.get("DNPROF_WINDOWS_APPS", ROOT / "build-windows/apps")).
 WALKED = (("mix", "--seconds", 1), ("threads8", "--seconds", 1), ("async", "--seconds", 1), ("osr", "--seconds", 1),
           ("locks", "--seconds", 1), ("shortthreads", "--seconds", 1))
 #: Our walker, with the runtime where it comes to an end; the runtime, with ours between its frames.
-ENGINES = ((), ("--engine", "snapshot"))
+SNAPSHOT = ("--engine", "snapshot")
+ENGINES = [(), pytest.param(SNAPSHOT, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="session")
@@ -266,7 +267,7 @@ def check_shares(told, read, event):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("engine", [ENGINES[0], pytest.param(ENGINES[1], marks=pytest.mark.soak)], ids=["own", "runtime"])
+@pytest.mark.parametrize("engine", [(), pytest.param(SNAPSHOT, marks=pytest.mark.soak)], ids=["own", "runtime"])
 @undisturbed
 def test_shares_of_known_methods(truth, tmp_path, engine):
     """By work and not by time: programs and Wine's timers wait for the same server, in step."""
@@ -345,6 +346,7 @@ def test_environment_is_the_programs_own(truth, tmp_path):
 
 
 @pytest.mark.measured
+@pytest.mark.slow
 def test_duration(truth, tmp_path):
     """The recording is whole long before the program ends."""
     told, read = record(truth, tmp_path / "t.dnp", "cpu", "--seconds", 3, options=("-d", 1))

@@ -149,6 +149,7 @@ def test_program_that_is_killed_while_it_is_recorded(truth, tmp_path):  # noqa: 
     assert p.returncode == 3 and "incomplete" in err, err
 
 
+@pytest.mark.slow
 def test_full_disk(busy, small_disk):
     """What is there is kept and can be read; the program has nothing of it open and goes on without the agent."""
     (small_disk / "filler").write_bytes(bytes(196 << 10))

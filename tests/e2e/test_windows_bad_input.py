@@ -109,7 +109,7 @@ def test_output_not_writable(tmp_path, truth, make, words):  # noqa: F811
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("children", [(), ("--children",)])
+@pytest.mark.parametrize("children", [(), pytest.param(("--children",), marks=pytest.mark.slow)])
 def test_recording_without_a_place(tmp_path, truth, children):  # noqa: F811
     """What cannot be put where it belongs is not lost."""
     take_all_names(tmp_path / "out.html")

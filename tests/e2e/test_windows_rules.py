@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import LOOSE, PATIENCE_S, cases, command_line, dnprof, run, steady, wait_for
-from test_windows import ENVIRONMENT, WINDOWS, on_windows, pytestmark, record, truth, wine  # noqa: F401  (fixtures, and the mark)
+from test_windows import ENGINES, ENVIRONMENT, WINDOWS, on_windows, pytestmark, record, truth, wine  # noqa: F401  (fixtures, and the mark)
 
 
 # The program is unharmed
@@ -18,7 +18,7 @@ from test_windows import ENVIRONMENT, WINDOWS, on_windows, pytestmark, record, t
 RESULTS = ["async", "dynamic", "osr", "shortthreads", "threads8"]
 
 
-@pytest.mark.parametrize("name", cases(RESULTS, RESULTS, ["shortthreads", "threads8"]))
+@pytest.mark.parametrize("name", cases(RESULTS, RESULTS, ["shortthreads"]))
 def test_results_are_those_without(truth, tmp_path, name):  # noqa: F811
     """They check themselves, too."""
     alone = run(["wine", truth, name, "--seconds", 0.3], env=ENVIRONMENT).expect()
@@ -28,7 +28,7 @@ def test_results_are_those_without(truth, tmp_path, name):  # noqa: F811
         assert read["complete"] and not read["problems"], engine
 
 
-@pytest.mark.parametrize("engine", [(), ("--engine", "snapshot"), ("-e", "cpu,wall")], ids=["own", "runtime", "both"])
+@pytest.mark.parametrize("engine", [*ENGINES, pytest.param(("-e", "cpu,wall"), marks=pytest.mark.slow)], ids=["own", "runtime", "both"])
 def test_stack_that_goes_astray(truth, tmp_path, engine):  # noqa: F811
     """To precompiled methods that were never called, of which the runtime can tell nothing: asked for them, it crashed."""
     _, read = record(truth, tmp_path / "t.dnp", "astray", "--seconds", 0.5, options=("-F", 1999, *engine))
@@ -59,7 +59,7 @@ def test_report_says_who_is_not_seen(truth, tmp_path):  # noqa: F811
     assert "threads that never ran managed code are not seen" in dnprof("report", tmp_path / "t.dnp").expect().out
 
 
-@pytest.mark.parametrize("engine", [(), ("--engine", "snapshot")], ids=["own", "runtime"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["own", "runtime"])
 def test_deep_stacks_are_cut(truth, tmp_path, engine):  # noqa: F811
     _, read = record(truth, tmp_path / "t.dnp", "deep", "--seconds", 1, options=("-F", 499, "--frames", 32, *engine))
     cpu = read["events"]["cpu"]
@@ -76,7 +76,7 @@ def processes(*words):
     return [int(it.name) for it in Path("/proc").glob("[0-9]*") if all(str(word) in command_line(it.name) for word in words)]
 
 
-@pytest.mark.parametrize("bytes_", [1, 20_000, 40_000])
+@pytest.mark.parametrize("bytes_", cases([1, 20_000, 40_000], [1, 20_000, 40_000], [1, 20_000]))
 @pytest.mark.parametrize("who", ["program", "dnprof.exe", "both"])
 def test_killed_at_any_moment(truth, tmp_path, who, bytes_):  # noqa: F811
     """All whole chunks open."""

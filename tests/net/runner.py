@@ -288,12 +288,15 @@ def node_once(argv):
 def node(script, files=None):
     """Each of the files that a glob gives is run for itself, so that it alone is tried again; without one, the whole."""
     def run(_):
+        argvs = [["node", script, *([file.name] if file else [])] for file in (sorted(ROOT.glob(files)) if files else [None])]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            firsts = list(pool.map(node_once, argvs))
         total, failed = Count(), False
-        for file in sorted(ROOT.glob(files)) if files else [None]:
-            argv = ["node", script, *([file.name] if file else [])]
-            name = f"{script}{f' {file.name}' if file else ''}"
+        for argv, (status, text, count) in zip(argvs, firsts):
+            name = " ".join(argv[1:])
             for n in range(1 + PROGRAM_RERUNS):
-                status, text, count = node_once(argv)
+                if n:
+                    status, text, count = node_once(argv)
                 if not status and not count.failed:
                     break
                 print(f"{text}\n== failed: {name}", flush=True)
@@ -311,13 +314,11 @@ def node(script, files=None):
 
 def checks(_):
     """Each check is a program that says what it found and exits 1, and can test itself. What it says is the same each time."""
-    total = Count()
-    for check in [["script/format"], *([p, *a] for p in sorted((ROOT / "tools").glob("check-*"))
-                                       for a in ([], ["--self-test"]))]:
-        if command(check):
-            total.add(Count(failed=1, names=[" ".join(map(str, check))]))
-        else:
-            total.passed += 1
+    argvs = [["script/format"], *([p, *a] for p in sorted((ROOT / "tools").glob("check-*")) for a in ([], ["--self-test"]))]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        statuses = list(pool.map(command, argvs))
+    total = Count(passed=statuses.count(0), names=[" ".join(map(str, argv)) for argv, status in zip(argvs, statuses) if status])
+    total.failed = len(total.names)
     return total.failed > 0, total
 
 

@@ -35,6 +35,13 @@
 #define TEST_HANG_S  300
 #define TEST_HANG_NS (TEST_HANG_S * UINT64_C(1000000000))
 
+/* Rounds of what is done many times: fewer for a sanitizer, which takes several times as long. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define TEST_ROUNDS(n) ((n) / 8)
+#else
+#define TEST_ROUNDS(n) (n)
+#endif
+
 struct test {
 	const char *name;
 	void (*run)(void);

@@ -351,7 +351,7 @@ static void check_many(enum dnp_calls_choice how)
 
 	start(how);
 	srand(1);
-	for (int i = 0; i < 30000; i++) {
+	for (int i = 0; i < TEST_ROUNDS(30000); i++) {
 		uint32_t path[8];
 		unsigned n = 1 + (unsigned)rand() % DNP_ARRAY_SIZE(path);
 
@@ -363,7 +363,7 @@ static void check_many(enum dnp_calls_choice how)
 		while (n--)
 			leave(path[n], TOP - 64 * n);
 	}
-	CHECK(dnp_calls_own->n_nodes > 40000);
+	CHECK(dnp_calls_own->n_nodes > TEST_ROUNDS(40000));
 	CHECK_EQ(dnp_calls_own->leaves, enters);
 	check_balance(enters);
 	/* Each node is there once. */

@@ -80,7 +80,7 @@ TEST(own_thread_that_was_joined_has_gone)
 {
 	int there = 0;
 
-	for (int i = 0; i < 10000; i++) {
+	for (int i = 0; i < TEST_ROUNDS(10000); i++) {
 		struct dnp_own_thread thread;
 		int tid;
 

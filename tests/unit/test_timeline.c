@@ -965,7 +965,7 @@ static void make_many(int from_parent, int to_parent)
 	char c;
 
 	while (read(from_parent, &c, 1) == 1) {
-		for (int i = 0; i < 10000; i++) {
+		for (int i = 0; i < TEST_ROUNDS(10000); i++) {
 			pthread_t thread;
 
 			if (pthread_create(&thread, NULL, be_nobody, NULL))
