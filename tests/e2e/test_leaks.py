@@ -68,6 +68,7 @@ def test_a_leak_is_found(tmp_path, tfm, collector):
 
 
 @pytest.mark.measured
+@pytest.mark.slow
 def test_large_objects(tmp_path, tfm):
     """Only collections of generation 2 look at these."""
     truth, it = record(tmp_path, program(tfm, "leaks", "--work", 3000, "--large"))

@@ -60,6 +60,7 @@ AMOUNTS = {99: 0.15, 997: 0.05, 9997: 0.15}
 
 
 @pytest.mark.measured
+@pytest.mark.slow
 @pytest.mark.parametrize("hz", cases(AMOUNTS, [997]))
 @undisturbed
 def test_amount(tmp_path, hz):
@@ -118,6 +119,7 @@ def test_number_used_again(tmp_path):
 
 
 @pytest.mark.measured
+@pytest.mark.slow
 @undisturbed
 def test_native_shares(tmp_path, tfm):
     """Managed and native code that call each other, and threads of both."""
@@ -195,6 +197,7 @@ def test_replaced_while_it_runs(tmp_path, tfm):
 
 
 @pytest.mark.measured
+@pytest.mark.slow
 @undisturbed
 def test_ordinary_code(tmp_path):
     truth, report = profile(tmp_path, NEWEST, "mix", 2.5)

@@ -96,6 +96,7 @@ def test_natives_stand_between(tmp_path, tfm):
 
 
 @pytest.mark.measured
+@pytest.mark.slow
 def test_wall(tmp_path, tfm):
     """Threads that sleep are seen as often as those that work, in what they sleep in."""
     _, seen = snap(tmp_path, program(tfm, "deadlock", "--seconds", 3), "wall")

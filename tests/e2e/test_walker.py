@@ -189,6 +189,9 @@ def test_all_threads_while_it_collects(tfm, tmp_path):
     assert walked.snapshots["n"] >= 1
     chains = [s for s in walked.whole("all", "other") if any(f[0].startswith("Truth.Alloc.Chain(") for f in s["own"])]
     assert all(behind(s["own"], "Truth.Alloc.Chain(")[0][0].startswith("Truth.Alloc.Round(") for s in chains)
+    # The runtime takes return addresses away to stop threads: what is whole comes to where its thread began all the same.
+    ends = {shown(s)[-1] for s in walked.whole("all", "other") if shown(s)}
+    assert {end for end in ends if end.startswith("Truth.")} <= {"Truth.Program.Main(string[])"}
 
 
 def test_what_came_before_the_walker(tfm, tmp_path):
