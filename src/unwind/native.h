@@ -64,6 +64,20 @@ SIGSAFE bool dnp_native_rule(
 SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, bool exact, struct dnp_rule *rule);
 
 /*
+ * dotnet/runtime, OnHijackTripThread (coreclr 8 to 10): a method whose return address was taken
+ * away, to stop the thread there, returns to it. It makes room for the address, into which the
+ * runtime puts it, but its description does not have the address there.
+ */
+struct dnp_hijack {
+	uint8_t code[16]; /* what it begins with */
+	size_t n;
+	int off;    /* what lacks in the distance to the CFA */
+	bool exact; /* at any of its instructions; else only where it has called the runtime */
+};
+
+extern const struct dnp_hijack dnp_native_hijack;
+
+/*
  * The function that pc is in, found in the same way, as the address of its first instruction in the
  * file (what symbol tables know; memory address minus bias). False: in none that is known.
  */

@@ -117,6 +117,14 @@ SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, bool exact, struct dnp_rule *r
 		dnp_cfi_look_up(code.eh_frame_hdr, code.low, code.high, pc, rule);
 }
 
+/* A word is pushed for the address, which is said to be above it. */
+const struct dnp_hijack dnp_native_hijack = {
+	.code = {0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54},
+	.n = 11,
+	.off = -8,
+	.exact = true,
+};
+
 SIGSAFE bool dnp_native_function(const struct dnp_elf_module *module, uintptr_t pc, uint64_t *start)
 {
 	const struct dnp_cfi *table = table_of(module);

@@ -204,6 +204,49 @@ SIGSAFE static bool rule_of(
 	return false;
 }
 
+/* ---- Functions in several pieces */
+
+/*
+ * Compilers put what is seldom run elsewhere. The description of such a piece is continued by that
+ * of the one that the function begins with, whose offset this is.
+ */
+SIGSAFE static uint32_t beginning(const struct table *table, struct function piece)
+{
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		const uint8_t *info;
+		size_t n = info_at(table, piece.info, &info);
+
+		if (n < DNP_UNWIND_INFO_HEADER || !next_of(info, n, &piece))
+			break;
+	}
+	return piece.begin;
+}
+
+/* Where a direct jump at pc leads, as an offset in the image; 0: there is none. */
+SIGSAFE static uint32_t jump_at(uintptr_t base, uintptr_t pc)
+{
+	uintptr_t target;
+	uint8_t code[5];
+	size_t n = dnp_mem_read_some(pc, code, sizeof(code));
+
+	return dnp_jump_target(code, n, pc, &target) ? (uint32_t)(target - base) : 0;
+}
+
+/* A jump to another piece leaves the frame as it is; one to a function's beginning is a call. */
+SIGSAFE static bool jumps_to_piece(
+	const struct table *table, uintptr_t base, const struct function *from, uintptr_t pc)
+{
+	uint32_t to = jump_at(base, pc), begin;
+	const struct function *piece = to ? function_at(table, to) : NULL;
+
+	if (!piece || piece == from)
+		return false;
+	begin = beginning(table, *piece);
+	return to != begin && begin == beginning(table, *from);
+}
+
+/* ---- Epilogs */
+
 SIGSAFE static bool epilog_rule(
 	uintptr_t base, const struct function *function, uintptr_t pc, struct dnp_rule *rule)
 {
@@ -240,9 +283,36 @@ SIGSAFE static int read_function(
 	return 0;
 }
 
-SIGSAFE static bool read_rule(
-	uintptr_t base, struct function function, uintptr_t pc, bool exact, struct dnp_rule *rule)
+SIGSAFE static uint32_t read_beginning(uintptr_t base, struct function piece)
 {
+	uint8_t info[DNP_UNWIND_INFO_MAX + sizeof(struct function)];
+
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		size_t n = dnp_mem_read_some(base + piece.info, info, sizeof(info));
+
+		if (n < DNP_UNWIND_INFO_HEADER || !next_of(info, n, &piece))
+			break;
+	}
+	return piece.begin;
+}
+
+SIGSAFE static bool reads_jump_to_piece(
+	const struct dnp_module_code *code, struct function from, uintptr_t pc)
+{
+	uint32_t n = code->functions_bytes / (uint32_t)sizeof(from);
+	uint32_t to = jump_at(code->low, pc), begin;
+	struct function piece;
+
+	if (!to || read_function(code->functions, n, to, &piece) <= 0 || piece.begin == from.begin)
+		return false;
+	begin = read_beginning(code->low, piece);
+	return to != begin && begin == read_beginning(code->low, from);
+}
+
+SIGSAFE static bool read_rule(const struct dnp_module_code *code, struct function function,
+	uintptr_t pc, bool exact, struct dnp_rule *rule)
+{
+	uintptr_t base = code->low;
 	uint8_t info[DNP_UNWIND_INFO_MAX + sizeof(struct function)];
 	uint32_t offset = (uint32_t)(pc - base) - function.begin;
 	struct dnp_unwind_undo undo = DNP_UNWIND_UNDO;
@@ -253,6 +323,7 @@ SIGSAFE static bool read_rule(
 		if (n < DNP_UNWIND_INFO_HEADER)
 			return false;
 		if (!i && exact && offset >= dnp_unwind_info_prolog(info) &&
+			!reads_jump_to_piece(code, function, pc) &&
 			epilog_rule(base, &function, pc, rule))
 			return true;
 		if (!dnp_unwind_info_undo(info, n, offset, &undo))
@@ -272,7 +343,7 @@ SIGSAFE static bool rule_in_image(
 	int found = read_function(code->functions, n, (uint32_t)(pc - code->low), &function);
 
 	*rule = (struct dnp_rule){0};
-	if (found > 0 && !read_rule(code->low, function, pc, exact, rule))
+	if (found > 0 && !read_rule(code, function, pc, exact, rule))
 		*rule = (struct dnp_rule){0};
 	return found >= 0;
 }
@@ -307,6 +378,7 @@ SIGSAFE bool dnp_native_rule(
 		return true;
 	prolog = dnp_unwind_info_prolog(info);
 	if (exact && at - function->begin >= prolog &&
+		!jumps_to_piece(table, module->bias, function, pc) &&
 		epilog_rule(module->bias, function, pc, rule))
 		return true;
 	if (!rule_of(table, *function, at - function->begin, rule))
@@ -321,23 +393,21 @@ SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, bool exact, struct dnp_rule *r
 	return dnp_module_find_new(pc, &code) && rule_in_image(&code, pc, exact, rule);
 }
 
+/* Two words are pushed, the first one for the address, of which nothing is said. */
+const struct dnp_hijack dnp_native_hijack = {
+	.code = {0x48, 0x8b, 0xd4, 0x50, 0x52, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54},
+	.n = 13,
+	.off = 8,
+};
+
 SIGSAFE bool dnp_native_function(const struct dnp_elf_module *module, uintptr_t pc, uint64_t *start)
 {
 	const struct table *table = table_of(module);
 	const struct function *found =
 		table ? function_at(table, (uint32_t)(pc - module->bias)) : NULL;
-	struct function function;
 
 	if (!found)
 		return false;
-	function = *found;
-	for (int i = 0; i < CHAIN_MAX; i++) {
-		const uint8_t *info;
-		size_t n = info_at(table, function.info, &info);
-
-		if (n < DNP_UNWIND_INFO_HEADER || !next_of(info, n, &function))
-			break;
-	}
-	*start = function.begin;
+	*start = beginning(table, *found);
 	return true;
 }

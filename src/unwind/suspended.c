@@ -61,7 +61,7 @@ STOPPED static void look(const void *context, void *arg)
 	struct dnp_regs leaf = dnp_dss_registers(context);
 	struct job *job = arg;
 	struct dnp_suspended *out = job->out;
-	struct dnp_stacks stacks = {.stands = true};
+	struct dnp_stacks stacks = {.runtime_thread = job->id, .stands = true};
 	size_t managed;
 
 	job->result = find_stack(leaf.sp, out);

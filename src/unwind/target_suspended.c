@@ -36,7 +36,7 @@ int dnp_target_walk(
 		return -ENOTSUP;
 	if (!(how & DNP_TARGET_STOP))
 		return -EAGAIN;
-	result = dnp_suspended_walk(tid, 0, &walk);
+	result = dnp_suspended_walk(tid, out->runtime_thread, &walk);
 	out->stack = walk.stack;
 	out->stopped_ns = walk.stopped_ns;
 	if (result)

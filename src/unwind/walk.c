@@ -76,36 +76,36 @@ SIGSAFE static bool is_within(struct place place, const struct dnp_elf_module *m
 	return n == n_first && !memcmp(code, first, n);
 }
 
-/*
- * dotnet/runtime, OnHijackTripThread: a method whose return address was taken away, to stop the
- * thread there, returns to it. It pushes a word for the address, into which the runtime puts it at
- * once, but its description has the address where a caller would have put it: one word above.
- */
-static const uint8_t hijack_pushes[] = {
-	0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54};
-
-SIGSAFE static bool is_hijack_stub(struct place place, const struct dnp_elf_module *module)
+/* Within OnHijackTripThread, where its description is off. */
+SIGSAFE static bool is_hijack_stub(
+	struct place place, const struct dnp_elf_module *module, struct dnp_rule rule)
 {
-	return is_within(place, module, hijack_pushes, sizeof(hijack_pushes), 128);
+	const struct dnp_hijack *stub = &dnp_native_hijack;
+
+	return rule.cfa == DNP_CFA_SP && rule.off > 8 && (stub->exact || !place.exact) &&
+		is_within(place, module, stub->code, stub->n, 128);
 }
 
 /*
- * Whether a frame returns to that: its return address was taken away, and it has not returned yet.
- * Where a function that does not return is called last, another one may begin behind the call.
+ * Whether it begins there: a method's return address was taken away, and it has not returned yet,
+ * or just now. Where a function that does not return is called last, another may begin behind the
+ * call.
  */
 SIGSAFE static bool is_hijacked(struct place place, const struct dnp_elf_module *module)
 {
-	uint8_t copy[sizeof(hijack_pushes)];
-	size_t n_before = 8, n = sizeof(hijack_pushes);
+	const struct dnp_hijack *stub = &dnp_native_hijack;
+	uint8_t copy[sizeof(stub->code)];
+	size_t n_before = 8, n = stub->n;
 	const uint8_t *code;
 	uint64_t start;
 
-	if (place.exact || !dnp_native_function(module, place.pc, &start) ||
-		module->bias + start != place.pc)
+	if (!dnp_native_function(module, place.pc, &start) || module->bias + start != place.pc)
 		return false;
 	code = code_bytes(place, place.pc, copy, &n);
-	if (n != sizeof(hijack_pushes) || memcmp(code, hijack_pushes, n))
+	if (n != stub->n || memcmp(code, stub->code, n))
 		return false;
+	if (place.exact)
+		return true;
 	code = code_bytes(place, place.pc - n_before, copy, &n_before);
 	return !dnp_behind_call(code, n_before);
 }
@@ -162,9 +162,9 @@ SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool 
 	} else if (rule->cfa == DNP_CFA_NONE && known && place.exact) {
 		/* A PLT without a description, most likely: the return address is on top. */
 		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 8};
-	} else if (module && rule->cfa == DNP_CFA_SP && rule->off > 8 &&
-		is_hijack_stub(place, module)) {
-		rule->off -= 8;
+	} else if (module && is_hijack_stub(place, module, *rule)) {
+		rule->cfa = DNP_CFA_HIJACK;
+		rule->off += dnp_native_hijack.off;
 	} else if (module && rule->cfa == DNP_CFA_BP && !rule->off && is_restore(place, module)) {
 		*rule = restore_rule(place);
 	}
@@ -457,8 +457,9 @@ SIGSAFE static size_t read_object(uintptr_t object, size_t from, uintptr_t words
 }
 
 /*
- * The runtime keeps where the method would have returned to, and behind it at which place of the
- * stack that stood (dotnet/runtime, Thread: m_pvHJRetAddr, m_ppvHJRetAddrPtr; coreclr 8 to 10).
+ * To where the method would have returned, whose return address is the last word that was popped.
+ * The runtime keeps that, and behind it at which place of the stack it stood (dotnet/runtime,
+ * Thread: m_pvHJRetAddr, m_ppvHJRetAddrPtr; coreclr 8 to 10).
  */
 SIGSAFE static bool give_back(struct dnp_walk *w)
 {
@@ -472,10 +473,17 @@ SIGSAFE static bool give_back(struct dnp_walk *w)
 		for (size_t i = 1; i < n; i++)
 			if (words[i] == place && returns_to(words[i - 1], false)) {
 				w->regs.pc = words[i - 1];
+				w->exact = false;
 				return true;
 			}
 	}
 	return false;
+}
+
+/* The runtime puts the address back when the stub has called it, and not before. */
+SIGSAFE static bool has_returned(struct dnp_walk *w)
+{
+	return returns_to(w->regs.pc, false) || give_back(w);
 }
 
 /* To the registers that a signal interrupted, perhaps on another stack than its handler's. */
@@ -515,6 +523,7 @@ SIGSAFE static INLINE bool find_cfa(
 
 	switch (rule.cfa) {
 	case DNP_CFA_SP:
+	case DNP_CFA_HIJACK:
 	case DNP_CFA_FAULT: *cfa = w->regs.sp + off; return true;
 	case DNP_CFA_BP: *cfa = w->regs.bp + off; return true;
 	case DNP_CFA_BX: *cfa = w->regs.bx + off; return true;
@@ -531,9 +540,9 @@ SIGSAFE static INLINE bool find_cfa(
 	}
 }
 
-SIGSAFE static uintptr_t slot(uintptr_t cfa, int number)
+SIGSAFE static uintptr_t at_slot(uintptr_t cfa, int slot)
 {
-	return cfa + (uintptr_t)(8 * (intptr_t)number);
+	return cfa + (uintptr_t)dnp_rule_offset(slot);
 }
 
 /* To the caller; false: the stack is not what the rule says. */
@@ -543,14 +552,14 @@ SIGSAFE static INLINE bool step(struct dnp_walk *w, bool own, struct dnp_rule ru
 	uintptr_t cfa, pc;
 
 	if (!find_cfa(w, own, rule, &cfa) || cfa <= w->regs.sp || cfa % 8 ||
-		!load(w, own, slot(cfa, fault ? rule.bx_slot : -1), &pc))
+		!load(w, own, at_slot(cfa, fault ? rule.bx_slot : -1), &pc))
 		return false;
-	if (!fault && rule.bx_slot && !load(w, own, slot(cfa, rule.bx_slot), &w->regs.bx))
+	if (!fault && rule.bx_slot && !load(w, own, at_slot(cfa, rule.bx_slot), &w->regs.bx))
 		return false;
 	if (rule.bp_at) {
 		if (!load(w, own, w->regs.bp, &w->regs.bp))
 			return false;
-	} else if (rule.bp_slot && !load(w, own, slot(cfa, rule.bp_slot), &w->regs.bp)) {
+	} else if (rule.bp_slot && !load(w, own, at_slot(cfa, rule.bp_slot), &w->regs.bp)) {
 		return false;
 	}
 	w->regs.pc = pc;
@@ -587,7 +596,7 @@ SIGSAFE static INLINE size_t walk_frames(struct dnp_walk *w, bool own, dnp_frame
 		struct dnp_rule rule = cached_rule(place_of(w), generation);
 		bool stepped;
 
-		if (rule.cfa == DNP_CFA_TAKEN) {
+		if (rule.cfa == DNP_CFA_TAKEN && !w->exact) {
 			if (give_back(w))
 				continue;
 			w->exact = true; /* it is the stub's first instruction */
@@ -610,6 +619,8 @@ SIGSAFE static INLINE size_t walk_frames(struct dnp_walk *w, bool own, dnp_frame
 			*stop = DNP_STOP_END;
 			break;
 		}
+		if (rule.cfa == DNP_CFA_TAKEN && give_back(w))
+			continue;
 		if (rule.cfa == DNP_CFA_NONE || rule.cfa == DNP_CFA_TAKEN) {
 			*stop = DNP_STOP_NO_RULE;
 			break;
@@ -619,6 +630,10 @@ SIGSAFE static INLINE size_t walk_frames(struct dnp_walk *w, bool own, dnp_frame
 			: step(w, own, rule);
 		if (!stepped) {
 			*stop = DNP_STOP_BAD_STACK;
+			break;
+		}
+		if (rule.cfa == DNP_CFA_HIJACK && !has_returned(w)) {
+			*stop = DNP_STOP_NO_RULE;
 			break;
 		}
 		if (w->regs.pc < LOWEST_CODE) {

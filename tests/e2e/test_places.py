@@ -135,6 +135,16 @@ def test_funclets_belong_to_their_method(tmp_path, tfm):
     assert placed >= 50 // LOOSE and placed >= at_least(0.98) * sum(n for _, n in blocks)
 
 
+def test_return_addresses_that_the_runtime_has_taken_away(tmp_path, tfm):
+    """To stop a thread where it returns; until then its stack goes on with what was taken away."""
+    _, report = record(tmp_path, program(tfm, "hijacked", "--seconds", 1), hz=HZ)
+    stacks = report.with_frame("[dynamic] Straight")
+    assert stacks
+    cut = [(stack, n) for stack, n in stacks if not is_sequence(
+        stack, "Truth.Program.Main", "Truth.Hijacked.Run", "Truth.Hijacked.Call", "[dynamic] Straight")]
+    assert not cut, f"{sum(n for _, n in cut)} of {sum(n for _, n in stacks)}: {cut[:3]}"
+
+
 @pytest.mark.measured
 def test_each_call_through_the_resolver(tmp_path):
     """With LD_BIND_NOT the dynamic linker binds each call anew."""

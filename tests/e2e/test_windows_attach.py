@@ -87,6 +87,9 @@ def cycle(running, output):
 @pytest.fixture(scope="module")
 def busy(truth):  # noqa: F811
     with Running(truth, "cpu", "--seconds", 3600) as running:
+        # There is a runtime long before it has come to the program.
+        wait_for(lambda: "Truth.Cpu.Run" in on_windows("stack", *PATIENT, running.pid).out, "its work")
+        wait_for(running.is_clean, "the agent to leave")
         yield running
 
 

@@ -21,6 +21,9 @@ PROGRAMS = ("cpu", "deep", "alloc", "async", "shortthreads", "osr", "mix", "dyna
 #: Options of dnprof run, and samples a second where nothing else is said.
 ENGINES = {"alone": None, "suspend": ([], 1999), "snapshot": (["--engine", "snapshot"], 1999), "both": (["-e", "cpu,wall"], 997)}
 
+#: What each thread of Windows begins with.
+FIRST = "ntdll.dll!RtlUserThreadStart"
+
 #: A run starts, ends and is looked at in about this time.
 OVERHEAD_S, SHORTEST_S = 6, 0.5
 
@@ -37,7 +40,7 @@ def environment():
 
 
 def report(out, *options):
-    return json.loads(harness.dnprof("report", "--json", *options, out).expect().out)
+    return harness.report(out, options=options)
 
 
 class Row:
@@ -54,25 +57,27 @@ class Row:
                 f"{self.unseen:>8} {self.walk_ms:>7}  {self.wrong or 'ok'}{reasons}")
 
     def count(self, out):
-        data = report(out)
-        failed = walks = walk_ns = unseen = 0
+        data = report(out).data
+        cut = walks = walk_ns = unseen = 0
         for name, event in data["events"].items():
+            stacks = report(out, "-e", name).stacks()
             self.samples += event["samples"]
-            unseen += sum(m["self"] for m in report(out, "-e", name)["methods"] if m["name"] == harness.NOT_SAMPLED)
+            unseen += sum(n for path, n in stacks if path[0] == harness.NOT_SAMPLED)
             self.lost += event["lost"]
-            failed += event["failed"] + event["truncated"]
+            # Whatever the walk itself says.
+            cut += sum(n for path, n in stacks if path[0] not in (FIRST, harness.NOT_SAMPLED, harness.NO_MANAGED))
             walks, walk_ns = max(walks, event["samples"]), max(walk_ns, event["walk_p50_ns"])
             for reason, n in (*event["failures"].items(), *event["lost_by"].items()):
                 self.reasons[reason] = self.reasons.get(reason, 0) + n
         if not self.samples:
             return "no samples"
-        self.whole, self.walk_ms = f"{100 - 100 * failed / self.samples:.2f}", f"{walk_ns / 1e6:.2f}"
+        self.whole, self.walk_ms = f"{100 - 100 * cut / self.samples:.3f}", f"{walk_ns / 1e6:.2f}"
         if not data["complete"] or data["problems"]:
             return f"incomplete: {data['problems']}"
         self.unseen = f"{100 * unseen / self.samples:.2f}"
         if unseen > MOST_UNSEEN * self.samples:
             return f"{self.unseen} % was not sampled"
-        return f"only {self.whole} % of the walks gave a whole stack" if failed > 0.05 * self.samples else None
+        return f"only {self.whole} % of the stacks are whole" if cut > 0.05 * self.samples else None
 
     def judge(self, ended, out, alone):
         if ended.returncode:

@@ -97,7 +97,7 @@ static bool step_by_rule(const struct dnp_regs *regs, struct dnp_rule rule, stru
 	else
 		return false;
 	out->bp = regs->bp;
-	if (rule.bp_slot && !load(cfa + (uintptr_t)(8 * (intptr_t)rule.bp_slot), &out->bp))
+	if (rule.bp_slot && !load(cfa + (uintptr_t)dnp_rule_offset(rule.bp_slot), &out->bp))
 		return false;
 	if (rule.bp_at && !load(regs->bp, &out->bp))
 		return false;

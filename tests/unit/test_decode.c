@@ -11,7 +11,7 @@
 	do {                                                                                       \
 		CHECK_EQ((rule).cfa, cfa_);                                                        \
 		CHECK_EQ((rule).off, off_);                                                        \
-		CHECK_EQ((rule).bp_slot * 8, bp_);                                                 \
+		CHECK_EQ(dnp_rule_offset((rule).bp_slot), bp_);                                    \
 	} while (0)
 
 /*

@@ -768,6 +768,138 @@ TEST(target_that_cannot_be_walked)
 	CHECK_EQ(walk_target(program.worker_tid, DNP_TARGET_STOP, &stack), -ESRCH);
 }
 
+/* ---- A return address that the runtime has taken away */
+
+/*
+ * As CoreCLR's, with the description that it has: a method returns here instead of to its caller.
+ * The words are rcx[0] rax, rdi, rsi, rbx, rbp, r12 to r15, rdx, and rcx[10], made for the address
+ * to return to.
+ */
+void hijack_stub(void);
+/* Its own return address is taken away; it returns when it is told to. */
+void is_hijacked(void);
+void hijack_worker(uintptr_t *words);
+
+/* What a runtime knows of a thread, the two words of interest amid others; and what goes on. */
+uintptr_t hijacked[300];
+_Atomic int hijack_returns;
+static _Atomic int hijack_waits, hijack_is_back;
+
+asm(".text\n"
+    ".seh_proc hijack_stub\n"
+    "hijack_stub:\n"
+    ".byte 0x48, 0x8b, 0xd4\n" /* mov %rsp, %rdx */
+    "push %rax\n"
+    "push %rdx\n"
+    "push %r15\n .seh_pushreg %r15\n"
+    "push %r14\n .seh_pushreg %r14\n"
+    "push %r13\n .seh_pushreg %r13\n"
+    "push %r12\n .seh_pushreg %r12\n"
+    "push %rbp\n .seh_pushreg %rbp\n"
+    "push %rbx\n .seh_pushreg %rbx\n"
+    "push %rsi\n .seh_pushreg %rsi\n"
+    "push %rdi\n .seh_pushreg %rdi\n"
+    "push %rax\n .seh_stackalloc 8\n"
+    "mov %rsp, %rcx\n"
+    "sub $0x38, %rsp\n .seh_stackalloc 0x38\n"
+    ".seh_endprologue\n"
+    "call hijack_worker\n"
+    "add $0x38, %rsp\n"
+    "pop %rax\n"
+    "pop %rdi\n"
+    "pop %rsi\n"
+    "pop %rbx\n"
+    "pop %rbp\n"
+    "pop %r12\n"
+    "pop %r13\n"
+    "pop %r14\n"
+    "pop %r15\n"
+    "pop %rdx\n"
+    "ret\n"
+    ".seh_endproc\n"
+    ".seh_proc is_hijacked\n"
+    "is_hijacked:\n"
+    ".seh_endprologue\n"
+    "mov (%rsp), %rax\n"
+    "mov %rax, 8 * 126 + hijacked(%rip)\n"
+    "lea hijack_stub(%rip), %rax\n"
+    "mov %rax, (%rsp)\n"
+    "mov %rsp, 8 * 127 + hijacked(%rip)\n"
+    "0: cmpl $0, hijack_returns(%rip)\n"
+    "je 0b\n"
+    "ret\n"
+    ".seh_endproc\n");
+
+__attribute__((used)) void hijack_worker(uintptr_t *words)
+{
+	atomic_store(&hijack_waits, 1);
+	while (!atomic_load(&hijack_is_back))
+		;
+	words[10] = hijacked[126];
+	atomic_store(&hijack_waits, 2);
+	spin();
+}
+
+/* The worker's stack, `id` being what is known of the thread. */
+static struct dnp_suspended walk_of_hijacked(uintptr_t id)
+{
+	struct dnp_suspended walk_ = no_walk();
+
+	CHECK_EQ(dnp_suspended_walk(program.worker_tid, id, &walk_), 0);
+	return walk_;
+}
+
+static size_t managed_frames(const struct dnp_suspended *walk_)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < walk_->mixed.n; i++)
+		n += dnp_frame_is_managed(frames[i]);
+	return n;
+}
+
+static void check_goes_on(void)
+{
+	struct dnp_suspended walk_ = walk_of_hijacked((uintptr_t)hijacked);
+
+	CHECK_EQ(walk_.mixed.stop, DNP_STOP_END);
+	CHECK_EQ(managed_frames(&walk_), 1);
+}
+
+static void check_ends(void)
+{
+	struct dnp_suspended walk_ = walk_of_hijacked(0);
+
+	CHECK_EQ(walk_.mixed.stop, DNP_STOP_NO_RULE);
+	CHECK_EQ(managed_frames(&walk_), 0);
+}
+
+static void prepare_hijacked(void)
+{
+	prepare(is_hijacked, true);
+	WAIT(*(volatile uintptr_t *)&hijacked[127]);
+}
+
+TEST(suspend_goes_on_through_a_method_whose_return_address_was_taken_away)
+{
+	prepare_hijacked();
+	check_goes_on();
+	check_ends();
+}
+
+TEST(suspend_goes_on_from_where_a_return_address_was_taken_away)
+{
+	prepare_hijacked();
+	atomic_store(&hijack_returns, 1);
+	WAIT(atomic_load(&hijack_waits) == 1);
+	check_goes_on();
+	check_ends();
+	atomic_store(&hijack_is_back, 1);
+	WAIT(atomic_load(&hijack_waits) == 2);
+	memset(hijacked, 0, sizeof(hijacked));
+	check_goes_on();
+}
+
 static uint64_t next(uint64_t *random)
 {
 	*random ^= *random << 13;

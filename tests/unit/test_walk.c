@@ -258,53 +258,101 @@ asm(".text\n"
     ".size hijack_stub, . - hijack_stub\n");
 
 static uintptr_t taken_away;
+static bool comes_before; /* the signal does, and the address is put back behind it */
+
+/* What a runtime knows of a thread, the two words of interest amid others. */
+static uintptr_t object[300];
 
 __attribute__((used)) void hijack_worker(uintptr_t *words)
 {
+	if (comes_before)
+		raise(SIGUSR1);
 	words[9] = taken_away;
-	raise(SIGUSR1);
+	if (!comes_before)
+		raise(SIGUSR1);
 	sink++;
 }
 
-/* Its return address is at rbp + 8. */
-__attribute__((noinline)) static void is_hijacked(void)
+/* Of the return address that is at rbp + 8. */
+static void tell_of_return(const uintptr_t *frame)
 {
-	uintptr_t *frame = __builtin_frame_address(0);
+	object[126] = frame[1]; /* in two of the parts that are read */
+	object[127] = (uintptr_t)&frame[1];
+}
 
+static void take_away(uintptr_t *frame)
+{
+	tell_of_return(frame);
 	taken_away = frame[1];
 	frame[1] = (uintptr_t)hijack_stub;
+}
+
+__attribute__((noinline)) static void is_hijacked(void)
+{
+	take_away(__builtin_frame_address(0));
 	asm volatile("" ::: "memory");
 }
 
 __attribute__((noinline)) static void calls_what_is_hijacked(void)
 {
+	sink += __builtin_frame_address(0) != NULL;
 	is_hijacked();
 	sink++;
+}
+
+/* The caller is managed: for others nobody takes the address away. */
+static void tell_of_the_caller(void (*caller)(void))
+{
+	struct dnp_codemap *map = dnp_codemap_new();
+	struct dnp_code told = {.begin = (uintptr_t)caller,
+		.bytes = 64,
+		.method = 1,
+		.born_ns = 1,
+		.rule = {.cfa = DNP_CFA_BP, .off = 16, .bp_slot = -2}};
+
+	CHECK(map && dnp_codemap_add(map, &told, 1) == 0);
+	dnp_walk_use(map);
 }
 
 TEST(walk_goes_on_from_where_a_return_address_was_taken_away)
 {
 	prepare();
+	tell_of_the_caller(calls_what_is_hijacked);
 	calls_what_is_hijacked();
 	CHECK_EQ(stopped, DNP_STOP_END);
 	CHECK_EQ(frames_of(hijack_stub), 1);
 	CHECK_EQ(frames_of(calls_what_is_hijacked), 1);
 }
 
-/* What a runtime knows of a thread, the two words of interest amid others. */
-static uintptr_t object[300];
+TEST(walk_goes_on_from_there_before_the_address_was_put_back)
+{
+	prepare();
+	tell_of_the_caller(calls_what_is_hijacked);
+	runtime_thread = (uintptr_t)object;
+	comes_before = true;
+	calls_what_is_hijacked();
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_of(hijack_stub), 1);
+	CHECK_EQ(frames_of(calls_what_is_hijacked), 1);
+}
+
+TEST(walk_ends_there_before_the_address_was_put_back_and_nobody_says_which)
+{
+	prepare();
+	tell_of_the_caller(calls_what_is_hijacked);
+	comes_before = true;
+	calls_what_is_hijacked();
+	CHECK_EQ(stopped, DNP_STOP_NO_RULE);
+	CHECK_EQ(frames_of(hijack_stub), 1);
+	CHECK_EQ(frames_of(calls_what_is_hijacked), 0);
+}
 
 static void check_before_the_return(void);
 
 /* As is_hijacked, and a signal comes before it returns. */
 __attribute__((noinline)) static void is_hijacked_and_goes_on(void)
 {
-	uintptr_t *frame = __builtin_frame_address(0);
-
-	taken_away = frame[1];
-	object[126] = taken_away; /* in two of the parts that are read */
-	object[127] = (uintptr_t)&frame[1];
-	frame[1] = (uintptr_t)hijack_stub;
+	take_away(__builtin_frame_address(0));
 	raise(SIGUSR1);
 	check_before_the_return();
 	asm volatile("" ::: "memory");
@@ -315,20 +363,6 @@ __attribute__((noinline)) static void calls_what_goes_on(void)
 	sink += __builtin_frame_address(0) != NULL;
 	is_hijacked_and_goes_on();
 	sink++;
-}
-
-/* The caller is managed: for others nobody takes the address away. */
-static void tell_of_the_caller(void)
-{
-	struct dnp_codemap *map = dnp_codemap_new();
-	struct dnp_code told = {.begin = (uintptr_t)calls_what_goes_on,
-		.bytes = 64,
-		.method = 1,
-		.born_ns = 1,
-		.rule = {.cfa = DNP_CFA_BP, .off = 16, .bp_slot = -2}};
-
-	CHECK(map && dnp_codemap_add(map, &told, 1) == 0);
-	dnp_walk_use(map);
 }
 
 static void check_before_the_return(void)
@@ -342,7 +376,7 @@ static void check_before_the_return(void)
 TEST(walk_goes_on_through_a_method_whose_return_address_was_taken_away)
 {
 	prepare();
-	tell_of_the_caller();
+	tell_of_the_caller(calls_what_goes_on);
 	runtime_thread = (uintptr_t)object;
 	calls_what_goes_on();
 }
@@ -350,8 +384,48 @@ TEST(walk_goes_on_through_a_method_whose_return_address_was_taken_away)
 TEST(walk_ends_where_nobody_says_what_was_taken_away)
 {
 	prepare();
-	tell_of_the_caller();
+	tell_of_the_caller(calls_what_goes_on);
 	calls_what_goes_on();
+}
+
+/* As if it had returned there just now. */
+__attribute__((noinline)) static void walk_from_the_stub(void)
+{
+	const uintptr_t *frame = __builtin_frame_address(0);
+	struct dnp_regs regs = {
+		.pc = (uintptr_t)hijack_stub, .sp = (uintptr_t)&frame[2], .bp = frame[0]};
+	struct dnp_stacks stacks = {.now = range, .runtime_thread = runtime_thread};
+
+	tell_of_return(frame);
+	n_frames = dnp_walk(&regs, stacks, frames, FRAMES_MAX, &stopped);
+}
+
+__attribute__((noinline)) static void calls_what_has_returned(void)
+{
+	sink += __builtin_frame_address(0) != NULL;
+	walk_from_the_stub();
+	sink++;
+}
+
+TEST(walk_goes_on_where_the_stub_begins)
+{
+	prepare();
+	tell_of_the_caller(calls_what_has_returned);
+	runtime_thread = (uintptr_t)object;
+	calls_what_has_returned();
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_of(hijack_stub), 1);
+	CHECK_EQ(frames_of(walk_from_the_stub), 0);
+	CHECK_EQ(frames_of(calls_what_has_returned), 1);
+}
+
+TEST(walk_ends_where_the_stub_begins_and_nobody_says_what_was_taken_away)
+{
+	prepare();
+	tell_of_the_caller(calls_what_has_returned);
+	calls_what_has_returned();
+	CHECK_EQ(stopped, DNP_STOP_NO_RULE);
+	CHECK_EQ(n_frames, 1);
 }
 
 /*

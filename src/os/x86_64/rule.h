@@ -31,7 +31,8 @@ enum dnp_cfa {
 			* as they are; there, too */
 	DNP_CFA_SIGNAL, /* a signal frame: the interrupted registers are in the ucontext at rsp */
 	DNP_CFA_TAKEN,  /* no frame: the runtime took the return address away and put this one in
-			 * its place */
+			 * its place; at an exact address the method has just returned there */
+	DNP_CFA_HIJACK, /* rsp + off, behind that; the return address may not be there yet */
 	DNP_CFA_END,    /* the thread's first frame: no caller */
 	DNP_CFA_COUNT
 };
@@ -43,12 +44,13 @@ struct dnp_rule {
 	unsigned cfa : 4;   /* enum dnp_cfa */
 	unsigned kind : 3;  /* enum dnp_walk_kind, set by the walker */
 	unsigned bp_at : 1; /* the caller's rbp is at *(rbp) whatever the CFA is */
-	int bx_slot : 8;  /* rbx is saved at CFA + 8 * bx_slot; 0: not saved. FAULT: the address is
-			   */
+	int bx_slot : 8; /* where rbx is saved, see dnp_rule_slot; 0: nowhere. FAULT: the address is
+			  */
 	int bp_slot : 16; /* the same for rbp */
 	int32_t off;
 };
 
+static_assert(DNP_CFA_COUNT <= 16, "4 bits");
 static_assert(sizeof(struct dnp_rule) == 8, "a rule is read and written in one piece");
 
 static inline bool dnp_rule_same(struct dnp_rule a, struct dnp_rule b)
@@ -57,20 +59,35 @@ static inline bool dnp_rule_same(struct dnp_rule a, struct dnp_rule b)
 		a.bp_slot == b.bp_slot && a.off == b.off;
 }
 
+/* Words from the CFA, one more from there up: Windows has callers make room for four of them. */
+static inline int64_t dnp_rule_slot(int64_t offset)
+{
+	return offset / 8 + (offset >= 0);
+}
+
+static inline int64_t dnp_rule_offset(int slot)
+{
+	return 8 * (int64_t)(slot - (slot > 0));
+}
+
 /* The slot of a register saved at CFA + offset; false when it cannot be said in 16 (8) bits. */
 static inline bool dnp_rule_set_bp(struct dnp_rule *rule, int64_t offset)
 {
-	if (offset % 8 || offset / 8 < INT16_MIN || offset / 8 > INT16_MAX)
+	int64_t slot = dnp_rule_slot(offset);
+
+	if (offset % 8 || slot < INT16_MIN || slot > INT16_MAX)
 		return false;
-	rule->bp_slot = (int16_t)(offset / 8);
+	rule->bp_slot = (int16_t)slot;
 	return true;
 }
 
 static inline bool dnp_rule_set_bx(struct dnp_rule *rule, int64_t offset)
 {
-	if (offset % 8 || offset / 8 < INT8_MIN || offset / 8 > INT8_MAX)
+	int64_t slot = dnp_rule_slot(offset);
+
+	if (offset % 8 || slot < INT8_MIN || slot > INT8_MAX)
 		return false;
-	rule->bx_slot = (int8_t)(offset / 8);
+	rule->bx_slot = (int8_t)slot;
 	return true;
 }
 

@@ -272,18 +272,23 @@ SIGSAFE static bool is_jump(uint8_t modrm)
 	return (modrm & 0x38) == 0x20;
 }
 
+SIGSAFE bool dnp_jump_target(const uint8_t *code, size_t n, uintptr_t here, uintptr_t *target)
+{
+	if (n >= 5 && code[0] == 0xe9)
+		*target = here + 5 + (uintptr_t)(intptr_t)imm32(code + 1);
+	else if (n >= 2 && code[0] == 0xeb)
+		*target = here + 2 + (uintptr_t)(intptr_t)(int8_t)code[1];
+	else
+		return false;
+	return true;
+}
+
 /* A direct jump out of the function. */
 SIGSAFE static bool jumps_out(const struct code *c, uintptr_t here, uintptr_t begin, size_t n)
 {
 	uintptr_t target;
 
-	if (c->n >= 5 && c->p[0] == 0xe9)
-		target = here + 5 + (uintptr_t)(intptr_t)imm32(c->p + 1);
-	else if (c->n >= 2 && c->p[0] == 0xeb)
-		target = here + 2 + (uintptr_t)(intptr_t)(int8_t)c->p[1];
-	else
-		return false;
-	return target - begin >= n;
+	return dnp_jump_target(c->p, c->n, here, &target) && target - begin >= n;
 }
 
 /*

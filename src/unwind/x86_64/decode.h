@@ -59,6 +59,9 @@ SIGSAFE bool dnp_epilog_rule(
 SIGSAFE bool dnp_epilog_rule_here(const uint8_t *rest, size_t n_rest, uintptr_t here,
 	uintptr_t begin, size_t n, struct dnp_rule *rule);
 
+/* Where a direct jump leads, which the n bytes of code at `here` begin with. False: with none. */
+SIGSAFE bool dnp_jump_target(const uint8_t *code, size_t n, uintptr_t here, uintptr_t *target);
+
 /* Whether a call instruction ends at code[n]. */
 SIGSAFE bool dnp_behind_call(const uint8_t *code, size_t n);
 
