@@ -101,19 +101,21 @@ struct run {
 	bool exact;      /* `from` is an instruction, not where a call returns to */
 	bool called;     /* `from` is the managed frame that the run has called: no part of it */
 	uintptr_t until; /* the stack pointer of the managed frame behind, or the stack's end */
+	uintptr_t end;   /* of what may be read: registers may be saved in what that frame made room
+			    for */
 	bool to_start;   /* there is none behind: the run goes on to the thread's start */
 	bool stands;     /* see struct dnp_stacks */
 };
 
 /*
  * Walks the run right into the result, over the frame that it has called where there is one, then
- * takes out what is no native frame. Reads stop at the managed frame behind the run, so that the
- * walk ends there at the latest: with that frame itself, from which no step leads on.
+ * takes out what is no native frame. Reads stop a little behind the managed frame behind the run,
+ * so that the walk ends there, and what it found from that frame on is left away.
  */
 SIGSAFE static void fill(struct dnp_mixed *mixed, const struct run *run)
 {
 	struct dnp_stacks stacks = {
-		.now = {run->from.sp - RED_ZONE, run->until},
+		.now = {run->from.sp - RED_ZONE, run->end},
 		.stands = run->stands,
 	};
 	size_t called = run->called, room = mixed->max - mixed->n + called;
@@ -176,7 +178,10 @@ SIGSAFE static void put_run(struct dnp_mixed *mixed, const struct dnp_dss *dss,
 	} else if (dss->n && !dss->frames[0].function) {
 		from = &dss->frames[0].regs; /* what called managed code that the runtime hides */
 	}
-	run.until = run.to_start ? place->stack.high : dss->frames[next].regs.sp;
+	run.until = run.end = run.to_start ? place->stack.high : dss->frames[next].regs.sp;
+	if (!run.to_start &&
+		(!place->stack.high || place->stack.high - run.until >= DNP_HOME_BYTES))
+		run.end += DNP_HOME_BYTES;
 	if (mode == DNP_NATIVE_NONE || (before && mode != DNP_NATIVE_ALL) || !from ||
 		!can_read(&place->stack, from->sp, run.until)) {
 		put(mixed, DNP_FRAME_HOLE, 0, NULL);

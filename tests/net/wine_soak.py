@@ -58,26 +58,28 @@ class Row:
 
     def count(self, out):
         data = report(out).data
-        cut = walks = walk_ns = unseen = 0
+        cut = failed = walks = walk_ns = unseen = 0
         for name, event in data["events"].items():
             stacks = report(out, "-e", name).stacks()
             self.samples += event["samples"]
             unseen += sum(n for path, n in stacks if path[0] == harness.NOT_SAMPLED)
             self.lost += event["lost"]
-            # Whatever the walk itself says.
+            failed += event["failed"] + event["truncated"]
+            # Where the walk itself does not say so.
             cut += sum(n for path, n in stacks if path[0] not in (FIRST, harness.NOT_SAMPLED, harness.NO_MANAGED))
             walks, walk_ns = max(walks, event["samples"]), max(walk_ns, event["walk_p50_ns"])
             for reason, n in (*event["failures"].items(), *event["lost_by"].items()):
                 self.reasons[reason] = self.reasons.get(reason, 0) + n
         if not self.samples:
             return "no samples"
-        self.whole, self.walk_ms = f"{100 - 100 * cut / self.samples:.3f}", f"{walk_ns / 1e6:.2f}"
+        failed = max(failed, cut)
+        self.whole, self.walk_ms = f"{100 - 100 * failed / self.samples:.3f}", f"{walk_ns / 1e6:.2f}"
         if not data["complete"] or data["problems"]:
             return f"incomplete: {data['problems']}"
         self.unseen = f"{100 * unseen / self.samples:.2f}"
         if unseen > MOST_UNSEEN * self.samples:
             return f"{self.unseen} % was not sampled"
-        return f"only {self.whole} % of the stacks are whole" if cut > 0.05 * self.samples else None
+        return f"only {self.whole} % of the stacks are whole" if failed > 0.05 * self.samples else None
 
     def judge(self, ended, out, alone):
         if ended.returncode:

@@ -729,6 +729,39 @@ TEST(suspend_of_a_thread_that_has_ended)
 	CHECK_EQ(dnp_suspended_walk(program.worker_tid, WORKER, &walk_), -ESRCH);
 }
 
+/* A function that keeps its caller's rbp in the room that the caller has made. */
+void saves_at_home(void);
+extern _Atomic int saves_ends;
+_Atomic int saves_ends;
+
+asm(".text\n"
+    ".seh_proc saves_at_home\n"
+    "saves_at_home:\n"
+    "sub $0x28, %rsp\n .seh_stackalloc 0x28\n"
+    "mov %rbp, 0x30(%rsp)\n .seh_savereg %rbp, 0x30\n"
+    ".seh_endprologue\n"
+    "xor %ebp, %ebp\n"
+    "0: cmpl $0, saves_ends(%rip)\n"
+    "je 0b\n"
+    "mov 0x30(%rsp), %rbp\n"
+    "add $0x28, %rsp\n"
+    "ret\n"
+    ".seh_endproc\n");
+
+/* That room lies above where the runtime says that the caller's frame begins. */
+TEST(suspend_reads_what_is_saved_in_the_room_that_callers_make)
+{
+	struct dnp_suspended walk_ = no_walk();
+
+	prepare(saves_at_home, true);
+	walk_.ask = DNP_ASK_ALWAYS;
+	CHECK_EQ(dnp_suspended_walk(program.worker_tid, WORKER, &walk_), 0);
+	CHECK(walk_.asked);
+	CHECK_EQ(walk_.result, S_OK);
+	CHECK_EQ(walk_.mixed.stop, DNP_STOP_END);
+	atomic_store(&saves_ends, 1);
+}
+
 static int walk_target(int tid, unsigned how, struct dnp_target_stack *stack)
 {
 	*stack = (struct dnp_target_stack){.frames = frames, .registers = registers, .max = 64};

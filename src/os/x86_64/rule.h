@@ -59,7 +59,10 @@ static inline bool dnp_rule_same(struct dnp_rule a, struct dnp_rule b)
 		a.bp_slot == b.bp_slot && a.off == b.off;
 }
 
-/* Words from the CFA, one more from there up: Windows has callers make room for four of them. */
+/* Windows has callers make room from the CFA up, where a function may save registers. */
+#define DNP_HOME_BYTES 32
+
+/* Words from the CFA, one more from there up. */
 static inline int64_t dnp_rule_slot(int64_t offset)
 {
 	return offset / 8 + (offset >= 0);

@@ -244,7 +244,7 @@ TEST(agent_that_is_refused_leaves_nothing)
 	struct trace before, after;
 
 	begin();
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < TEST_ROUNDS(1000); i++) {
 		struct agent agent = load();
 
 		CHECK_EQ(attach(agent, "nonsense"), E_INVALIDARG);
