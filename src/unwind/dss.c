@@ -103,6 +103,7 @@ struct run {
 	uintptr_t until; /* the stack pointer of the managed frame behind, or the stack's end */
 	uintptr_t end;   /* of what may be read: registers may be saved in what that frame made room
 			    for */
+	uintptr_t ip;    /* where that frame goes on, 0: there is none */
 	bool to_start;   /* there is none behind: the run goes on to the thread's start */
 	bool stands;     /* see struct dnp_stacks */
 };
@@ -110,7 +111,9 @@ struct run {
 /*
  * Walks the run right into the result, over the frame that it has called where there is one, then
  * takes out what is no native frame. Reads stop a little behind the managed frame behind the run,
- * so that the walk ends there, and what it found from that frame on is left away.
+ * so that the walk ends there, and what it found from that frame on is left away. Of a method that
+ * calls native code by itself the runtime may tell a stack pointer above the one it had at the call
+ * (seen: ModuleHandle.GetDynamicMethod, coreclr 10): it is known by its address, too.
  */
 SIGSAFE static void fill(struct dnp_mixed *mixed, const struct run *run)
 {
@@ -131,7 +134,8 @@ SIGSAFE static void fill(struct dnp_mixed *mixed, const struct run *run)
 		frames[0] = first;
 	whole = run->to_start && stop == DNP_STOP_END;
 	for (size_t i = called; i < n; i++) {
-		if (!run->to_start && registers[i].sp >= run->until) {
+		if (!run->to_start &&
+			(registers[i].sp >= run->until || registers[i].pc == run->ip)) {
 			whole = true;
 			break;
 		}
@@ -179,6 +183,7 @@ SIGSAFE static void put_run(struct dnp_mixed *mixed, const struct dnp_dss *dss,
 		from = &dss->frames[0].regs; /* what called managed code that the runtime hides */
 	}
 	run.until = run.end = run.to_start ? place->stack.high : dss->frames[next].regs.sp;
+	run.ip = run.to_start ? 0 : dss->frames[next].ip;
 	if (!run.to_start &&
 		(!place->stack.high || place->stack.high - run.until >= DNP_HOME_BYTES))
 		run.end += DNP_HOME_BYTES;

@@ -122,6 +122,7 @@ static struct {
 	/* What it is to do. */
 	_Atomic unsigned refuse; /* so many walks of threads that do not stand */
 	HRESULT result;          /* of all others; S_OK: a frame */
+	uint64_t above;          /* its stack pointer is so much higher than it is */
 	_Atomic int hold;
 } runtime;
 
@@ -147,6 +148,13 @@ static void look_at_seed(const uint8_t *context)
 	atomic_store(&runtime.seed_sp, dnp_context_get(context, DNP_CONTEXT_RSP));
 }
 
+static void raise_stack_pointer(uint8_t *context)
+{
+	uint64_t sp = dnp_context_get(context, DNP_CONTEXT_RSP) + runtime.above;
+
+	memcpy(context + DNP_CONTEXT_RSP, &sp, sizeof(sp));
+}
+
 static HRESULT DNP_COM walk(ICorProfilerInfo *self, ThreadID thread, StackSnapshotCallback *frame,
 	uint32_t flags, void *data, uint8_t *context, uint32_t context_size)
 {
@@ -166,6 +174,8 @@ static HRESULT DNP_COM walk(ICorProfilerInfo *self, ThreadID thread, StackSnapsh
 		atomic_store(&runtime.held, 1);
 	if (FAILED(runtime.result))
 		return runtime.result;
+	if (runtime.above)
+		raise_stack_pointer(context);
 	frame(FUNCTION, (uintptr_t)program.code + 16, 0, context_size, context, data);
 	return S_OK;
 }
@@ -709,6 +719,15 @@ static struct dnp_suspended no_walk(void)
 		.own = own};
 }
 
+static size_t managed_frames(const struct dnp_suspended *walk_)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < walk_->mixed.n; i++)
+		n += dnp_frame_is_managed(frames[i]);
+	return n;
+}
+
 TEST(suspend_of_a_thread_that_is_none)
 {
 	struct dnp_suspended walk_ = no_walk();
@@ -760,6 +779,21 @@ TEST(suspend_reads_what_is_saved_in_the_room_that_callers_make)
 	CHECK_EQ(walk_.result, S_OK);
 	CHECK_EQ(walk_.mixed.stop, DNP_STOP_END);
 	atomic_store(&saves_ends, 1);
+}
+
+/* As the runtime tells it of some methods that call native code by themselves. */
+TEST(suspend_knows_the_managed_frame_by_its_address_where_its_stack_pointer_is_not_known)
+{
+	struct dnp_suspended walk_ = no_walk();
+
+	prepare(spin, true);
+	walk_.ask = DNP_ASK_ALWAYS;
+	runtime.above = 8; /* its return address is 40 bytes above */
+	CHECK_EQ(dnp_suspended_walk(program.worker_tid, WORKER, &walk_), 0);
+	CHECK(walk_.asked);
+	CHECK_EQ(walk_.result, S_OK);
+	CHECK_EQ(walk_.mixed.stop, DNP_STOP_END);
+	CHECK_EQ(managed_frames(&walk_), 1);
 }
 
 static int walk_target(int tid, unsigned how, struct dnp_target_stack *stack)
@@ -880,15 +914,6 @@ static struct dnp_suspended walk_of_hijacked(uintptr_t id)
 
 	CHECK_EQ(dnp_suspended_walk(program.worker_tid, id, &walk_), 0);
 	return walk_;
-}
-
-static size_t managed_frames(const struct dnp_suspended *walk_)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < walk_->mixed.n; i++)
-		n += dnp_frame_is_managed(frames[i]);
-	return n;
 }
 
 static void check_goes_on(void)
