@@ -336,10 +336,20 @@ static unsigned native_flags(const struct dnp_elf_module *module, int collecting
 	return collecting && is_runtime(module) ? DNP_FRAME_GC : 0;
 }
 
+/* Walks find what has just been loaded, too; the list may not have it yet. */
+static const struct dnp_elf_module *module_at(uintptr_t pc, uint64_t time_ns)
+{
+	const struct dnp_elf_module *module = dnp_module_find_at(pc, time_ns);
+
+	if (module || dnp_modules_refresh() <= 0)
+		return module;
+	return dnp_module_find_at(pc, time_ns);
+}
+
 static uint32_t native_frame(
 	struct dnp_frames *frames, uintptr_t pc, uint64_t time_ns, int collecting, unsigned *nature)
 {
-	const struct dnp_elf_module *module = dnp_module_find_at(pc, time_ns);
+	const struct dnp_elf_module *module = module_at(pc, time_ns);
 	uint64_t function, key;
 	unsigned flags;
 	uint32_t *known, frame;
@@ -458,6 +468,7 @@ uint32_t dnp_frames_of(struct dnp_frames *frames, dnp_frame_word word, uint64_t 
 	uint64_t generation = dnp_generation();
 	struct cached *slot =
 		&frames->cache[word * UINT64_C(0x9e3779b97f4a7c15) >> 51 & (CACHE_SLOTS - 1)];
+	uint32_t frame;
 
 	prepare(frames);
 	if (generation != frames->generation || !frames->since_ns) {
@@ -471,14 +482,17 @@ uint32_t dnp_frames_of(struct dnp_frames *frames, dnp_frame_word word, uint64_t 
 		*nature = slot->nature;
 		return slot->frame;
 	}
+	frame = look_up(frames, word, time_ns, collecting, nature);
+	if (frame == frames->named[NAMED_UNLOADED])
+		return frame; /* code may come there at any time */
 	*slot = (struct cached){
 		.word = word,
 		.generation = generation,
-		.frame = look_up(frames, word, time_ns, collecting, nature),
+		.frame = frame,
 		.collecting = !!collecting,
 		.nature = (uint8_t)*nature,
 	};
-	return slot->frame;
+	return frame;
 }
 
 void dnp_frames_load_jit(void)
@@ -488,7 +502,7 @@ void dnp_frames_load_jit(void)
 
 void dnp_frames_list(void)
 {
-	dnp_native_list(dnp_now_ns());
+	dnp_modules_refresh();
 }
 
 void dnp_frames_build(void (*meanwhile)(void))

@@ -33,9 +33,10 @@ struct gone {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct list *) current;
-static struct list *retired_lists; /* owned, under lock */
-static struct gone *gone_modules;  /* owned, under lock */
-static struct dnp_module_version seen;
+static struct list *retired_lists;     /* owned, under lock */
+static struct gone *gone_modules;      /* owned, under lock */
+static struct dnp_module_version seen; /* under lock; by a look that began … */
+static uint64_t looked_ns;             /* … then; under lock */
 static uint32_t last_id;
 
 /* Pairs with the release in publish: what the list points to is complete. */
@@ -62,21 +63,42 @@ SIGSAFE struct dnp_elf_module *dnp_module_find(uintptr_t pc)
 	return list->entries[low].module;
 }
 
+/* What may have been at an address at a time. */
+struct candidates {
+	uintptr_t pc;
+	uint64_t time_ns;
+	struct dnp_elf_module *last; /* borrowed, NULL: there is none */
+	bool surely, several;
+};
+
+static void consider(struct candidates *all, struct dnp_elf_module *module)
+{
+	uint64_t from_ns = module->seen_ns, to_ns = module->gone_ns ? module->kept_ns : UINT64_MAX;
+
+	if (all->surely || all->pc < module->low || all->pc >= module->high ||
+		all->time_ns < module->unseen_ns ||
+		(module->gone_ns && all->time_ns > module->gone_ns))
+		return;
+	all->surely = all->time_ns >= from_ns && all->time_ns <= to_ns;
+	all->several = all->last && !all->surely;
+	all->last = module;
+}
+
 struct dnp_elf_module *dnp_module_find_at(uintptr_t pc, uint64_t time_ns)
 {
 	struct dnp_elf_module *found = dnp_module_find(pc);
+	struct candidates all = {.pc = pc, .time_ns = time_ns};
 
 	if (found && found->seen_ns <= time_ns)
 		return found;
 	pthread_mutex_lock(&lock);
-	for (struct gone *g = gone_modules; g; g = g->next) {
-		if (pc >= g->module->low && pc < g->module->high && time_ns <= g->module->gone_ns) {
-			found = g->module;
-			break;
-		}
-	}
+	found = dnp_module_find(pc);
+	if (found)
+		consider(&all, found);
+	for (struct gone *g = gone_modules; g; g = g->next)
+		consider(&all, g->module);
 	pthread_mutex_unlock(&lock);
-	return found;
+	return all.several ? NULL : all.last;
 }
 
 struct dnp_elf_module *dnp_module_get(size_t i)
@@ -119,8 +141,9 @@ static bool same_module(const struct dnp_elf_module *a, const struct dnp_elf_mod
 /* ---- Taking over; under lock */
 
 /* Puts modules that are known already in the place of their copies; returns how many are new. */
-static int keep_known(struct dnp_module_collection *all, const struct list *old, uint64_t now_ns)
+static int keep_known(struct dnp_module_collection *all, const struct list *old)
 {
+	uint64_t now_ns = dnp_now_ns();
 	int fresh = 0;
 
 	for (size_t i = 0; i < all->n; i++) {
@@ -135,6 +158,7 @@ static int keep_known(struct dnp_module_collection *all, const struct list *old,
 			all->modules[i] = known;
 		} else {
 			all->modules[i]->id = ++last_id;
+			all->modules[i]->unseen_ns = looked_ns;
 			all->modules[i]->seen_ns = now_ns;
 			fresh++;
 		}
@@ -164,6 +188,7 @@ static int retire_missing(const struct dnp_module_collection *all, struct list *
 		missing++;
 		if (!gone)
 			continue; /* leaked rather than freed under a reader */
+		old->entries[k].module->kept_ns = looked_ns;
 		old->entries[k].module->gone_ns = dnp_now_ns();
 		gone->module = old->entries[k].module;
 		gone->next = gone_modules;
@@ -175,7 +200,7 @@ static int retire_missing(const struct dnp_module_collection *all, struct list *
 /* Returns how many came and went, or -ENOMEM (then nothing changed and `all` is still the
  * caller's).
  */
-static int take_over(struct dnp_module_collection *all, uint64_t now_ns)
+static int take_over(struct dnp_module_collection *all)
 {
 	struct list *old = current_list();
 	struct list *list = calloc(1, sizeof(*list) + all->n * sizeof(list->entries[0]));
@@ -184,7 +209,7 @@ static int take_over(struct dnp_module_collection *all, uint64_t now_ns)
 	if (!list)
 		return -ENOMEM;
 	qsort(all->modules, all->n, sizeof(all->modules[0]), by_address);
-	fresh = keep_known(all, old, now_ns);
+	fresh = keep_known(all, old);
 	list->n = all->n;
 	for (size_t i = 0; i < all->n; i++) {
 		list->entries[i].module = all->modules[i];
@@ -204,26 +229,36 @@ static int take_over(struct dnp_module_collection *all, uint64_t now_ns)
 	return fresh + missing;
 }
 
-int dnp_modules_refresh(uint64_t now_ns)
+/* Under lock. */
+static int look(const struct dnp_module_version *version)
 {
 	struct dnp_module_collection all = {0};
-	struct dnp_module_version version;
-	int result = 0;
+	int result;
 
-	dnp_modules_version(&version);
-	pthread_mutex_lock(&lock);
-	if (version.adds == seen.adds && version.subs == seen.subs)
-		goto out;
+	if (version->adds == seen.adds && version->subs == seen.subs)
+		return 0;
 	dnp_modules_collect(&all);
-	result = all.result < 0 ? all.result : take_over(&all, now_ns);
-	if (result >= 0) {
-		seen = version;
-	} else {
-		for (size_t i = 0; i < all.n; i++)
-			free(all.modules[i]);
-	}
+	result = all.result < 0 ? all.result : take_over(&all);
+	if (result >= 0)
+		seen = *version;
+	for (size_t i = 0; result < 0 && i < all.n; i++)
+		free(all.modules[i]);
 	free(all.modules);
-out:
+	return result;
+}
+
+int dnp_modules_refresh(void)
+{
+	struct dnp_module_version version;
+	uint64_t begin_ns;
+	int result;
+
+	pthread_mutex_lock(&lock);
+	begin_ns = dnp_now_ns();
+	dnp_modules_version(&version);
+	result = look(&version);
+	if (result >= 0)
+		looked_ns = begin_ns;
 	pthread_mutex_unlock(&lock);
 	return result;
 }
@@ -276,6 +311,7 @@ void dnp_modules_done(void (*release)(void *unwind))
 		free_module(list->entries[i].module, release);
 	free(list);
 	seen = (struct dnp_module_version){0};
+	looked_ns = 0;
 	dnp_modules_version_done();
 	pthread_mutex_unlock(&lock);
 }

@@ -27,9 +27,12 @@ struct dnp_elf_module {
 	uintptr_t readable_end; /* of the segment that eh_frame_hdr is in */
 	uintptr_t functions;    /* of PE: the table of functions, 0: none … */
 	uint32_t functions_bytes;
-	uint32_t image_bytes;      /* … and of the whole, from `bias` on */
-	uint64_t seen_ns, gone_ns; /* gone_ns 0: loaded */
-	uint32_t id;               /* from 1 upwards, never used again */
+	uint32_t image_bytes; /* … and of the whole, from `bias` on */
+	/* Looks: the last that did not have it yet began at unseen_ns (0: there was none), the
+	 * first that had it was over at seen_ns. Of one that is gone: the last that had it began at
+	 * kept_ns, the first that did not was over at gone_ns. gone_ns 0: loaded. */
+	uint64_t unseen_ns, seen_ns, kept_ns, gone_ns;
+	uint32_t id; /* from 1 upwards, never used again */
 	uint32_t build_id_bytes;
 	uint8_t build_id[DNP_BUILD_ID_MAX];
 	_Atomic(void *) unwind; /* owned by unwind/: its table of rules, or NULL */
@@ -38,11 +41,13 @@ struct dnp_elf_module {
 };
 
 /*
- * Compares with what the dynamic linker knows and takes over what changed; the caller may spend at
- * most a few microseconds when nothing did. Returns the number of modules that came or went, or
- * -errno. Waits while another thread is inside dlopen. Not for handlers.
+ * Compares with what the dynamic linker knows and takes over what changed: code in that is known.
+ * To be called at the start and then again and again: by a helper thread, and where a library is
+ * about to be used (the JIT compiler is loaded after the profiler). When nothing changed it costs
+ * about a microsecond. Returns the number of modules that came or went, or -errno. Waits while
+ * another thread is inside dlopen. Not for handlers.
  */
-int dnp_modules_refresh(uint64_t now_ns);
+int dnp_modules_refresh(void);
 
 /* The loaded module whose code is at pc, or NULL. Valid as long as the calling walk runs. */
 SIGSAFE struct dnp_elf_module *dnp_module_find(uintptr_t pc);
@@ -63,7 +68,11 @@ struct dnp_module_code {
  */
 SIGSAFE bool dnp_module_find_new(uintptr_t pc, struct dnp_module_code *code);
 
-/* The same for a sample of that time, among unloaded ones too. For the thread that reclaims. */
+/*
+ * The module that a sample of that time was in, of which it is known that it was in one: among
+ * unloaded ones too, and those that came between two looks. NULL: none of the list, or it may have
+ * been the one or the other. For the thread that reclaims.
+ */
 struct dnp_elf_module *dnp_module_find_at(uintptr_t pc, uint64_t time_ns);
 
 /* Loaded modules in the order of their addresses; i from 0 until NULL. For the refreshing thread.

@@ -132,7 +132,7 @@ void *dnp_code_load_jit(void)
 	const struct dnp_elf_module *module;
 	char path[4096];
 
-	dnp_modules_refresh(dnp_now_ns());
+	dnp_modules_refresh();
 	for (size_t i = 0; (module = dnp_module_get(i)); i++) {
 		if (!is_library(module->path, "coreclr"))
 			continue;

@@ -4,14 +4,12 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "os/clock.h"
 #include "os/generation.h"
 #include "unwind/native_table.h"
 
-/* Held while a list is made and its tables are built; taken before the lock of the modules. */
+/* Held while tables are built and freed; taken before the lock of the modules. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_native_stats totals; /* under lock */
-static bool untried;                   /* under lock: some may have no table yet */
 
 static void add_table(struct dnp_elf_module *module, void (*meanwhile)(void))
 {
@@ -42,28 +40,14 @@ static struct dnp_elf_module *next_untried(void)
 	return best;
 }
 
-int dnp_native_list(uint64_t now_ns)
-{
-	int changed;
-
-	pthread_mutex_lock(&lock);
-	changed = dnp_modules_refresh(now_ns);
-	untried |= changed > 0;
-	pthread_mutex_unlock(&lock);
-	return changed;
-}
-
 void dnp_native_build(void (*meanwhile)(void))
 {
 	struct dnp_elf_module *module;
 
 	pthread_mutex_lock(&lock);
-	while (untried) {
-		module = next_untried();
-		untried = module != NULL;
-		if (module)
-			add_table(module, meanwhile);
-		untried |= dnp_modules_refresh(dnp_now_ns()) > 0; /* big ones take milliseconds */
+	while ((module = next_untried())) {
+		add_table(module, meanwhile);
+		dnp_modules_refresh(); /* big ones take milliseconds */
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -81,7 +65,6 @@ void dnp_native_done(void)
 	dnp_modules_done(release_table);
 	dnp_generation_bump();
 	memset(&totals, 0, sizeof(totals));
-	untried = false;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -21,24 +21,16 @@ struct dnp_native_stats {
 };
 
 /*
- * Brings the list of modules up to date: code in them is known. Called at the start and then again
- * and again: by a helper thread, and where a library is about to be used (the JIT compiler is
- * loaded after the profiler). When nothing changed it costs about a microsecond. Returns the number
- * of modules that came or went, or -errno. Not for handlers.
- */
-int dnp_native_list(uint64_t now_ns);
-
-/*
- * Builds tables of those that have none yet, big ones first. For all of a program that takes some
- * ten milliseconds: who has other work does it in `meanwhile`, which is called every millisecond or
- * so, if not NULL, and calls nothing of this file. The same threads as for the list.
+ * Builds tables of listed modules that have none yet, big ones first. For all of a program that
+ * takes some ten milliseconds: who has other work does it in `meanwhile`, which is called every
+ * millisecond or so, if not NULL, and calls nothing of this file. Not for handlers.
  */
 void dnp_native_build(void (*meanwhile)(void));
 
-/* Both. The result is the list's. */
-static inline int dnp_native_refresh(uint64_t now_ns)
+/* For what is loaded now. The result is that of dnp_modules_refresh. */
+static inline int dnp_native_refresh(void)
 {
-	int changed = dnp_native_list(now_ns);
+	int changed = dnp_modules_refresh();
 
 	dnp_native_build(NULL);
 	return changed;

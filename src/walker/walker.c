@@ -7,7 +7,6 @@
 
 #include "base/clean.h"
 #include "clr/r2r.h"
-#include "os/clock.h"
 #include "os/library.h"
 #include "unwind/code.h"
 #include "unwind/managed.h"
@@ -121,7 +120,7 @@ void dnprof_walker_close(dnprof_walker *walker)
 
 void dnprof_walker_refresh(dnprof_walker *walker)
 {
-	if (walker && dnp_native_refresh(dnp_now_ns()) > 0)
+	if (walker && dnp_native_refresh() > 0)
 		dnp_native_reclaim(dnp_gather_settle());
 }
 

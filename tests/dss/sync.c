@@ -16,7 +16,6 @@
 #include "agent/methods.h"
 #include "base/json.h"
 #include "clr/hresult.h"
-#include "os/clock.h"
 #include "os/file_sink.h"
 #include "os/modules.h"
 #include "os/thread.h"
@@ -276,7 +275,7 @@ static __attribute__((noinline)) void walk(void)
 	HRESULT hr =
 		dnp_dss_walk(&dnp_agent.info, 0, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, NULL, &with);
 
-	dnp_native_refresh(dnp_now_ns());
+	dnp_native_refresh();
 	count_result(hr);
 	dnp_dss_walk(&dnp_agent.info, 0, COR_PRF_SNAPSHOT_DEFAULT, NULL, &without);
 	count(&counts.without_registers, !same_frames(&with, &without));

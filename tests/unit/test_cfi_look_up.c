@@ -60,7 +60,7 @@ static void look_up_in(const char *name, const char *symbol)
 
 	if (!library)
 		SKIP("the library is not installed");
-	CHECK(dnp_native_refresh(1) >= 0);
+	CHECK(dnp_native_refresh() >= 0);
 	look_up(dlsym(library, symbol));
 	dlclose(library);
 	dnp_native_done();
@@ -114,7 +114,7 @@ TEST(walks_do_not_wait_for_tables)
 	if (!library)
 		SKIP("the library is not installed");
 	pc = (uintptr_t)dlsym(library, "_ZSt9terminatev");
-	CHECK(dnp_native_list(1) > 0);
+	CHECK(dnp_modules_refresh() > 0);
 	module = dnp_module_find(pc);
 	CHECK(module && !module->unwind);
 	CHECK(dnp_native_rule(module, pc, true, &before));

@@ -150,7 +150,7 @@ static struct crowded close_recording(void)
 static void begin(void)
 {
 	dnp_threads_init(128, DNP_EVENTS_MAX);
-	dnp_native_refresh(dnp_now_ns());
+	dnp_native_refresh();
 }
 
 static const struct dnp_thread *own(void)

@@ -109,7 +109,7 @@ static void with_stack(void (*then)(void))
 #ifdef __SANITIZE_ADDRESS__
 	SKIP("the address sanitizer puts a function of its own in front of qsort");
 #endif
-	CHECK(dnp_native_refresh(1) >= 0);
+	CHECK(dnp_native_refresh() >= 0);
 	own_stack();
 	check = then;
 	sort();
@@ -268,7 +268,7 @@ TEST(a_stack_without_managed_frames_is_one_run)
 {
 	struct dnp_regs here = dnp_regs_here();
 
-	CHECK(dnp_native_refresh(1) >= 0);
+	CHECK(dnp_native_refresh() >= 0);
 	own_stack();
 	dss.n = 0;
 	place = (struct dnp_dss_place){.native = true, .leaf = &here, .stack = stack};

@@ -11,6 +11,8 @@
 #include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "os/clock.h"
+#include "os/library.h"
+#include "os/modules.h"
 #include "store/writer.h"
 #include "unwind/managed.h"
 #include "unwind/walk.h"
@@ -100,4 +102,111 @@ TEST(address_of_code_that_has_gone_is_named_by_the_time_of_its_sample)
 	dnp_frames_free(frames);
 	dnp_writer_close(&writer);
 	dnp_walk_codemap_done();
+}
+
+/* ---- Libraries that come */
+
+static unsigned nature_of_native(struct dnp_frames *frames, uintptr_t code, uint64_t time_ns)
+{
+	unsigned nature = 0;
+
+	CHECK(dnp_frames_of(frames, (uint64_t)DNP_WALK_NATIVE << DNP_FRAME_SHIFT | code, time_ns, 0,
+		      &nature) > 0);
+	return nature;
+}
+
+static void *load(uintptr_t *code)
+{
+	void *library = dnp_library_open(NEW_LIBRARY);
+
+	CHECK(library);
+	*code = (uintptr_t)dnp_library_function(library, "say_again");
+	CHECK(*code);
+	return library;
+}
+
+static struct dnp_frames *frames_of_the_program(struct dnp_writer *writer)
+{
+	struct dnp_frames *frames;
+
+	CHECK_EQ(dnp_writer_open(writer, memfd_create("recording", MFD_CLOEXEC), 1), 0);
+	frames = dnp_frames_new(writer, DNP_FRAMES_RECORDING);
+	CHECK(frames != NULL);
+	dnp_frames_list();
+	dnp_frames_build(NULL);
+	return frames;
+}
+
+TEST(address_in_a_library_that_is_not_listed_yet_is_named_by_it)
+{
+	struct dnp_writer writer;
+	struct dnp_frames *frames = frames_of_the_program(&writer);
+	uintptr_t code;
+	void *library = load(&code);
+
+	CHECK_EQ(nature_of_native(frames, code, dnp_now_ns()), 0);
+	CHECK(dnp_module_find(code));
+
+	dnp_library_close(library);
+	dnp_frames_free(frames);
+	dnp_writer_close(&writer);
+	dnp_modules_done(NULL);
+}
+
+/* What was not known once need not stay so. */
+TEST(address_that_had_no_library_is_looked_up_again)
+{
+	struct dnp_writer writer;
+	struct dnp_frames *frames = frames_of_the_program(&writer);
+	uintptr_t code, again;
+	void *library = load(&code);
+
+	dnp_library_close(library);
+	CHECK_EQ(nature_of_native(frames, code, dnp_now_ns()), DNP_NATURE_UNKNOWN);
+	/* The first was from before what is known now. */
+	CHECK_EQ(nature_of_native(frames, code, dnp_now_ns()), DNP_NATURE_UNKNOWN);
+	library = load(&again);
+	if (again != code)
+		SKIP("the library was loaded at another address");
+	CHECK_EQ(nature_of_native(frames, code, dnp_now_ns()), 0);
+
+	dnp_library_close(library);
+	dnp_frames_free(frames);
+	dnp_writer_close(&writer);
+	dnp_modules_done(NULL);
+}
+
+static struct {
+	struct dnp_frames *frames;
+	void *library;
+	unsigned nature;
+} coming = {.nature = DNP_NATURE_UNKNOWN};
+
+static void name_one_that_comes(void)
+{
+	uintptr_t code;
+
+	if (coming.library)
+		return;
+	coming.library = load(&code);
+	coming.nature = nature_of_native(coming.frames, code, dnp_now_ns());
+}
+
+/* Samples are named while tables are built, too. */
+TEST(address_in_a_library_that_comes_while_tables_are_built)
+{
+	struct dnp_writer writer;
+
+	CHECK_EQ(dnp_writer_open(&writer, memfd_create("recording", MFD_CLOEXEC), 1), 0);
+	coming.frames = dnp_frames_new(&writer, DNP_FRAMES_RECORDING);
+	CHECK(coming.frames != NULL);
+	dnp_frames_list();
+	dnp_frames_build(name_one_that_comes);
+	CHECK(coming.library != NULL);
+	CHECK_EQ(coming.nature, 0);
+
+	dnp_library_close(coming.library);
+	dnp_frames_free(coming.frames);
+	dnp_writer_close(&writer);
+	dnp_modules_done(NULL);
 }

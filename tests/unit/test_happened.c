@@ -25,7 +25,7 @@ static const struct dnp_engine_setting setting = {.thread = thread_of, .is_ours 
 static void begin(uint32_t depth)
 {
 	dnp_threads_init(depth, DNP_EVENTS_MAX);
-	dnp_native_refresh(dnp_now_ns());
+	dnp_native_refresh();
 }
 
 /* Of the sample that is in a ring at `at`, which then is that of the next. */

@@ -10,7 +10,6 @@
 #include <windows.h>
 
 #include "base/clean.h"
-#include "os/clock.h"
 #include "unwind/native_table.h"
 #include "unwind/x86_64/unwind_info.h"
 
@@ -40,7 +39,7 @@ TEST(new_module_has_the_rules_that_its_table_will_have)
 	HMODULE kernel = GetModuleHandleW(L"kernel32.dll");
 	uintptr_t function = (uintptr_t)GetProcAddress(kernel, "CreateFileW");
 
-	CHECK(dnp_native_refresh(dnp_now_ns()) > 0);
+	CHECK(dnp_native_refresh() > 0);
 	CHECK(compare(function, 211) > 100);
 	CHECK(compare((uintptr_t)compare, 97) > 100);
 	dnp_native_done();
@@ -51,7 +50,7 @@ TEST(module_without_a_table_has_the_rules_of_its_image)
 	uintptr_t here = (uintptr_t)compare;
 	struct dnp_rule listed, found;
 
-	CHECK(dnp_native_list(dnp_now_ns()) > 0);
+	CHECK(dnp_modules_refresh() > 0);
 	CHECK(dnp_native_rule(dnp_module_find(here), here + 64, false, &listed));
 	CHECK(dnp_native_rule_of_new(here + 64, false, &found));
 	CHECK(dnp_rule_same(listed, found));
@@ -171,7 +170,7 @@ TEST(rules_lead_where_the_system_unwinds)
 	HMODULE kernel = GetModuleHandleW(L"kernel32.dll");
 
 	fill_stack();
-	CHECK(dnp_native_refresh(dnp_now_ns()) > 0);
+	CHECK(dnp_native_refresh() > 0);
 	compare_with_system((uintptr_t)GetProcAddress(kernel, "CreateFileW"));
 	compare_with_system((uintptr_t)compare);
 	dnp_native_done();

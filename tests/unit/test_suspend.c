@@ -191,7 +191,7 @@ static void prepare(void (*work)(void), bool leaves)
 	info = (struct dnp_info){.com = &com, .version = 15};
 	program.work = work;
 	make_code();
-	CHECK(dnp_native_refresh(1) >= 0);
+	CHECK(dnp_native_refresh() >= 0);
 	tell_of_code(leaves);
 	dnp_threads_init(64, DNP_EVENTS_MAX);
 	program.worker = begin(run_worker, &program.worker_tid, &program.worker_handle);

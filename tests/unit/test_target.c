@@ -35,7 +35,7 @@ static struct dnp_regs registers[FRAMES_MAX];
 static void prepare(void)
 {
 	act_as_the_runtime();
-	CHECK(dnp_native_refresh(1) >= 0);
+	CHECK(dnp_native_refresh() >= 0);
 }
 
 /* ---- Sleepers */

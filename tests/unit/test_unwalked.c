@@ -10,7 +10,6 @@
 #include "capture/happened.h"
 #include "capture/self.h"
 #include "clr/codemap.h"
-#include "os/clock.h"
 #include "os/thread.h"
 #include "store/drain.h"
 #include "test.h"
@@ -120,7 +119,7 @@ static void begin_all(struct dnp_drain *drain)
 		SKIP("memory that is written and executed is not allowed here");
 	code = (uintptr_t)memcpy(page, bytes, sizeof(bytes));
 	map = dnp_codemap_new();
-	CHECK(map && dnp_native_refresh(1) >= 0);
+	CHECK(map && dnp_native_refresh() >= 0);
 	dnp_walk_use(map);
 	dnp_threads_init(DEPTH, DNP_EVENTS_MAX);
 	thread = dnp_thread_begin(dnp_thread_id(), &is_new);

@@ -62,7 +62,7 @@ static void prepare(void)
 #endif
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 
-	CHECK(dnp_native_refresh(1) >= 0);
+	CHECK(dnp_native_refresh() >= 0);
 	range = own_stack();
 	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
 }
@@ -152,7 +152,7 @@ TEST(library_that_is_just_being_loaded_is_known)
 	CHECK(library);
 	CHECK_EQ(stopped, DNP_STOP_END);
 	CHECK_EQ(frames_in(NEW_LIBRARY), 0);
-	CHECK_EQ(dnp_native_refresh(2), 1);
+	CHECK_EQ(dnp_native_refresh(), 1);
 	CHECK_EQ(frames_in(NEW_LIBRARY), 22);
 	CHECK_EQ(dlclose(library), 0);
 }

@@ -79,7 +79,7 @@ static void *record(void *context)
 
 	dnp_thread_set_name("dnprof");
 	while (!atomic_load(&stopping)) {
-		dnp_native_refresh(dnp_now_ns());
+		dnp_native_refresh();
 		dnp_thread_each(see, NULL);
 		dnp_drain_round(&drain, tick++ % 2);
 		dnp_watch_wait(dnp_now_ns() + TICK_NS, begun);
@@ -121,7 +121,7 @@ static int start(const char *events, uint64_t interval_ns)
 	dnp_threads_init(options.depth, DNP_EVENTS_MAX);
 	if (!dnp_walk_codemap() || dnp_watch_open())
 		return -ENOMEM;
-	dnp_native_refresh(dnp_now_ns());
+	dnp_native_refresh();
 	failed = dnp_drain_open(&drain, open("/dev/null", O_WRONLY | O_CLOEXEC), 1, 2);
 	if (failed)
 		return failed;
