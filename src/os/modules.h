@@ -27,7 +27,8 @@ struct dnp_elf_module {
 	uintptr_t readable_end; /* of the segment that eh_frame_hdr is in */
 	uintptr_t functions;    /* of PE: the table of functions, 0: none … */
 	uint32_t functions_bytes;
-	uint32_t image_bytes; /* … and of the whole, from `bias` on */
+	uint32_t image_bytes;   /* … and of the whole, from `bias` on */
+	uintptr_t thread_start; /* of PE: what threads begin in, but those of fibers, 0: not here */
 	/* Looks: the last that did not have it yet began at unseen_ns (0: there was none), the
 	 * first that had it was over at seen_ns. Of one that is gone: the last that had it began at
 	 * kept_ns, the first that did not was over at gone_ns. gone_ns 0: loaded. */
@@ -58,6 +59,7 @@ struct dnp_module_code {
 	uintptr_t eh_frame_hdr;
 	uintptr_t
 		functions; /* of PE, whose image begins at `low`: the table of functions, 0: none */
+	uintptr_t thread_start; /* what threads begin in, but those of fibers, 0: not here */
 	uint32_t functions_bytes;
 };
 

@@ -343,7 +343,9 @@ SIGSAFE static bool rule_in_image(
 	int found = read_function(code->functions, n, (uint32_t)(pc - code->low), &function);
 
 	*rule = (struct dnp_rule){0};
-	if (found > 0 && !read_rule(code, function, pc, exact, rule))
+	if (found > 0 && code->low + read_beginning(code->low, function) == code->thread_start)
+		rule->cfa = DNP_CFA_END;
+	else if (found > 0 && !read_rule(code, function, pc, exact, rule))
 		*rule = (struct dnp_rule){0};
 	return found >= 0;
 }
@@ -354,7 +356,8 @@ SIGSAFE static bool rule_of_untried(
 {
 	return rule_in_image(&(struct dnp_module_code){.low = module->bias,
 				     .functions = module->functions,
-				     .functions_bytes = module->functions_bytes},
+				     .functions_bytes = module->functions_bytes,
+				     .thread_start = module->thread_start},
 		pc, exact, rule);
 }
 
@@ -376,6 +379,10 @@ SIGSAFE bool dnp_native_rule(
 		return true;
 	if (!info_at(table, function->info, &info))
 		return true;
+	if (module->bias + beginning(table, *function) == module->thread_start) {
+		rule->cfa = DNP_CFA_END;
+		return true;
+	}
 	prolog = dnp_unwind_info_prolog(info);
 	if (exact && at - function->begin >= prolog &&
 		!jumps_to_piece(table, module->bias, function, pc) &&

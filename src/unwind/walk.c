@@ -369,7 +369,7 @@ SIGSAFE static struct dnp_rule cached_rule(struct place place, uint64_t generati
 
 /* ---- Steps */
 
-#define LOWEST_CODE 4096 /* no code lies in the first page: a return address of 0 ends a stack */
+#define LOWEST_CODE 4096 /* no code lies in the first page */
 
 SIGSAFE static bool on_stack(const struct dnp_walk *w, uintptr_t address, size_t bytes)
 {
@@ -540,6 +540,17 @@ SIGSAFE static INLINE bool find_cfa(
 	}
 }
 
+#define ABOVE_MAX 128 /* bytes of a stack above the first frame on it */
+
+/*
+ * What stands in for the caller of the first frame is no code. The same amid the stack is none: the
+ * walk went astray.
+ */
+SIGSAFE static enum dnp_walk_stop stop_without_code(const struct dnp_walk *w)
+{
+	return w->stacks.now.high - w->regs.sp <= ABOVE_MAX ? DNP_STOP_END : DNP_STOP_BAD_STACK;
+}
+
 SIGSAFE static uintptr_t at_slot(uintptr_t cfa, int slot)
 {
 	return cfa + (uintptr_t)dnp_rule_offset(slot);
@@ -637,7 +648,7 @@ SIGSAFE static INLINE size_t walk_frames(struct dnp_walk *w, bool own, dnp_frame
 			break;
 		}
 		if (w->regs.pc < LOWEST_CODE) {
-			*stop = DNP_STOP_END;
+			*stop = stop_without_code(w);
 			break;
 		}
 	}

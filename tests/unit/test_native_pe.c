@@ -45,6 +45,33 @@ TEST(new_module_has_the_rules_that_its_table_will_have)
 	dnp_native_done();
 }
 
+static void check_ends(uintptr_t start)
+{
+	const struct dnp_elf_module *module = dnp_module_find(start);
+
+	CHECK(module && module->thread_start == start);
+	for (uintptr_t pc = start; pc < start + 16; pc++) {
+		struct dnp_rule rule;
+
+		CHECK(dnp_native_rule(module, pc, true, &rule));
+		CHECK_EQ(rule.cfa, DNP_CFA_END);
+		CHECK(dnp_native_rule_of_new(pc, false, &rule));
+		CHECK_EQ(rule.cfa, DNP_CFA_END);
+	}
+}
+
+TEST(code_that_threads_begin_in_has_no_caller)
+{
+	HMODULE ntdll = GetModuleHandleW(L"ntdll.dll");
+	uintptr_t start = (uintptr_t)GetProcAddress(ntdll, "RtlUserThreadStart");
+
+	CHECK(dnp_modules_refresh() > 0);
+	check_ends(start);
+	dnp_native_build(NULL);
+	check_ends(start);
+	dnp_native_done();
+}
+
 TEST(module_without_a_table_has_the_rules_of_its_image)
 {
 	uintptr_t here = (uintptr_t)compare;

@@ -781,6 +781,37 @@ TEST(suspend_reads_what_is_saved_in_the_room_that_callers_make)
 	atomic_store(&saves_ends, 1);
 }
 
+/* Its own return address is not there until it is told to return. */
+void hides_its_caller(void);
+uintptr_t hidden_caller;
+_Atomic int hiding_ends;
+
+asm(".text\n"
+    ".seh_proc hides_its_caller\n"
+    "hides_its_caller:\n"
+    ".seh_endprologue\n"
+    "mov (%rsp), %rax\n"
+    "movq $0, (%rsp)\n"
+    "mov %rax, hidden_caller(%rip)\n"
+    "0: cmpl $0, hiding_ends(%rip)\n"
+    "je 0b\n"
+    "mov %rax, (%rsp)\n"
+    "ret\n"
+    ".seh_endproc\n");
+
+/* Nothing but the function that threads begin in has no caller. */
+TEST(suspend_does_not_take_a_stack_for_whole_that_ends_amid)
+{
+	struct dnp_suspended walk_ = no_walk();
+
+	prepare(hides_its_caller, true);
+	WAIT(*(volatile uintptr_t *)&hidden_caller);
+	walk_.ask = DNP_ASK_NEVER;
+	CHECK_EQ(dnp_suspended_walk(program.worker_tid, WORKER, &walk_), 0);
+	CHECK_EQ(walk_.mixed.stop, DNP_STOP_BAD_STACK);
+	atomic_store(&hiding_ends, 1);
+}
+
 /* As the runtime tells it of some methods that call native code by themselves. */
 TEST(suspend_knows_the_managed_frame_by_its_address_where_its_stack_pointer_is_not_known)
 {

@@ -594,8 +594,22 @@ TEST(walk_reads_nothing_outside_of_the_stack)
 	CHECK_EQ(dnp_walk(&regs, small, frames, FRAMES_MAX, &stop), 2);
 	CHECK_EQ(stop, DNP_STOP_UNKNOWN);
 	CHECK_EQ(DNP_FRAME_KIND(frames[1]), DNP_WALK_UNKNOWN);
-	stack[0] = 0;
-	CHECK_EQ(dnp_walk(&regs, small, frames, FRAMES_MAX, &stop), 1);
-	CHECK_EQ(stop, DNP_STOP_END);
 	CHECK_EQ(dnp_walk(&regs, small, frames, 0, &stop), 0);
+}
+
+/* Elsewhere the walk went astray. */
+TEST(walk_that_finds_no_caller_is_whole_at_the_end_of_the_stack)
+{
+	static uintptr_t stack[64];
+	enum dnp_walk_stop stop;
+	struct dnp_regs regs = {.pc = (uintptr_t)&qsort};
+	struct dnp_stacks whole = {.now = {(uintptr_t)stack, (uintptr_t)(stack + 64)}};
+
+	prepare();
+	regs.sp = (uintptr_t)(stack + 63);
+	CHECK_EQ(dnp_walk(&regs, whole, frames, FRAMES_MAX, &stop), 1);
+	CHECK_EQ(stop, DNP_STOP_END);
+	regs.sp = (uintptr_t)stack;
+	CHECK_EQ(dnp_walk(&regs, whole, frames, FRAMES_MAX, &stop), 1);
+	CHECK_EQ(stop, DNP_STOP_BAD_STACK);
 }

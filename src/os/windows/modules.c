@@ -14,6 +14,7 @@
 #include "os/module_list.h"
 #include "os/modules.h"
 #include "os/windows/modules.h"
+#include "os/windows/nt.h"
 #include "os/windows/wide.h"
 
 /* ---- That something has changed */
@@ -143,6 +144,14 @@ SIGSAFE static uint32_t find_functions(
 	return found->Size;
 }
 
+/* Nothing calls it. */
+SIGSAFE static uintptr_t find_thread_start(const IMAGE_NT_HEADERS64 *nt, uintptr_t base)
+{
+	uintptr_t start = (uintptr_t)RtlUserThreadStart;
+
+	return start - base < nt->OptionalHeader.SizeOfImage ? start : 0;
+}
+
 static bool read_image(struct dnp_elf_module *module)
 {
 	IMAGE_NT_HEADERS64 nt;
@@ -153,6 +162,7 @@ static bool read_image(struct dnp_elf_module *module)
 	identify(module, &nt);
 	module->image_bytes = nt.OptionalHeader.SizeOfImage;
 	module->functions_bytes = find_functions(&nt, module->bias, &module->functions);
+	module->thread_start = find_thread_start(&nt, module->bias);
 	return read_sections(module, sections, nt.FileHeader.NumberOfSections);
 }
 
@@ -199,6 +209,7 @@ SIGSAFE bool dnp_module_find_new(uintptr_t pc, struct dnp_module_code *code)
 		return false;
 	*code = (struct dnp_module_code){.low = base, .high = base + nt.OptionalHeader.SizeOfImage};
 	code->functions_bytes = find_functions(&nt, base, &code->functions);
+	code->thread_start = find_thread_start(&nt, base);
 	return true;
 }
 

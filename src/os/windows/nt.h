@@ -22,6 +22,8 @@ struct dnp_process_basic {
 
 NTSTATUS NTAPI RtlGetVersion(OSVERSIONINFOW *version);
 
+NTSYSAPI VOID NTAPI RtlUserThreadStart(LPTHREAD_START_ROUTINE function, PVOID parameter);
+
 /* The next thread of a process, with a handle to it; fails behind the last one. */
 NTSTATUS NTAPI NtGetNextThread(HANDLE process, HANDLE thread, ACCESS_MASK access, ULONG attributes,
 	ULONG flags, HANDLE *next);
