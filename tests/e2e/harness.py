@@ -6,6 +6,7 @@ and, where a test has to damage a recording, the chunk header of docs/format.md.
 """
 import contextlib
 import dataclasses
+import fcntl
 import functools
 import json
 import os
@@ -321,6 +322,25 @@ def tasks_named(pid, name):
 def build_programs(tfms):
     """All of them for the runtimes that are named; without a name what script/test needs."""
     subprocess.run([ROOT / "tests/apps/build", *tfms], check=True, stdout=subprocess.DEVNULL)
+
+
+def made_once(tmp_path_factory, name, make):
+    """A folder of one's own with what MAKE puts into the one that it is given: by the first worker that needs it, and copied
+    by the others."""
+    place = tmp_path_factory.getbasetemp()
+    own = place / name
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+    made = place / f"{name}-made"
+    with open(place / f"{name}-lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            part = place / f"{name}-part"
+            shutil.rmtree(part, ignore_errors=True)  # of one that failed
+            part.mkdir()
+            make(part)
+            part.rename(made)
+    return shutil.copytree(made, own)
 
 
 def program(tfm, *arguments, app="truth"):

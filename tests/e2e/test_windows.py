@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness import DNPROF, LOOSE, NEWEST, PATIENCE_S, ROOT, chance, check_whole, dnprof, program, refused, run, undisturbed
+from harness import (DNPROF, LOOSE, NEWEST, PATIENCE_S, ROOT, chance, check_whole, dnprof, made_once, program, refused, run,
+                     undisturbed)
 
 WINDOWS = Path(os.environ.get("DNPROF_WINDOWS", ROOT / "build-windows/bin/dnprof.exe")).resolve()
 MAKE_RECORDING = DNPROF.parent.parent / "tests/tools/make-recording"
@@ -65,16 +66,18 @@ def wine():
         yield
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory):
-    """Recordings, which tests name as a user would who is in their folder."""
-    place = tmp_path_factory.mktemp("windows")
+def make_recordings(place):
     for name, (command, *arguments) in RECORDED.items():
         result = dnprof(command, "-q", "-o", place / f"{name}.dnp", *arguments)
         assert result.status in (0, 3), result
     for name in MADE:
         subprocess.run([MAKE_RECORDING, place / f"made-{name}.dnp", name], check=True)
-    return place
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Recordings, which tests name as a user would who is in their folder."""
+    return made_once(tmp_path_factory, "windows", make_recordings)
 
 
 #: Their status is the program's, which may say nothing.

@@ -158,10 +158,15 @@ def test_programs(tmp_path):
     assert "always 2 b" in named(lines, "FAILED")[-1]
 
 
+WRAPPERS = [
+    ("setsid",), ("prlimit", "--nofile=500:20000"), ("nohup",), ("env", "--ignore-signal=HUP,INT,QUIT,TTIN"),
+    ("env", "--block-signal=HUP,INT,QUIT"), ("env", "DOTNET_gcServer=1", "LD_LIBRARY_PATH=/tmp", "LANG=de_DE"),
+    ("sh", "-c", 'umask 077; exec "$@" <&-', "sh"),
+]
+
+
 @pytest.mark.parametrize("wrapper", [
-    (), ("nohup",), ("env", "--ignore-signal=HUP,INT,QUIT,TTIN"), ("env", "--block-signal=HUP,INT,QUIT"),
-    ("sh", "-c", 'umask 077; exec "$@" <&-', "sh"), ("env", "DOTNET_gcServer=1", "LD_LIBRARY_PATH=/tmp", "LANG=de_DE"),
-    ("setsid",), ("prlimit", "--nofile=500:20000"),
+    (), sum(WRAPPERS, ()), *(pytest.param(wrapper, marks=pytest.mark.slow) for wrapper in WRAPPERS),
 ])
 def test_surroundings_are_made(tmp_path, wrapper):
     status, lines = ran(tmp_path, sample("surroundings"), wrapper=wrapper)
