@@ -124,6 +124,26 @@ static bool describe(FunctionID function, struct description *out)
 	return true;
 }
 
+/*
+ * The same for methods that last, one after the other: their module does, too, and is asked for
+ * where it is another one than before. The recorder's, and too large for its stack.
+ */
+static struct description *describe_lasting(FunctionID function)
+{
+	static struct description out;
+	static ModuleID module; /* whose text out.module is; 0: none's */
+
+	dnp_text_init(&out.name, out.name_buffer, sizeof(out.name_buffer));
+	if (FAILED(dnp_method_describe(&dnp_agent.info, function, 0, &out.method, &out.name)))
+		return NULL;
+	if (out.method.module != module) {
+		dnp_text_init(&out.module, out.module_buffer, sizeof(out.module_buffer));
+		describe_module(&out);
+		module = out.module.n ? out.method.module : 0;
+	}
+	return &out;
+}
+
 static unsigned machine_flags(enum dnp_machine machine)
 {
 	switch (machine) {
@@ -373,9 +393,8 @@ uint32_t *dnp_methods_frame(uint32_t number, bool precompiled)
 
 bool dnp_methods_text(uint32_t number, struct dnp_method_text *text)
 {
-	static struct description asked; /* the recorder's, too large for its stack */
 	struct method *method = method_at(number);
-	bool known;
+	const struct description *asked;
 
 	if (method->eager) {
 		text->name = dnp_str(method->name);
@@ -385,14 +404,14 @@ bool dnp_methods_text(uint32_t number, struct dnp_method_text *text)
 		return true;
 	}
 	dnp_forks_hold();
-	known = describe(method->function, &asked);
+	asked = describe_lasting(method->function);
 	dnp_forks_release();
-	if (!known)
+	if (!asked)
 		return false;
-	text->name = dnp_text_since(&asked.name, 0);
-	text->module = dnp_text_since(&asked.module, 0);
-	text->token = asked.method.token;
-	text->flags = machine_flags(asked.method.machine);
+	text->name = dnp_text_since(&asked->name, 0);
+	text->module = dnp_text_since(&asked->module, 0);
+	text->token = asked->method.token;
+	text->flags = machine_flags(asked->method.machine);
 	return true;
 }
 

@@ -313,6 +313,87 @@ TEST(method_lasts_as_long_as_the_runtime_says_so)
 	CHECK(!dnp_method_ends(&dnp_agent.info, ADD, &with));
 }
 
+/* ---- A runtime with methods of two modules, whose paths are a letter */
+
+static unsigned modules_asked;
+static bool functions_are_told = true;
+
+/* Modules are 0x10 apart, as their methods are. */
+static HRESULT DNP_COM function_of_two(ICorProfilerInfo *self, FunctionID function,
+	COR_PRF_FRAME_INFO frame, ClassID *class, ModuleID *module, mdToken *token, uint32_t max,
+	uint32_t *n, ClassID *args)
+{
+	(void)self;
+	(void)frame;
+	(void)max;
+	(void)args;
+	*class = 0;
+	*module = function - ADD + CORE;
+	*token = 0x06000000;
+	*n = 0;
+	return functions_are_told ? S_OK : E_FAIL;
+}
+
+static HRESULT DNP_COM dynamic_of_two(ICorProfilerInfo *self, FunctionID function, ModuleID *module,
+	const uint8_t **sig, uint32_t *sig_bytes, uint32_t max, uint32_t *length, WCHAR *name)
+{
+	HRESULT hr = dynamic_info(self, function, module, sig, sig_bytes, max, length, name);
+
+	*module = function - ADD + CORE;
+	return functions_are_told ? hr : E_FAIL;
+}
+
+static HRESULT DNP_COM module_of_two(ICorProfilerInfo *self, ModuleID module, const uint8_t **base,
+	uint32_t max, uint32_t *length, WCHAR *name, AssemblyID *assembly, uint32_t *flags)
+{
+	HRESULT hr = module_info(self, module, base, max, length, name, assembly, flags);
+
+	CHECK(max > 1);
+	name[0] = (WCHAR)('a' + (module - CORE) / 0x10);
+	name[1] = 0;
+	*length = 2;
+	modules_asked++;
+	return hr;
+}
+
+static void check_module(uint32_t number, const char *path)
+{
+	struct dnp_method_text text;
+
+	CHECK(dnp_methods_text(number, &text));
+	CHECK_STR(text.module.p, path);
+	CHECK_EQ(text.module.n, strlen(path));
+}
+
+TEST(methods_have_their_own_modules_and_these_are_asked_for_once_in_a_row)
+{
+	static struct ICorProfilerInfoVtbl table = {
+		.GetFunctionInfo2 = function_of_two,
+		.GetDynamicFunctionInfo = dynamic_of_two,
+		.GetModuleInfo2 = module_of_two,
+		.GetModuleMetaData = no_metadata,
+		.GetAssemblyInfo = no_assembly,
+	};
+	static ICorProfilerInfo runtime = {.vtbl = &table};
+	uint32_t a = dnp_methods_number(ADD), b = dnp_methods_number(ADD + 0x10);
+	struct dnp_method_text text;
+
+	dnp_agent.info = (struct dnp_info){.com = &runtime, .version = 14};
+	check_module(a, "a");
+	check_module(a, "a");
+	CHECK_EQ(modules_asked, 1);
+	check_module(b, "b");
+	check_module(a, "a");
+	CHECK_EQ(modules_asked, 3);
+	/* Of another module, but not told: nothing of it stays. */
+	functions_are_told = false;
+	CHECK(!dnp_methods_text(b, &text));
+	functions_are_told = true;
+	check_module(a, "a");
+	check_module(b, "b");
+	CHECK_EQ(modules_asked, 4);
+}
+
 /* ---- Unloadings */
 
 static _Atomic bool unloaded;
