@@ -216,6 +216,15 @@ static bool clause_names(
 	return kind == CLAUSE_FILTER && (uint32_t)clause->type_or_filter == funclet;
 }
 
+/* Until they have run the handler has no other frame than that of its call. */
+static uint16_t taking_bytes(const struct dnp_code *part)
+{
+	uint8_t code[DNP_TAKE_FRAME_MAX];
+	size_t n = dnp_mem_read_some(part->begin + part->prolog_bytes, code, sizeof(code));
+
+	return (uint16_t)dnp_prolog_takes_frame(code, n);
+}
+
 /*
  * Marks catch funclets, if the clauses explain every funclet; else the layout is not what we think
  * and all stay physical frames. `leave` is the rule of the method's own frame in terms of rbp,
@@ -239,6 +248,7 @@ static void mark_catch(
 			if (pass == 1 && is_catch) {
 				parts[i].flags |= DNP_CODE_CATCH;
 				parts[i].rule = leave;
+				parts[i].prolog_bytes += taking_bytes(&parts[i]);
 				count(&counts.catch_funclets);
 			}
 		}

@@ -296,6 +296,22 @@ SIGSAFE static bool r2r_catch_rule(struct place place, const struct dnp_r2r_imag
 	return dnp_rule_by_bp(&m.body, &prolog, rule);
 }
 
+/* Where the handler's own frame ends: see dnp_prolog_takes_frame. */
+SIGSAFE static uint32_t r2r_prolog_bytes(struct place place, const struct managed *m)
+{
+	uintptr_t behind = m->begin + m->prolog_bytes;
+	uint8_t copy[DNP_TAKE_FRAME_MAX];
+	size_t n = sizeof(copy);
+	const uint8_t *code;
+
+	if (behind >= m->end)
+		return m->prolog_bytes;
+	if (n > m->end - behind)
+		n = m->end - behind;
+	code = code_bytes(place, behind, copy, &n);
+	return m->prolog_bytes + dnp_prolog_takes_frame(code, n);
+}
+
 SIGSAFE static bool r2r_rule(struct place place, struct dnp_rule *rule)
 {
 	const struct dnp_r2r_image *image = dnp_r2r_find(lookup_address(place));
@@ -306,7 +322,7 @@ SIGSAFE static bool r2r_rule(struct place place, struct dnp_rule *rule)
 		return false;
 	*rule = (struct dnp_rule){0};
 	if (describe_r2r(place, &function, &m) &&
-		(place.pc - m.begin < m.prolog_bytes ||
+		(place.pc - m.begin < r2r_prolog_bytes(place, &m) ||
 			!r2r_catch_rule(place, image, &function, rule)))
 		*rule = managed_rule(&m, place);
 	rule->kind = DNP_WALK_R2R;

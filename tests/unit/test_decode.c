@@ -136,6 +136,26 @@ TEST(prolog_of_other_kinds)
 	CHECK_RULE(rule, DNP_CFA_BP, 16, -16);
 }
 
+/* As coreclr 8 and 9 begin handlers, there and on Windows. */
+TEST(prolog_of_a_handler_takes_the_frame_of_its_method)
+{
+	static const uint8_t near[] = {
+		0x48, 0x8b, 0x2f, 0x48, 0x89, 0x2c, 0x24, 0x48, 0x8d, 0x6d, 0x10, 0xc7, 0x45, 0xfc};
+	/* mov rbp, [rcx + 0x20]; mov [rsp + 0x20], rbp; lea rbp, [rbp + 0x50] */
+	static const uint8_t windows[] = {
+		0x48, 0x8b, 0x69, 0x20, 0x48, 0x89, 0x6c, 0x24, 0x20, 0x48, 0x8d, 0x6d, 0x50};
+	static const uint8_t far[] = {0x48, 0x8b, 0xaf, 0, 1, 0, 0, 0x48, 0x89, 0xac, 0x24, 0, 1, 0,
+		0, 0x48, 0x8d, 0xad, 0, 2, 0, 0};
+	static const uint8_t other[] = {0x48, 0x8b, 0x2f, 0x48, 0x89, 0x2c, 0x24, 0x90};
+
+	CHECK_EQ(dnp_prolog_takes_frame(near, sizeof(near)), 11);
+	CHECK_EQ(dnp_prolog_takes_frame(windows, sizeof(windows)), sizeof(windows));
+	CHECK_EQ(dnp_prolog_takes_frame(far, sizeof(far)), DNP_TAKE_FRAME_MAX);
+	CHECK_EQ(dnp_prolog_takes_frame(other, sizeof(other)), 0);
+	for (size_t n = 0; n < 11; n++)
+		CHECK_EQ(dnp_prolog_takes_frame(near, n), 0);
+}
+
 TEST(epilog_at_each_of_its_instructions)
 {
 	static const struct {

@@ -78,11 +78,17 @@ static void put_headers(void)
 	put_section(SECTIONS + 40, DATA, 0x1000, 0);
 }
 
-/* push rbp; sub rsp, 0x20; lea rbp, [rsp + 0x20], and the same without rbp for handlers. */
+/*
+ * push rbp; sub rsp, 0x20; lea rbp, [rsp + 0x20], and the same without rbp for handlers, of which
+ * one takes over the frame of its method.
+ */
 static void put_code(void)
 {
 	static const uint8_t body[] = {0x55, 0x48, 0x83, 0xec, 0x20, 0x48, 0x8d, 0x6c, 0x24, 0x20};
 	static const uint8_t handler[] = {0x48, 0x83, 0xec, 0x28};
+	/* mov rbp, [rdi]; mov [rsp + 0x20], rbp; lea rbp, [rbp + 0x10] */
+	static const uint8_t taking[] = {
+		0x48, 0x8b, 0x2f, 0x48, 0x89, 0x6c, 0x24, 0x20, 0x48, 0x8d, 0x6d, 0x10};
 	static const uint8_t unwind_body[] = {1, 5, 2, 0, 5, 0x32, 1, 0x50};
 	static const uint8_t unwind_handler[] = {1, 4, 1, 0, 4, 0x42, 0, 0};
 	static const uint32_t starts[] = {BODY, FINALLY, CATCH, FILTER, PLAIN};
@@ -98,6 +104,7 @@ static void put_code(void)
 				is_body ? UNWIND_BODY : UNWIND_HANDLER},
 			3);
 	}
+	memcpy(image + FILTER + sizeof(handler), taking, sizeof(taking));
 	memcpy(image + UNWIND_BODY, unwind_body, sizeof(unwind_body));
 	memcpy(image + UNWIND_HANDLER, unwind_handler, sizeof(unwind_handler));
 }
@@ -290,13 +297,13 @@ TEST(r2r_code_made_at_run_time_may_be_asked_for)
 	close(fd);
 }
 
-/* In the middle of a handler; both ways lie on the stack. Where does the walk go on? */
-static uint32_t caller_of(uint32_t handler)
+/* Within a handler, behind its sub rsp; both ways lie on the stack. Where does the walk go on? */
+static uint32_t caller_at(uint32_t place)
 {
 	uintptr_t stack[16] = {0}, base = (uintptr_t)image;
 	struct dnp_stacks stacks = {.now = {(uintptr_t)stack, (uintptr_t)(stack + 16)}};
 	struct dnp_regs regs = {
-		.pc = base + handler + 0x10, .sp = (uintptr_t)stack, .bp = (uintptr_t)(stack + 12)};
+		.pc = base + place, .sp = (uintptr_t)stack, .bp = (uintptr_t)(stack + 12)};
 	dnp_frame_word frames[16];
 	enum dnp_walk_stop stop;
 	size_t n;
@@ -313,8 +320,13 @@ TEST(r2r_a_catch_handler_leaves_the_frame_of_its_method)
 {
 	make_image();
 	CHECK_EQ(dnp_r2r_add((uintptr_t)image), 0);
-	CHECK_EQ(caller_of(FINALLY), PLAIN + 0x10);
-	CHECK_EQ(caller_of(CATCH), PLAIN + 0x20);
-	CHECK_EQ(caller_of(FILTER), PLAIN + 0x20);
+	CHECK_EQ(caller_at(FINALLY + 0x10), PLAIN + 0x10);
+	CHECK_EQ(caller_at(CATCH + 0x10), PLAIN + 0x20);
+	CHECK_EQ(caller_at(FILTER + 0x10), PLAIN + 0x20);
+	/* Before it has taken it over: at each of the three instructions that do. */
+	CHECK_EQ(caller_at(FILTER + 4), PLAIN + 0x10);
+	CHECK_EQ(caller_at(FILTER + 7), PLAIN + 0x10);
+	CHECK_EQ(caller_at(FILTER + 12), PLAIN + 0x10);
+	CHECK_EQ(caller_at(CATCH + 4), PLAIN + 0x20);
 	drop_image();
 }

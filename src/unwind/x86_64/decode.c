@@ -153,6 +153,26 @@ SIGSAFE void dnp_prolog_decode(const uint8_t *code, size_t n, struct dnp_prolog 
 	prolog->bytes = (uint32_t)(n - c.n);
 }
 
+/* mov rbp, [rdi or rcx + disp]; mov [rsp + disp], rbp; lea rbp, [rbp + disp] */
+SIGSAFE uint32_t dnp_prolog_takes_frame(const uint8_t *code, size_t n)
+{
+	struct code c = {code, n};
+	int32_t ignored;
+
+	if (!TAKE(&c, "\x48\x8b\x2f") && !TAKE(&c, "\x48\x8b\x29") &&
+		!TAKE_IMM8(&c, "\x48\x8b\x6f", &ignored) &&
+		!TAKE_IMM8(&c, "\x48\x8b\x69", &ignored) &&
+		!TAKE_IMM32(&c, "\x48\x8b\xaf", &ignored) &&
+		!TAKE_IMM32(&c, "\x48\x8b\xa9", &ignored))
+		return 0;
+	if (!TAKE(&c, "\x48\x89\x2c\x24") && !TAKE_IMM8(&c, "\x48\x89\x6c\x24", &ignored) &&
+		!TAKE_IMM32(&c, "\x48\x89\xac\x24", &ignored))
+		return 0;
+	if (!TAKE_IMM8(&c, "\x48\x8d\x6d", &ignored) && !TAKE_IMM32(&c, "\x48\x8d\xad", &ignored))
+		return 0;
+	return (uint32_t)(n - c.n);
+}
+
 #define ENDBR64 "\xf3\x0f\x1e\xfa"
 
 /* mov, xor and test between registers, with or without a prefix. */

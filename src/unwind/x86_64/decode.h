@@ -27,6 +27,14 @@ struct dnp_prolog {
 SIGSAFE void dnp_prolog_decode(const uint8_t *code, size_t n, struct dnp_prolog *prolog);
 
 /*
+ * Behind the prolog of a handler: bytes of the instructions that take over the frame of its method,
+ * which is in rbp only when they have all run (coreclr 8, 9; later rbp is there from the start).
+ * 0: these are others. DNP_TAKE_FRAME_MAX of them are enough.
+ */
+#define DNP_TAKE_FRAME_MAX 22
+SIGSAFE uint32_t dnp_prolog_takes_frame(const uint8_t *code, size_t n);
+
+/*
  * Of native code that keeps its frame in rbp: how many bytes lie between the stack pointer behind
  * the prolog and where rbp points. Instructions that only copy registers are passed over, so it is
  * a guess where compilers mix prolog and body. False: it does not set rbp up.
