@@ -8,8 +8,11 @@
 #define COLUMNS     80
 #define HELP_COLUMN 27
 
-/* Prints text from column `at` on, broken at blanks so that it stays between indent and COLUMNS. */
-static void print_wrapped(const char *text, size_t indent, size_t at)
+/*
+ * Prints text from column `at` on, broken at blanks so that it stays between indent and COLUMNS;
+ * returns where it ends.
+ */
+static size_t print_wrapped(const char *text, size_t indent, size_t at)
 {
 	while (*text) {
 		size_t word = strcspn(text, " ");
@@ -26,12 +29,12 @@ static void print_wrapped(const char *text, size_t indent, size_t at)
 		text += word;
 		text += strspn(text, " ");
 	}
-	printf("\n");
+	return at;
 }
 
 static void print_option(const struct dnp_option *option)
 {
-	char name[DNP_OPTION_NAME], letter[] = "    ", help[512];
+	char name[DNP_OPTION_NAME], letter[] = "    ", initial[64] = "";
 	const char *argument = option->argument ? option->argument : "";
 	int width;
 
@@ -44,9 +47,10 @@ static void print_option(const struct dnp_option *option)
 		width = 0;
 	}
 	printf("%*s", HELP_COLUMN - width, "");
-	snprintf(help, sizeof(help), option->initial ? "%s (default: %s)" : "%s", option->help,
-		option->initial);
-	print_wrapped(help, HELP_COLUMN, HELP_COLUMN);
+	if (option->initial)
+		snprintf(initial, sizeof(initial), "(default: %s)", option->initial);
+	print_wrapped(initial, HELP_COLUMN, print_wrapped(option->help, HELP_COLUMN, HELP_COLUMN));
+	printf("\n");
 }
 
 void dnp_help_print(const struct dnp_command *command)
@@ -55,7 +59,7 @@ void dnp_help_print(const struct dnp_command *command)
 
 	printf("Usage: dnprof %s %s\n\n", command->name, command->usage);
 	print_wrapped(command->description, 0, 0);
-	printf("\nOptions:\n");
+	printf("\n\nOptions:\n");
 	for (const struct dnp_option *o = command->options; o->name; o++)
 		print_option(o);
 	print_option(&help);

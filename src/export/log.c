@@ -74,7 +74,9 @@ static int add_method(struct log *log, struct dnp_str name, uint64_t function_id
 	put_name(log, name, &label.sink);
 	method.name = label.bytes.n;
 	dnp_sink_printf(&label.sink, ", id=0x%" PRIx64 ", call count = ", function_id);
-	method.no_arguments = arguments && name.p + name.n - arguments >= 2 && arguments[1] == ')';
+	/* A step of an async method or an iterator is named without brackets. */
+	method.no_arguments = arguments ? name.p + name.n - arguments >= 2 && arguments[1] == ')'
+					: name.n && name.p[name.n - 1] == ']';
 	method.label = label.bytes.p;
 	method.length = label.bytes.n;
 	if (label.sink.error || dnp_vec_push(&log->methods, method)) {

@@ -207,21 +207,77 @@ static void put_char(struct reader *reader)
 	dnp_text_puts(reader->out, "'");
 }
 
-/* With as few digits as bring the same number back; C# words for what is none. */
+#define DOUBLE_DIGITS 17 /* bring each number back; longer whole ones have an exponent */
+#define FLOAT_DIGITS  9
+
+/* The digits of a number, without those that are not needed to bring it back: 120 is 12, point 3.
+ */
+struct digits {
+	char text[40]; /* as printf made it; digits are moved to its front */
+	int n, point;
+	bool negative;
+};
+
+static void find_digits(struct digits *digits, double value, bool is_double)
+{
+	int most = is_double ? DOUBLE_DIGITS : FLOAT_DIGITS;
+	char *p = digits->text, *from;
+
+	for (int n = 1; n <= most; n++) {
+		snprintf(digits->text, sizeof(digits->text), "%.*e", n - 1, value);
+		if (is_double ? strtod(p, NULL) == value : strtof(p, NULL) == (float)value)
+			break;
+	}
+	digits->negative = *p == '-';
+	digits->n = 0;
+	for (from = p + digits->negative; *from != 'e'; from++)
+		if (*from != '.')
+			p[digits->n++] = *from;
+	digits->point = (int)strtol(from + 1, NULL, 10) + 1;
+}
+
+/* n of them, zeros behind the last one. */
+static void put_digits(struct dnp_text *out, const struct digits *digits, int from, int n)
+{
+	for (int i = from; i < from + n; i++)
+		dnp_text_put(
+			out, (struct dnp_str){i >= 0 && i < digits->n ? digits->text + i : "0", 1});
+}
+
+static void put_exponent(struct dnp_text *out, int exponent)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "E%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
+	dnp_text_puts(out, text);
+}
+
+/* As C# does: 120, 0.0001, 1E-05, 1.5E+20; its words for what is no number. */
 static void put_floating(struct dnp_text *out, double value, bool is_double)
 {
-	char text[40] = "";
+	int most = is_double ? DOUBLE_DIGITS : FLOAT_DIGITS, whole;
+	struct digits digits;
+	bool scaled;
 
 	if (isnan(value) || isinf(value)) {
 		dnp_text_puts(out, isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
 		return;
 	}
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (is_double ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value)
-			break;
+	find_digits(&digits, value, is_double);
+	scaled = digits.point > most || digits.point < -3;
+	whole = scaled ? 1 : digits.point;
+	if (digits.negative)
+		dnp_text_puts(out, "-");
+	if (whole > 0)
+		put_digits(out, &digits, 0, whole);
+	else
+		dnp_text_puts(out, "0");
+	if (digits.n > whole) {
+		dnp_text_puts(out, ".");
+		put_digits(out, &digits, whole, digits.n - whole);
 	}
-	dnp_text_puts(out, text);
+	if (scaled)
+		put_exponent(out, digits.point - 1);
 }
 
 static void put_float(struct reader *reader)

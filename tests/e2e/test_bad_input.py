@@ -223,6 +223,12 @@ def test_unknown_command():
     refused(dnprof("frobnicate"), 2, "frobnicate", "--help")
 
 
+def test_help_is_whole():
+    text = " ".join(dnprof("run", "--help").expect().out.split())
+    assert "of shorter ones some by lot), or several, as cpu,switch (default: cpu) -F" in text
+    assert "which stand for more) (default: 199) -i" in text
+
+
 # Recordings
 
 def reported(tmp_path, data, name="bad.dnp"):

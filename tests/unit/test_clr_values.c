@@ -131,8 +131,11 @@ TEST(values_numbers)
 		_Alignas(16) uint8_t bytes[16];
 	} frame[] = {{{1}}, {{0x41}}, {{0xff}}, {{0xff}}, {{0xfe, 0xff}}, {{0xfe, 0xff}},
 		{{0xff, 0xff, 0xff, 0xff}}, {{0xff, 0xff, 0xff, 0xff}}};
-	static const double numbers[][2] = {{0.1, 0}, {-1.0 / 0.0, 0}, {1e300, 0}};
-	static const float floats[][4] = {{0.1f}, {16777216.0f}};
+	static const double numbers[][2] = {{0.1}, {-1.0 / 0.0}, {1e300}, {-120}, {1000}, {-0.0},
+		{1e16}, {1e17}, {1.5e17}, {1234567890123456}, {100.5}, {0.0001}, {1.2345e-05},
+		{4.9e-324}, {1.7976931348623157e308}};
+	static const float floats[][4] = {{0.1f}, {16777216.0f}, {50}, {1e8f}, {1e10f},
+		{123456790.0f}, {1.5e-5f}, {3.4028235e38f}};
 	static const int64_t longs[][2] = {{INT64_MIN, 0}, {-1, 0}};
 
 	CHECK_STR(ARGS(SIG(0, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9), frame[0].bytes, 8),
@@ -141,9 +144,15 @@ TEST(values_numbers)
 		"-9223372036854775808, 18446744073709551615");
 	CHECK_STR(ARGS(SIG(0, 2, 1, 0x18, 0x19), (const uint8_t *)longs, 2),
 		"-9223372036854775808, 18446744073709551615");
-	CHECK_STR(ARGS(SIG(0, 3, 1, 0x0d, 0x0d, 0x0d), (const uint8_t *)numbers, 3),
-		"0.1, -Infinity, 1e+300");
-	CHECK_STR(ARGS(SIG(0, 2, 1, 0x0c, 0x0c), (const uint8_t *)floats, 2), "0.1, 16777216");
+	/* As .NET 10 writes them. */
+	CHECK_STR(ARGS(SIG(0, 15, 1, 0x0d, 0x0d, 0x0d, 0x0d, 0x0d, 0x0d, 0x0d, 0x0d, 0x0d, 0x0d,
+			       0x0d, 0x0d, 0x0d, 0x0d, 0x0d),
+			  (const uint8_t *)numbers, 15),
+		"0.1, -Infinity, 1E+300, -120, 1000, -0, 10000000000000000, 1E+17, 1.5E+17, "
+		"1234567890123456, 100.5, 0.0001, 1.2345E-05, 5E-324, 1.7976931348623157E+308");
+	CHECK_STR(ARGS(SIG(0, 8, 1, 0x0c, 0x0c, 0x0c, 0x0c, 0x0c, 0x0c, 0x0c, 0x0c),
+			  (const uint8_t *)floats, 8),
+		"0.1, 16777216, 50, 100000000, 1E+10, 123456790, 1.5E-05, 3.4028235E+38");
 	CHECK_STR(ARGS(SIG(0, 0, 1), frame[0].bytes, 0), "");
 }
 
