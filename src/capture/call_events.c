@@ -46,11 +46,9 @@ static const struct {
 } ring_sizes[] = {{32, 131072}, {128, 32768}, {UINT32_MAX, 8192}};
 
 _Atomic uint32_t dnp_call_events_off = 1;
-void dnp_call_events_slow(uint32_t method, uint32_t kind);
 
 static struct {
 	unsigned event;
-	struct dnp_call_ring *(*own)(void);
 	void (*also)(struct dnp_writer *writer, unsigned event); /* NULL: nothing */
 	_Atomic(struct dnp_call_ring *) rings;                   /* all that there are */
 	_Atomic uint32_t n_rings;
@@ -209,25 +207,13 @@ static void put(struct dnp_call_ring *ring, uint32_t method, enum dnp_call_kind 
 	store(ring, head, dnp_call_word(method, kind, dnp_ticks()));
 }
 
-/* From hooks, for what is not the usual case. */
-void dnp_call_events_slow(uint32_t method, uint32_t kind)
-{
-	int saved = errno;
-	struct dnp_call_ring *ring = events.own();
-
-	put(ring ? ring : &no_ring, method, (enum dnp_call_kind)kind);
-	errno = saved;
-}
-
 void dnp_call_events_put(struct dnp_call_ring *ring, uint32_t method, enum dnp_call_kind kind)
 {
+	int saved = errno;
+
 	if (!atomic_load_explicit(&dnp_call_events_off, memory_order_relaxed))
 		put(ring, method, kind);
-}
-
-void dnp_call_events_unwound(struct dnp_call_ring *ring, uint32_t method)
-{
-	dnp_call_events_put(ring, method, DNP_CALL_UNWOUND);
+	errno = saved;
 }
 
 /* ---- Rings */
@@ -503,10 +489,9 @@ static void *write_events(void *context)
 
 /* ---- For the engine */
 
-void dnp_call_events_start(unsigned event, struct dnp_call_ring *(*own)(void))
+void dnp_call_events_start(unsigned event)
 {
 	events.event = event;
-	events.own = own;
 	dnp_ticks_begin(&events.clock);
 	atomic_store(&dnp_call_events_off, 0);
 }

@@ -30,12 +30,8 @@ struct dnp_call_totals {
 	uint64_t lost;                   /* events for which there was none in time */
 };
 
-/*
- * Rings may begin, and hooks run, when it returns. `event`: index of the event. `own`: the calling
- * thread's ring, made where there is none, or NULL; called by hooks on a thread whose
- * dnp_calls_own is NULL, so in cooperative mode.
- */
-void dnp_call_events_start(unsigned event, struct dnp_call_ring *(*own)(void));
+/* Rings may begin, and hooks run, when it returns. `event`: index of the event. */
+void dnp_call_events_start(unsigned event);
 
 /* What else the writer thread writes whenever it has looked at the rings. Before start. */
 void dnp_call_events_also(void (*write)(struct dnp_writer *writer, unsigned event));
@@ -70,10 +66,7 @@ struct dnp_call_ring *dnp_call_events_thread_begin(uint32_t thread);
 /* The thread puts no event any more; the ring is written, then used for another. Any thread. */
 void dnp_call_events_thread_end(struct dnp_call_ring *ring);
 
-/* An event that no hook is called for: an exception ended a call of this thread. */
-void dnp_call_events_unwound(struct dnp_call_ring *ring, uint32_t method);
-
-/* The same for a call that begins or ends: of native code, say. */
+/* An event of the calling thread, of which it waits that there is room. From hooks; keeps errno. */
 void dnp_call_events_put(struct dnp_call_ring *ring, uint32_t method, enum dnp_call_kind kind);
 
 /* What the runtime calls; registers as it has them (see x86_64/elt_events.S). */

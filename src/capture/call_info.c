@@ -11,6 +11,7 @@
 #include "capture/call_seen.h"
 #include "capture/call_values.h"
 #include "clr/hresult.h"
+#include "clr/native_calls.h"
 #include "clr/shapes.h"
 #include "format/call_codec.h"
 #include "os/clock.h"
@@ -53,7 +54,9 @@ static struct {
 	struct dnp_call_plain plain;
 	struct prepared *prepared; /* owned, mapped */
 	struct dnp_values_memory memory;
-	_Atomic uint64_t unknown; /* hooks whose frame could not be found */
+	uint16_t runtime_major;
+	_Atomic uint64_t unknown;  /* hooks whose frame could not be found */
+	_Atomic uint64_t left_out; /* methods without hooks, for the runtime would crash */
 } state;
 
 /* --- the runtime's side --- */
@@ -154,16 +157,6 @@ static const struct dnp_call_method *pop(
 	while (info->n_open && info->open[info->n_open - 1].sp < sp)
 		info->n_open--;
 	if (info->n_open && info->open[info->n_open - 1].sp == sp &&
-		info->open[info->n_open - 1].method->function == method->function)
-		return info->open[--info->n_open].method;
-	return method;
-}
-
-const struct dnp_call_method *dnp_call_info_unwound(const struct dnp_call_method *method)
-{
-	struct dnp_call_info *info = own();
-
-	if (info && state.prepared[method->number].shared && info->n_open &&
 		info->open[info->n_open - 1].method->function == method->function)
 		return info->open[--info->n_open].method;
 	return method;
@@ -393,7 +386,19 @@ uint32_t dnp_call_info_events(const struct dnp_agent_options *options)
 	return COR_PRF_ENABLE_FRAME_INFO | (options->calls == DNP_CALLS_EVENTS ? values : 0);
 }
 
-void dnp_call_info_prepare(const struct dnp_call_method *method)
+/*
+ * In front of hooks with information the runtime looks at its own thread, which before .NET 10 is
+ * not there yet where native code calls a method on a thread that was never in the runtime.
+ */
+static bool would_crash(const struct dnp_call_method *method)
+{
+	if (state.runtime_major >= 10 || !dnp_method_is_for_native(state.info, method->function))
+		return false;
+	atomic_fetch_add_explicit(&state.left_out, 1, memory_order_relaxed);
+	return true;
+}
+
+static void plan_values(const struct dnp_call_method *method)
 {
 	struct prepared *prepared = &state.prepared[method->number];
 	struct dnp_values_plan *plan, *kept;
@@ -415,11 +420,32 @@ void dnp_call_info_prepare(const struct dnp_call_method *method)
 	}
 }
 
+bool dnp_call_info_prepare(const struct dnp_call_method *method)
+{
+	if (would_crash(method))
+		return false;
+	plan_values(method);
+	return true;
+}
+
+/* 0: not known. */
+static uint16_t runtime_major(const struct dnp_info *info)
+{
+	uint16_t instance, major = 0, minor, build, fix;
+	COR_PRF_RUNTIME_TYPE type;
+
+	if (FAILED(dnp_com(info->com, GetRuntimeInformation, &instance, &type, &major, &minor,
+		    &build, &fix, 0, NULL, NULL)))
+		return 0;
+	return major;
+}
+
 int dnp_call_info_open(const struct dnp_engine_setting *setting, unsigned event)
 {
 	state.info = setting->info;
 	state.com = setting->info->com;
 	state.event = event;
+	state.runtime_major = runtime_major(setting->info);
 	state.values = setting->options->calls == DNP_CALLS_EVENTS;
 	state.memory.read = read_memory;
 	state.memory.type = type_of_word;
@@ -460,6 +486,11 @@ static void tell_problems(struct dnp_writer *writer)
 	tell_problem(writer, atomic_load(&state.unknown),
 		"begins and ends of calls are missing: this runtime tells hooks something else "
 		"than those known; record without --args");
+	tell_problem(writer, atomic_load(&state.left_out),
+		"methods that native code calls directly ([UnmanagedCallersOnly]) are left out, "
+		"for "
+		"this runtime crashes where they are asked for arguments: record without --args, "
+		"or on .NET 10");
 	tell_problem(writer, dnp_call_seen_no_room(),
 		"times a type or an instantiation had no number of its own: there are more of them "
 		"than there is room for; record fewer methods with --include");

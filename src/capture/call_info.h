@@ -33,11 +33,11 @@ int dnp_call_info_open(const struct dnp_engine_setting *setting, unsigned event)
 /* Sets the hooks. An error of the runtime's: it refuses them. */
 HRESULT dnp_call_info_set(const struct dnp_call_plain *plain);
 
-/* A method is about to be compiled, with hooks. From the mapper. */
-void dnp_call_info_prepare(const struct dnp_call_method *method);
-
-/* The innermost open call of that method, which an exception ended: as which it began. */
-const struct dnp_call_method *dnp_call_info_unwound(const struct dnp_call_method *method);
+/*
+ * A method is about to be compiled, with hooks. From the mapper. False: it must have none, for the
+ * runtime would crash.
+ */
+bool dnp_call_info_prepare(const struct dnp_call_method *method);
 
 /* Types and instantiations that are new; the writer of events writes the values. The recorder. */
 void dnp_call_info_write(struct dnp_writer *writer, int last);

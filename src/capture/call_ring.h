@@ -11,7 +11,9 @@
 #define DNP_CAPTURE_CALL_RING_H
 
 /* Offsets, for hooks. */
-#define DNP_CALLS_RING         0 /* `ring` in struct dnp_calls (calls.h) */
+#define DNP_CALLS_RING         0 /* `ring`, `top` and `limit` in struct dnp_calls (calls.h) */
+#define DNP_CALLS_TOP          8
+#define DNP_CALLS_LIMIT        16
 #define DNP_CALL_METHOD_NUMBER 0 /* `number` in struct dnp_call_method (calls.h) */
 #define DNP_CALL_RING_HEAD     0
 #define DNP_CALL_RING_LIMIT    8
@@ -29,7 +31,7 @@ struct dnp_call_carry;
 struct dnp_call_ring {
 	/* The thread's. */
 	_Atomic uint64_t head; /* events put so far; released to the writer */
-	uint64_t limit;        /* of head: from there on the hook asks dnp_call_events_slow */
+	uint64_t limit;        /* of head: from there on hooks ask dnp_call_events_put */
 	uint64_t mask;         /* events that it holds, less one; a power of two less one */
 	_Atomic uint64_t lost; /* events dropped since there was room, not told in the ring yet */
 	int64_t fell, rose;    /* depth since then: at its lowest, and now; both against before */

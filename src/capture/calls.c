@@ -83,6 +83,8 @@ int dnp_calls_open(enum dnp_calls_choice depth, uint32_t (*index_of)(int tid))
 	index_of_thread = index_of;
 	frame_bytes = timed ? sizeof(struct dnp_call_timed_frame) : sizeof(struct dnp_call_frame);
 	node_bytes = timed ? sizeof(struct dnp_call_timed_node) : sizeof(struct dnp_call_node);
+	if (events)
+		node_bytes = 0;
 	told_bytes = timed ? sizeof(struct dnp_call_told) : 2 * sizeof(uint64_t);
 	dnp_call_methods = map_methods();
 	return dnp_call_methods ? dnp_thread_word_open() : -ENOMEM;
@@ -157,10 +159,14 @@ static bool ready_first(struct dnp_calls *calls)
 {
 	uint32_t blocks = FIRST / sizeof(*calls->blocks);
 
-	if (!commit(calls->base, calls->frame_bytes, 0, FIRST) || !ready_nodes(calls, 0, FIRST) ||
-		!commit(calls->blocks, sizeof(*calls->blocks), 0, blocks))
+	if (!commit(calls->base, calls->frame_bytes, 0, FIRST))
 		return false;
 	calls->end = frame_at(calls, FIRST - 1);
+	if (events)
+		return true;
+	if (!ready_nodes(calls, 0, FIRST) ||
+		!commit(calls->blocks, sizeof(*calls->blocks), 0, blocks))
+		return false;
 	calls->ready_nodes = FIRST;
 	calls->ready_blocks = blocks;
 	return true;
@@ -209,13 +215,13 @@ static size_t spaces_bytes(size_t frames, size_t nodes)
 /* Address space for the stack, the nodes and their times; where it is short, less. */
 static int get_spaces(struct dnp_calls *calls)
 {
-	size_t frames = STACK_FRAMES, nodes = NODES;
+	size_t frames = STACK_FRAMES, nodes = events ? 0 : NODES;
 	char *space = dnp_mem_reserve(spaces_bytes(frames, nodes));
 
 	while (!space && frames > LEAST) {
 		frames /= 4;
 		nodes /= 16;
-		if (nodes < LEAST)
+		if (nodes < LEAST && !events)
 			nodes = LEAST;
 		space = dnp_mem_reserve(spaces_bytes(frames, nodes));
 	}
@@ -244,7 +250,7 @@ static struct dnp_calls *make(void)
 	calls->frame_bytes = frame_bytes;
 	calls->node_bytes = node_bytes;
 	calls->told_bytes = told_bytes;
-	if (!events && get_spaces(calls)) {
+	if (get_spaces(calls)) {
 		dnp_mem_unmap(calls, sizeof(*calls));
 		return NULL;
 	}
@@ -253,14 +259,15 @@ static struct dnp_calls *make(void)
 	return calls;
 }
 
-/* An empty tree: its root. False: no memory. */
+/* An empty tree, which is its root, and an empty stack. False: no memory. */
 static bool plant(struct dnp_calls *calls)
 {
 	if (!ready_first(calls))
 		return false;
 	calls->n_blocks = 1;
 	calls->base->sp = UINTPTR_MAX;
-	atomic_store(&calls->base->node, dnp_call_node_at(calls, 0));
+	if (!events)
+		atomic_store(&calls->base->node, dnp_call_node_at(calls, 0));
 	atomic_store(&calls->n_nodes, 1);
 	return true;
 }
@@ -289,7 +296,7 @@ static struct dnp_calls *take(int tid, uint32_t thread)
 		calls = make();
 	if (!calls)
 		return NULL;
-	if (!events && !atomic_load(&calls->n_nodes) && !plant(calls))
+	if (!atomic_load(&calls->n_nodes) && !plant(calls))
 		return NULL;
 	if (atomic_load(&calls->tid))
 		end(calls);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What enter and leave hooks keep of a thread: its tree of calls with a count in each node, and the
- * shadow stack of the calls that are open.
+ * shadow stack of the calls that are open. Where each event is recorded there is no tree; then the
+ * shadow stack is there to know which calls exceptions have ended.
  *
  * A node is a path of methods from the thread's start. Looked for is the child that its parent
  * called last, of which the parent knows the method, so that memory of a node is reached only to
@@ -82,7 +83,10 @@ struct dnp_call_block {
 /* An open call. */
 struct dnp_call_frame {
 	uintptr_t sp; /* of the caller; UINT64_MAX: the thread's start */
-	struct dnp_call_node *_Atomic node;
+	union {
+		struct dnp_call_node *_Atomic node;
+		const struct dnp_call_method *method; /* of depth events, which has no tree */
+	};
 };
 
 struct dnp_call_timed_frame {
@@ -132,9 +136,9 @@ struct dnp_calls {
 	struct dnp_call_frame *base; /* of the shadow stack: the thread's start */
 	struct dnp_call_frame
 		*end; /* what limit is when calls are recorded: the last that is memory */
-	uint32_t frame_bytes, node_bytes, told_bytes;
-	uint32_t max_frames, max_nodes, max_blocks; /* for which there is address space */
-	uint32_t ready_nodes, ready_blocks;         /* that are memory */
+	uint32_t frame_bytes, node_bytes, told_bytes; /* node_bytes 0: there is no tree */
+	uint32_t max_frames, max_nodes, max_blocks;   /* for which there is address space */
+	uint32_t ready_nodes, ready_blocks;           /* that are memory */
 	struct dnp_call_origin *origins;
 	uint32_t n_blocks; /* ever used, the unused one 0 included */
 	/* Blocks that are not used any more: the first one of 2^i in a row, 0: none. */

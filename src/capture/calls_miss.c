@@ -12,6 +12,7 @@
  * quarters full at most, or becomes twice as long.
  */
 #include "capture/calls.h"
+#include "format/call_codec.h"
 #include "os/ticks.h"
 
 #define BLOCK_MASK (DNP_CALLS_ONE - 1)
@@ -22,6 +23,7 @@ void dnp_calls_enlarge_kept(struct dnp_calls *calls);
 bool dnp_calls_more_frames_kept(struct dnp_calls *calls);
 bool dnp_calls_more_nodes_kept(struct dnp_calls *calls);
 bool dnp_calls_more_blocks_kept(struct dnp_calls *calls, uint32_t n);
+void dnp_call_events_put_kept(struct dnp_call_ring *ring, uint32_t method, enum dnp_call_kind kind);
 
 /* Nobody else writes these, so the whole need not be one operation. */
 static uint64_t get(const _Atomic uint64_t *counter)
@@ -276,9 +278,16 @@ static struct dnp_call_node *load_node(const struct dnp_call_frame *frame)
 	return atomic_load_explicit(&frame->node, memory_order_relaxed);
 }
 
+static bool has_tree(const struct dnp_calls *calls)
+{
+	return calls->node_bytes;
+}
+
 static const struct dnp_call_method *method_of(
 	const struct dnp_calls *calls, const struct dnp_call_frame *frame)
 {
+	if (!has_tree(calls))
+		return frame->method;
 	return dnp_call_method_of(calls, dnp_call_index_of(calls, load_node(frame)));
 }
 
@@ -302,15 +311,26 @@ static void add_time(
 	count(&below->children, took);
 }
 
-static void pop(struct dnp_calls *calls, uint64_t now, _Atomic uint64_t *counter)
+static _Atomic uint64_t *ends(struct dnp_calls *calls, enum dnp_call_kind kind)
+{
+	switch (kind) {
+	case DNP_CALL_LEAVE: return &calls->leaves;
+	case DNP_CALL_TAILCALL: return &calls->tailcalls;
+	default: return &calls->unwinds;
+	}
+}
+
+static void pop(struct dnp_calls *calls, uint64_t now, enum dnp_call_kind kind)
 {
 	struct dnp_call_frame *top = top_of(calls);
 	struct dnp_call_frame *below = dnp_call_below(calls, top);
 
 	if (is_timed(calls))
 		add_time(timed(top), timed(below), now);
-	count(counter, 1);
+	count(ends(calls, kind), 1);
 	atomic_store_explicit(&calls->top, below, memory_order_relaxed);
+	if (calls->ring)
+		dnp_call_events_put_kept(calls->ring, top->method->number, kind);
 }
 
 /* Calls made at stack pointers below that one have ended. */
@@ -324,7 +344,7 @@ static void drop(struct dnp_calls *calls, uintptr_t sp, uint64_t now)
 		set(&calls->unstacked, 0);
 	}
 	while (top->sp < sp) {
-		pop(calls, now, &calls->unwinds);
+		pop(calls, now, DNP_CALL_UNWOUND);
 		top = top_of(calls);
 	}
 }
@@ -334,7 +354,34 @@ static uint64_t now_of(const struct dnp_calls *calls)
 	return is_timed(calls) ? dnp_ticks() : 0;
 }
 
-static void push(struct dnp_calls *calls, const struct dnp_call_method *method, uintptr_t sp)
+static bool has_room_for_frame(struct dnp_calls *calls)
+{
+	return top_of(calls) < calls->end || dnp_calls_more_frames_kept(calls);
+}
+
+static struct dnp_call_frame *above(const struct dnp_calls *calls, struct dnp_call_frame *top)
+{
+	return (struct dnp_call_frame *)(void *)((char *)top + calls->frame_bytes);
+}
+
+/* The event, and what tells its end from others'. */
+static void push_event(struct dnp_calls *calls, const struct dnp_call_method *method, uintptr_t sp)
+{
+	struct dnp_call_frame *frame = above(calls, top_of(calls));
+
+	if (!has_room_for_frame(calls)) {
+		count(&calls->lost, 1);
+		count(&calls->unstacked, 1);
+		return;
+	}
+	frame->sp = sp;
+	frame->method = method;
+	atomic_store_explicit(&calls->top, frame, memory_order_release);
+	if (calls->ring)
+		dnp_call_events_put_kept(calls->ring, method->number, DNP_CALL_ENTER);
+}
+
+static void push_node(struct dnp_calls *calls, const struct dnp_call_method *method, uintptr_t sp)
 {
 	struct dnp_call_frame *top = top_of(calls), *frame;
 	struct dnp_call_node *node = child_of(calls, load_node(top), (uint32_t)(uintptr_t)method);
@@ -344,11 +391,11 @@ static void push(struct dnp_calls *calls, const struct dnp_call_method *method, 
 		return;
 	}
 	count(&node->word, DNP_CALLS_ONE);
-	if (top >= calls->end && !dnp_calls_more_frames_kept(calls)) {
+	if (!has_room_for_frame(calls)) {
 		count(&calls->unstacked, 1);
 		return;
 	}
-	frame = (struct dnp_call_frame *)(void *)((char *)top + calls->frame_bytes);
+	frame = above(calls, top);
 	frame->sp = sp;
 	atomic_store_explicit(&frame->node, node, memory_order_relaxed);
 	if (is_timed(calls)) {
@@ -356,6 +403,14 @@ static void push(struct dnp_calls *calls, const struct dnp_call_method *method, 
 		set(&timed(frame)->begin, dnp_ticks());
 	}
 	atomic_store_explicit(&calls->top, frame, memory_order_release);
+}
+
+static void push(struct dnp_calls *calls, const struct dnp_call_method *method, uintptr_t sp)
+{
+	if (has_tree(calls))
+		push_node(calls, method, sp);
+	else
+		push_event(calls, method, sp);
 }
 
 /* NULL: this call is not recorded. */
@@ -385,41 +440,40 @@ void dnp_calls_enter_miss(const struct dnp_call_method *method, uintptr_t sp)
 }
 
 /* A call whose caller's stack pointer is sp ends, by a return or a tail call. */
-static void leave(uintptr_t sp, uint64_t now, bool tailcall)
+static void leave(uintptr_t sp, uint64_t now, enum dnp_call_kind kind)
 {
 	struct dnp_calls *calls = dnp_calls_own;
-	_Atomic uint64_t *counter = tailcall ? &calls->tailcalls : &calls->leaves;
 	struct dnp_call_frame *top;
 
 	drop(calls, sp, now);
 	top = top_of(calls);
 	if (top->sp == sp) {
-		pop(calls, now, counter);
+		pop(calls, now, kind);
 	} else if (get(&calls->unstacked)) {
 		count(&calls->unstacked, UINT64_MAX);
-		count(counter, 1);
+		count(ends(calls, kind), 1);
 	}
 	/* Else it began when calls were not recorded. */
 }
 
 void dnp_calls_leave_miss(uintptr_t sp)
 {
-	leave(sp, 0, false);
+	leave(sp, 0, DNP_CALL_LEAVE);
 }
 
 void dnp_calls_tailcall_miss(uintptr_t sp)
 {
-	leave(sp, 0, true);
+	leave(sp, 0, DNP_CALL_TAILCALL);
 }
 
 void dnp_calls_leave_timed_miss(uintptr_t sp, uint64_t now)
 {
-	leave(sp, now, false);
+	leave(sp, now, DNP_CALL_LEAVE);
 }
 
 void dnp_calls_tailcall_timed_miss(uintptr_t sp, uint64_t now)
 {
-	leave(sp, now, true);
+	leave(sp, now, DNP_CALL_TAILCALL);
 }
 
 /* Stack pointers are even; that of a call to native code is made up, see native_enter. */
@@ -440,7 +494,7 @@ void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function)
 	if (frame == calls->base || method_of(calls, frame)->function != function)
 		return;
 	drop(calls, frame->sp, now);
-	pop(calls, now, &calls->unwinds);
+	pop(calls, now, DNP_CALL_UNWOUND);
 }
 
 void dnp_calls_caught(struct dnp_calls *calls, uintptr_t frame)
@@ -475,5 +529,5 @@ void dnp_calls_native_leave(const struct dnp_call_method *method)
 	while (frame != calls->base && !(is_native(frame) && method_of(calls, frame) == method))
 		frame = dnp_call_below(calls, frame);
 	if (frame != calls->base)
-		leave(frame->sp, now_of(calls), false);
+		leave(frame->sp, now_of(calls), DNP_CALL_LEAVE);
 }

@@ -91,8 +91,8 @@ static uintptr_t DNP_COM map(FunctionID function, void *data, BOOL *hook)
 
 	(void)data;
 	*hook = method != NULL;
-	if (method && trace.setting->options->args)
-		dnp_call_info_prepare(method);
+	if (method && trace.setting->options->args && !dnp_call_info_prepare(method))
+		*hook = false;
 	return method ? (uintptr_t)method : function;
 }
 
@@ -138,14 +138,6 @@ static uint32_t index_of(int tid)
 	return thread ? thread->index : DNP_CALLS_NO_THREAD;
 }
 
-/* The same. */
-static struct dnp_call_ring *own_ring(void)
-{
-	const struct dnp_calls *calls = dnp_calls_of_thread();
-
-	return calls ? calls->ring : NULL;
-}
-
 static int start_depth(struct dnp_err *err)
 {
 	int failed = 0;
@@ -153,7 +145,7 @@ static int start_depth(struct dnp_err *err)
 	switch (depth()) {
 	case DNP_CALLS_TREE: failed = dnp_call_times_start(); break;
 	case DNP_CALLS_TIME: dnp_ticks_begin(&trace.ticks); break;
-	case DNP_CALLS_EVENTS: dnp_call_events_start(trace.event, own_ring); break;
+	case DNP_CALLS_EVENTS: dnp_call_events_start(trace.event); break;
 	}
 	if (failed)
 		dnp_err(err, failed, "the thread that times calls cannot be started: %s",
@@ -248,6 +240,16 @@ static struct dnp_rec_call_stats last_stats(void)
 	return rec;
 }
 
+/* Calls that were too deep. */
+static uint64_t lost_on_stacks(void)
+{
+	uint64_t lost = 0;
+
+	for (struct dnp_calls *calls = dnp_calls_first(); calls; calls = calls->listed)
+		lost += atomic_load(&calls->lost);
+	return lost;
+}
+
 static struct dnp_rec_call_stats stats_of_events(void)
 {
 	struct dnp_call_totals totals = dnp_call_events_totals();
@@ -259,7 +261,7 @@ static struct dnp_rec_call_stats stats_of_events(void)
 		.unwinds = totals.events[DNP_CALL_UNWOUND],
 		.open = totals.open,
 		.waits = totals.waits,
-		.lost = totals.lost,
+		.lost = totals.lost + lost_on_stacks(),
 	};
 }
 
@@ -336,22 +338,6 @@ static void trace_managed_end(uintptr_t id, int tid)
 		atomic_store(&calls->end_ticks, dnp_ticks());
 }
 
-static void unwound(struct dnp_calls *calls, uintptr_t function)
-{
-	const struct dnp_call_method *method;
-	bool known;
-
-	if (depth() != DNP_CALLS_EVENTS) {
-		dnp_calls_unwound(calls, function);
-		return;
-	}
-	method = dnp_trace_filter_find(function, &known);
-	if (method && trace.setting->options->args)
-		method = dnp_call_info_unwound(method);
-	if (method)
-		dnp_call_events_unwound(calls->ring, method->number);
-}
-
 static uintptr_t *innermost_unwinding(struct dnp_calls *calls)
 {
 	return &calls->unwinding[(calls->n_unwinding - 1) % DNP_CALLS_UNWINDING];
@@ -388,7 +374,7 @@ static void tell_held(struct dnp_calls *calls)
 
 	calls->held = 0;
 	if (function)
-		unwound(calls, function);
+		dnp_calls_unwound(calls, function);
 }
 
 static void trace_unwinding(uintptr_t function)
@@ -422,7 +408,7 @@ static void trace_unwound(void)
 	if (filter && filter->function == function)
 		calls->held = function;
 	else
-		unwound(calls, function);
+		dnp_calls_unwound(calls, function);
 }
 
 static void trace_filtering(uintptr_t function)
@@ -461,18 +447,8 @@ static void trace_caught(void)
 	tell_held(calls);
 	if (calls->n_unwinding)
 		done_unwinding(calls);
-	if (depth() != DNP_CALLS_EVENTS &&
-		SUCCEEDED(
-			dnp_com(trace.setting->info->com, GetNotifiedExceptionClauseInfo, &clause)))
+	if (SUCCEEDED(dnp_com(trace.setting->info->com, GetNotifiedExceptionClauseInfo, &clause)))
 		dnp_calls_caught(calls, clause.framePointer);
-}
-
-static void put_native(const struct dnp_call_method *method, enum dnp_call_kind kind)
-{
-	struct dnp_call_ring *ring = own_ring();
-
-	if (ring)
-		dnp_call_events_put(ring, method->number, kind);
 }
 
 /*
@@ -491,9 +467,7 @@ static void trace_transition(uintptr_t function, int to_native, int back)
 		method = dnp_trace_filter_method(function);
 	if (!method)
 		return;
-	if (depth() == DNP_CALLS_EVENTS)
-		put_native(method, back ? DNP_CALL_LEAVE : DNP_CALL_ENTER);
-	else if (back)
+	if (back)
 		dnp_calls_native_leave(method);
 	else
 		dnp_calls_native_enter(method);

@@ -58,26 +58,65 @@ static bool calls_native(IMetaDataImport *import, const uint8_t *il, size_t n)
 	return false;
 }
 
-bool dnp_method_calls_native(const struct dnp_info *info, FunctionID function)
+static bool where_is(
+	const struct dnp_info *info, FunctionID function, ModuleID *module, mdToken *token)
+{
+	ClassID class_id;
+
+	return SUCCEEDED(dnp_com(
+		info->com, GetFunctionInfo2, function, 0, &class_id, module, token, 0, NULL, NULL));
+}
+
+/* NULL: there is none. */
+static IMetaDataImport *open_metadata(const struct dnp_info *info, ModuleID module)
 {
 	IUnknown *unknown = NULL;
+
+	if (FAILED(dnp_com(info->com, GetModuleMetaData, module, ofRead, &dnp_iid_IMetaDataImport2,
+		    &unknown)))
+		return NULL;
+	return (IMetaDataImport *)unknown;
+}
+
+bool dnp_method_calls_native(const struct dnp_info *info, FunctionID function)
+{
+	IMetaDataImport *import;
 	const uint8_t *il = NULL;
 	ModuleID module = 0;
-	ClassID class_id = 0;
 	mdToken token = 0;
 	uint32_t n = 0;
 	size_t at = 0;
 	bool calls;
 
-	if (FAILED(dnp_com(info->com, GetFunctionInfo2, function, 0, &class_id, &module, &token, 0,
-		    NULL, NULL)) ||
+	if (!where_is(info, function, &module, &token) ||
 		FAILED(dnp_com(info->com, GetILFunctionBody, module, token, &il, &n)) || !il ||
-		!dnp_il_next_call(il, n, &at) ||
-		FAILED(dnp_com(info->com, GetModuleMetaData, module, ofRead,
-			&dnp_iid_IMetaDataImport2, &unknown)) ||
-		!unknown)
+		!dnp_il_next_call(il, n, &at))
 		return false;
-	calls = calls_native((IMetaDataImport *)unknown, il, n);
-	dnp_com(unknown, Release);
+	import = open_metadata(info, module);
+	if (!import)
+		return false;
+	calls = calls_native(import, il, n);
+	dnp_com(import, Release);
 	return calls;
+}
+
+bool dnp_method_is_for_native(const struct dnp_info *info, FunctionID function)
+{
+	static const WCHAR attribute[] =
+		u"System.Runtime.InteropServices.UnmanagedCallersOnlyAttribute";
+	IMetaDataImport *import;
+	const void *data = NULL;
+	ModuleID module = 0;
+	mdToken token = 0;
+	uint32_t n = 0;
+	bool is;
+
+	if (!where_is(info, function, &module, &token))
+		return false;
+	import = open_metadata(info, module);
+	if (!import)
+		return false;
+	is = dnp_com(import, GetCustomAttributeByName, token, attribute, &data, &n) == S_OK;
+	dnp_com(import, Release);
+	return is;
 }

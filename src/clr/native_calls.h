@@ -6,6 +6,8 @@
  * Of such calls the runtime tells where they stand in the code of the method that made them. Where
  * that code was put into a caller's, the compiler makes a call without a stub of it, and nobody is
  * told: seen with .NET 8 to 10.
+ *
+ * And whether native code calls a method directly ([UnmanagedCallersOnly]).
  */
 #ifndef DNP_CLR_NATIVE_CALLS_H
 #define DNP_CLR_NATIVE_CALLS_H
@@ -26,5 +28,9 @@ mdToken dnp_il_next_call(const uint8_t *il, size_t n, size_t *at);
  * callbacks.
  */
 bool dnp_method_calls_native(const struct dnp_info *info, FunctionID function);
+
+/* By its attribute; not methods that native code calls through a delegate. In the JIT's callbacks.
+ */
+bool dnp_method_is_for_native(const struct dnp_info *info, FunctionID function);
 
 #endif

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import attached
+import harness
 from harness import TFMS, dnprof, dnprof_again, plain, program, record, report, used_s, wait_for
 from test_trace import trace_case
 
@@ -42,6 +43,20 @@ def test_every_call(tmp_path, tfm):
     traced = trace_case(tmp_path, tfm, "all")
     traced.check_counts()
     traced.check_balance()
+
+
+def test_every_call_with_arguments(tmp_path, tfm):
+    """Native code calls a method on a thread that was never in the runtime: before .NET 10 a hook with information crashes there."""
+    traced = trace_case(tmp_path, tfm, "ends", options=("--args",))
+    traced.check_balance()
+    from_native = "Truth.Calls.Ends.OnNative"
+    counts = {m: n for m, n in traced.truth["calls"].items() if m != from_native}
+    assert {m: traced.calls()[m] for m in counts} == counts
+    if tfm == harness.NEWEST:
+        assert traced.calls()[from_native] == traced.truth["calls"][from_native] and not traced.report.data["problems"]
+    else:
+        assert not traced.calls()[from_native]
+        assert any("[UnmanagedCallersOnly]" in problem for problem in traced.report.data["problems"])
 
 
 def check_computed(shown, seconds):

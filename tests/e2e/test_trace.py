@@ -265,6 +265,10 @@ def read_log(text):
     return threads, summary
 
 
+def depths_of(lines, wanted):
+    return {depth for depth, method in lines if method == wanted}
+
+
 def test_log(tmp_path, tfm):
     """A line for each call, and after exceptions of all kinds the depth is what it was."""
     out = tmp_path / "out.dnp"
@@ -276,10 +280,26 @@ def test_log(tmp_path, tfm):
         counted = collections.Counter(method for _, method in threads[name])
         assert {m: counted[m] for m in calls} == calls
         assert [d for d, _ in threads[name]].count(0) == 1, "all is below the thread's first method"
-        own = {"Truth.Calls.Throwing." + m for m in ("Filtered", "Rethrown", "Captured", "Replaced", "AwayFromLoop")}
+        own = {"Truth.Calls.Throwing." + m for m in ("Filtered", "Rethrown", "ByItself", "Captured", "Replaced", "AwayFromLoop")}
         assert len({d for d, method in threads[name] if method in own}) == 1
+        # What is called when the exception was caught is called by who caught it.
+        after = {d for (d, _), (_, method) in zip(threads[name], threads[name][1:]) if method == "Truth.Calls.Throwing.Captured"}
+        assert after == {d + 1 for d in depths_of(threads[name], "Truth.Calls.Throwing.ByItself")}
     main = next(lines for lines in threads.values() if ("Truth.Program.Main") in {m for _, m in lines})
     assert [d for d, m in main if m == "Truth.Program.Print"] == [1]
+
+
+def test_log_of_exceptions_through_the_runtime(tmp_path, tfm):
+    """Of those that leave a method by the runtime's own frames it does not tell."""
+    traced = trace_case(tmp_path, tfm, "frames", "events", threads=2)
+    traced.check_counts()
+    traced.check_balance()
+    threads, _ = read_log(dnprof("log", tmp_path / "out.dnp").expect().out)
+    ran = [name for name, calls in traced.truth["by_thread"].items() if "Truth.Calls.Passing.Reflected" in calls]
+    assert ran
+    for name in ran:
+        caught, = depths_of(threads[name], "Truth.Calls.Passing.Reflected")
+        assert depths_of(threads[name], "Truth.Calls.Passing.Afterwards") == {caught + 1}
 
 
 # ---- Programs

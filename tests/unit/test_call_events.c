@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capture/call_events.h"
+#include "capture/calls.h"
 #include "os/clock.h"
 #include "os/thread_word.h"
 #include "os/ticks.h"
@@ -22,44 +23,30 @@
 #include "read/visit.h"
 #include "test.h"
 
-/* What the hooks see of the agent's state of a thread and of a method (capture/calls.h). */
-struct dnp_calls {
-	struct dnp_call_ring *ring;
-};
-
-struct method {
-	uint32_t number;
-};
-
-/* The agent's own, where it is linked in. */
-#define dnp_calls_own (*(struct dnp_calls **)(void *)dnp_thread_word_place())
-
 #define EVENT   3
 #define METHODS 1000
 
-static struct method methods[METHODS];
+static struct dnp_call_method methods[METHODS];
 static _Atomic uint32_t threads;
 
 /* ---- What the engine does */
 
+static uint32_t index_of(int tid)
+{
+	(void)tid;
+	return atomic_fetch_add(&threads, 1);
+}
+
 static struct dnp_call_ring *own(void)
 {
-	struct dnp_calls *calls = dnp_calls_own;
-
-	if (!calls) {
-		calls = calloc(1, sizeof(*calls));
-		CHECK(calls);
-		calls->ring = dnp_call_events_thread_begin(atomic_fetch_add(&threads, 1));
-		dnp_calls_own = calls;
-	}
-	return calls->ring;
+	CHECK(dnp_calls_of_thread());
+	return dnp_calls_own->ring;
 }
 
 static void end_own(void)
 {
 	if (dnp_calls_own)
-		dnp_call_events_thread_end(dnp_calls_own->ring);
-	free(dnp_calls_own);
+		dnp_calls_release(dnp_calls_own);
 	dnp_calls_own = NULL;
 }
 
@@ -71,11 +58,12 @@ static void start(void)
 	int fd = mkstemp(path);
 
 	for (uint32_t i = 0; i < METHODS; i++)
-		methods[i].number = i + 1;
+		methods[i] = (struct dnp_call_method){.number = i + 1, .function = i + 1};
 	CHECK(fd >= 0);
 	CHECK_EQ(dnp_writer_open(&writer, fd, 7), 0);
-	CHECK_EQ(dnp_thread_word_open(), 0);
-	dnp_call_events_start(EVENT, own);
+	CHECK_EQ(dnp_calls_open(DNP_CALLS_EVENTS, index_of), 0);
+	dnp_call_events_start(EVENT);
+	dnp_calls_switch(true);
 }
 
 static struct dnp_call_totals finish(void)
@@ -88,29 +76,44 @@ static struct dnp_call_totals finish(void)
 
 /* ---- What compiled methods do */
 
-#define CALL_HOOK(hook, id, id_register, sp_register, ...)                                         \
+#define CALL_HOOK(hook, id, sp, id_register, sp_register, ...)                                     \
 	__asm__ volatile("sub $128, %%rsp\n\t"                                                     \
 			 "mov %0, %%" id_register "\n\t"                                           \
-			 "mov %%rsp, %%" sp_register "\n\t"                                        \
+			 "mov %1, %%" sp_register "\n\t"                                           \
 			 "call " #hook "\n\t"                                                      \
 			 "add $128, %%rsp"                                                         \
 			 :                                                                         \
-			 : "r"(id)                                                                 \
+			 : "r"(id), "r"(sp)                                                        \
 			 : __VA_ARGS__, "rax", "r10", "r11", "cc", "memory")
 
-static void enter(const struct method *method)
+#define CALLER_BYTES 64 /* of the stack, for each call */
+
+/* Of the caller of the innermost call; its own callees' are further down. */
+static _Thread_local uintptr_t sp = UINTPTR_MAX / 2 / CALLER_BYTES * CALLER_BYTES;
+
+static void enter(const struct dnp_call_method *method)
 {
-	CALL_HOOK(dnp_hook_events_enter, method, "r14", "r15", "r14", "r15");
+	sp -= CALLER_BYTES;
+	CALL_HOOK(dnp_hook_events_enter, method, sp, "r14", "r15", "r14", "r15");
 }
 
-static void leave(const struct method *method)
+static void leave(const struct dnp_call_method *method)
 {
-	CALL_HOOK(dnp_hook_events_leave, method, "rdi", "rsi", "rdi", "rsi", "r8", "r9");
+	CALL_HOOK(dnp_hook_events_leave, method, sp, "rdi", "rsi", "rdi", "rsi", "r8", "r9");
+	sp += CALLER_BYTES;
 }
 
-static void tailcall(const struct method *method)
+static void tailcall(const struct dnp_call_method *method)
 {
-	CALL_HOOK(dnp_hook_events_tailcall, method, "rdi", "rsi", "rdi", "rsi", "r8", "r9");
+	CALL_HOOK(dnp_hook_events_tailcall, method, sp, "rdi", "rsi", "rdi", "rsi", "r8", "r9");
+	sp += CALLER_BYTES;
+}
+
+/* By an exception, as the runtime tells. */
+static void unwind(const struct dnp_call_method *method)
+{
+	dnp_calls_unwound(dnp_calls_own, method->function);
+	sp += CALLER_BYTES;
 }
 
 /* A tree of calls; returns the events there were. */
@@ -122,7 +125,7 @@ static uint64_t run(uint32_t method, unsigned depth)
 	for (uint32_t i = 0; depth && i < 2 + method % 3; i++)
 		n += run((method * 7 + i) % METHODS, depth - 1);
 	if (method % 11 == 10)
-		dnp_call_events_unwound(own(), methods[method].number);
+		unwind(&methods[method]);
 	else if (method % 5 == 4)
 		tailcall(&methods[method]);
 	else
@@ -427,15 +430,33 @@ TEST(paused_hooks_do_nothing)
 	unlink(path);
 }
 
-TEST(calls_that_a_pause_hides_the_end_of_are_given_up)
+/* As the log shows them. */
+static void check_log(const char *want)
 {
 	struct dnp_call_cursor *cursor;
 	struct dnp_call_event event;
 	struct dnp_call_log *log;
 	struct dnp_input input;
 	uint64_t damaged = 0;
-	char text[64] = "";
+	char text[256] = "";
 
+	dnp_input_init(&input);
+	CHECK_EQ(dnp_input_add_file(&input, path, NULL), 0);
+	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
+	unlink(path);
+	CHECK_EQ(dnp_call_log_new(&input.recordings.p[0], EVENT, &log, &damaged), 0);
+	CHECK_EQ(dnp_call_cursor_new(log, 0, &cursor), 0);
+	while (dnp_call_cursor_next(cursor, &event) > 0)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%c%u ",
+			"+-~!x?"[event.kind], event.method);
+	CHECK_STR(text, want);
+	dnp_call_cursor_free(cursor);
+	dnp_call_log_free(log);
+	dnp_input_done(&input);
+}
+
+TEST(calls_that_a_pause_hides_the_end_of_are_given_up)
+{
 	start();
 	enter(&methods[0]);
 	enter(&methods[1]);
@@ -446,19 +467,97 @@ TEST(calls_that_a_pause_hides_the_end_of_are_given_up)
 	enter(&methods[2]);
 	leave(&methods[2]);
 	finish();
-	dnp_input_init(&input);
-	CHECK_EQ(dnp_input_add_file(&input, path, NULL), 0);
-	CHECK_EQ(dnp_input_finish(&input, NULL), 0);
+	check_log("+1 +2 ?0 x2 x1 +3 -3 ");
+}
+
+/* The runtime does not tell of all calls that exceptions end: who comes next finds them gone. */
+TEST(calls_that_an_exception_ended_end_before_what_is_called_next)
+{
+	start();
+	enter(&methods[0]);
+	enter(&methods[1]);
+	enter(&methods[1]);
+	enter(&methods[2]);
+	sp += 3 * CALLER_BYTES;
+	enter(&methods[3]);
+	leave(&methods[3]);
+	leave(&methods[0]);
+	finish();
+	check_log("+1 +2 +2 +3 !3 !2 !2 +4 -4 -1 ");
+}
+
+TEST(calls_that_an_exception_ended_end_with_their_caller)
+{
+	start();
+	enter(&methods[0]);
+	enter(&methods[1]);
+	enter(&methods[2]);
+	sp += 2 * CALLER_BYTES;
+	tailcall(&methods[0]);
+	finish();
+	check_log("+1 +2 +3 !3 !2 ~1 ");
+}
+
+/* The catching frame is told by an address in it: all that it called has ended. */
+TEST(calls_below_who_catches_have_ended)
+{
+	start();
+	enter(&methods[0]);
+	enter(&methods[1]);
+	enter(&methods[2]);
+	sp += CALLER_BYTES;
+	dnp_calls_caught(dnp_calls_own, sp - CALLER_BYTES / 2);
+	leave(&methods[1]);
+	leave(&methods[0]);
+	finish();
+	check_log("+1 +2 +3 !3 -2 -1 ");
+}
+
+/* Only the innermost call can be told of, whoever else is on the stack. */
+TEST(calls_of_others_are_not_unwound)
+{
+	start();
+	enter(&methods[0]);
+	enter(&methods[1]);
+	dnp_calls_unwound(dnp_calls_own, methods[0].function);
+	dnp_calls_unwound(dnp_calls_own, methods[5].function);
+	leave(&methods[1]);
+	leave(&methods[0]);
+	leave(&methods[6]);
+	finish();
+	check_log("+1 +2 -2 -1 ");
+}
+
+TEST(calls_to_native_code_are_told_as_others)
+{
+	start();
+	enter(&methods[0]);
+	dnp_calls_native_enter(&methods[1]);
+	enter(&methods[2]);
+	leave(&methods[2]);
+	dnp_calls_native_leave(&methods[1]);
+	dnp_calls_native_enter(&methods[1]);
+	dnp_calls_unwound(dnp_calls_own, methods[0].function);
+	finish();
+	check_log("+1 +2 +3 -3 -2 +2 !2 !1 ");
+}
+
+#define DEEP 5000u /* the stack has room for fewer calls at first */
+
+TEST(calls_are_followed_as_deep_as_they_go)
+{
+	struct dnp_call_totals totals;
+
+	start();
+	for (uint32_t i = 0; i < DEEP; i++)
+		enter(&methods[1]);
+	for (uint32_t i = 0; i < DEEP; i++)
+		leave(&methods[1]);
+	totals = finish();
 	unlink(path);
-	CHECK_EQ(dnp_call_log_new(&input.recordings.p[0], EVENT, &log, &damaged), 0);
-	CHECK_EQ(dnp_call_cursor_new(log, 0, &cursor), 0);
-	while (dnp_call_cursor_next(cursor, &event) > 0)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%c%u ",
-			"+-~!x?"[event.kind], event.method);
-	CHECK_STR(text, "+1 +2 ?0 x2 x1 +3 -3 ");
-	dnp_call_cursor_free(cursor);
-	dnp_call_log_free(log);
-	dnp_input_done(&input);
+	CHECK_EQ(totals.events[DNP_CALL_ENTER], DEEP);
+	CHECK_EQ(totals.events[DNP_CALL_LEAVE], DEEP);
+	CHECK_EQ(totals.lost + totals.open, 0);
 }
 
 /* ---- Registers */

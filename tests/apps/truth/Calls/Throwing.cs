@@ -15,6 +15,7 @@ static class Throwing
     Far(50);
     Filtered();
     Rethrown();
+    ByItself();
     Captured();
     Replaced();
     InCatch();
@@ -52,6 +53,31 @@ static class Throwing
 
   [MethodImpl(MethodImplOptions.NoInlining)]
   static void Passed() => Tally.Hit("Throwing.Passed");
+
+  /// <summary>A method that calls itself and throws out of its own catch block, at each level.</summary>
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void ByItself()
+  {
+    Tally.Hit("Throwing.ByItself");
+    int caught = 0;
+    try { AtEachLevel(5); } catch (Thrown e) { caught = e.Tag; }
+    Passed();
+    Check.Same("thrown on by each level", 16, caught);
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void AtEachLevel(int depth)
+  {
+    Tally.Hit("Throwing.AtEachLevel");
+    Tally.Unwound(1);
+    try {
+      if (depth == 0)
+        Throw(16);
+      AtEachLevel(depth - 1);
+    } catch (Thrown) {
+      throw;
+    }
+  }
 
   [MethodImpl(MethodImplOptions.NoInlining)]
   static bool Wants(int tag, Thrown e)
@@ -283,8 +309,16 @@ static class Passing
     var method = typeof(Throwing).GetMethod(nameof(Throwing.Throw), BindingFlags.Static | BindingFlags.Public)!;
     int caught = 0;
     try { method.Invoke(null, [12]); } catch (TargetInvocationException e) { caught = ((Thrown)e.InnerException!).Tag; }
+    Afterwards();
     Check.Same("thrown through Invoke", 12, caught);
+    Action<int> action = Throwing.Throw;
+    try { action.DynamicInvoke(17); } catch (TargetInvocationException e) { caught = ((Thrown)e.InnerException!).Tag; }
+    Afterwards();
+    Check.Same("thrown through DynamicInvoke", 17, caught);
   }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Afterwards() => Tally.Hit("Passing.Afterwards");
 
   /// <summary>A static constructor that throws runs once; the type stays broken.</summary>
   [MethodImpl(MethodImplOptions.NoInlining)]
