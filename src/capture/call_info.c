@@ -27,6 +27,7 @@ enum {
 struct prepared {
 	const struct dnp_values_plan *plan; /* owned, never freed: hooks go on; NULL: no values */
 	bool shared;                        /* instantiations have to be told apart */
+	_Atomic bool left_out;              /* it has no hooks, for the runtime would crash */
 	/* Of an instantiation: which type arguments of its class are references. */
 	_Atomic bool has_references;
 	_Atomic uint64_t references;
@@ -56,7 +57,7 @@ static struct {
 	struct dnp_values_memory memory;
 	uint16_t runtime_major;
 	_Atomic uint64_t unknown;  /* hooks whose frame could not be found */
-	_Atomic uint64_t left_out; /* methods without hooks, for the runtime would crash */
+	_Atomic uint64_t left_out; /* methods */
 } state;
 
 /* --- the runtime's side --- */
@@ -78,18 +79,14 @@ struct elt_info {
 };
 
 /*
- * Compiled methods with hooks have a frame. Its caller's stack pointer is two words above what rbp
- * points to by System V; on Windows, where rbp may be anywhere in the frame, it is above that, and
- * aligned as for every call.
+ * Compiled methods with hooks have a frame, into which rbp points: two words below its caller's
+ * stack pointer by System V, but anywhere on Windows and where code has replaced other code while
+ * it ran (OSR), on top of whose frame it works. That stack pointer is aligned as for every call.
  */
 static bool is_known(const struct elt_frame *frame)
 {
-#ifdef _WIN32
 	return frame->rbp >= frame->probe_sp && frame->rbp < frame->caller_sp &&
 		frame->caller_sp % 16 == 0;
-#else
-	return frame->caller_sp == frame->rbp + 2 * sizeof(void *);
-#endif
 }
 
 /* 0: it is not what we know. */
@@ -394,7 +391,9 @@ static bool would_crash(const struct dnp_call_method *method)
 {
 	if (state.runtime_major >= 10 || !dnp_method_is_for_native(state.info, method->function))
 		return false;
-	atomic_fetch_add_explicit(&state.left_out, 1, memory_order_relaxed);
+	/* It is compiled once for each tier. */
+	if (!atomic_exchange(&state.prepared[method->number].left_out, true))
+		atomic_fetch_add_explicit(&state.left_out, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -487,10 +486,9 @@ static void tell_problems(struct dnp_writer *writer)
 		"begins and ends of calls are missing: this runtime tells hooks something else "
 		"than those known; record without --args");
 	tell_problem(writer, atomic_load(&state.left_out),
-		"methods that native code calls directly ([UnmanagedCallersOnly]) are left out, "
-		"for "
-		"this runtime crashes where they are asked for arguments: record without --args, "
-		"or on .NET 10");
+		"methods that native code calls directly ([UnmanagedCallersOnly]) are left out: "
+		"this runtime crashes where it is asked for their arguments; record without "
+		"--args, or on .NET 10");
 	tell_problem(writer, dnp_call_seen_no_room(),
 		"times a type or an instantiation had no number of its own: there are more of them "
 		"than there is room for; record fewer methods with --include");

@@ -281,6 +281,7 @@ static void end(struct dnp_calls *calls)
 	calls->held = 0;
 	atomic_store(&calls->unstacked, 0);
 	atomic_store(&calls->end_ticks, 0);
+	atomic_store(&calls->limit, NULL);
 	atomic_store(&calls->top, calls->base);
 	if (calls->ring)
 		dnp_call_events_thread_end(calls->ring);

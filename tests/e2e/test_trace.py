@@ -107,6 +107,14 @@ def test_unwound(tmp_path, tfm, depth):
     assert traced.event["unwinds"] == traced.truth["unwound"]
 
 
+def test_arguments_of_code_that_was_replaced(tmp_path, tfm):
+    """On top of the frame of other code a method's own is not where others have theirs."""
+    traced = trace_case(tmp_path, tfm, "osr", "events", threads=1, options=("--args",))
+    traced.check_counts()
+    traced.check_balance()
+    assert traced.event["unwinds"] == traced.truth["unwound"] and not traced.report.data["problems"]
+
+
 @pytest.mark.parametrize("depth, threads", cases([(depth, n) for depth in DEPTHS for n in (1, 8)], [("tree", 8)]))
 def test_threads(tmp_path, depth, threads):
     traced = trace_case(tmp_path, NEWEST, "all", depth, threads)
