@@ -396,7 +396,7 @@ def test_second_recording(attached):
     attached.ask(STOP).done()
 
 
-REFUSED_OPTIONS = [
+@pytest.mark.parametrize("text, error, words", [
     ("event=trace", 95, r"CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER \(0x8013136f\); start it with 'dnprof run -e trace'"),
     ("event=cpu,trace", 95, "CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER"),
     ("event=transition", 95, r"CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER \(0x8013136f\); start it with 'dnprof run -e transition'"),
@@ -408,18 +408,15 @@ REFUSED_OPTIONS = [
     ("event=cpu;dir=/tmp", 22, "where the recording goes"),
     ("event=cpu;session=/tmp/x", 22, "where the recording goes"),
     ("event=cpu;fd=1", 22, "where the recording goes"),
-]
-
-
-def test_options(attached):
+])
+def test_options(attached, text, error, words):
     _, fd = attached.file()
-    for text, error, words in REFUSED_OPTIONS:
-        before = attached.traces()
-        attached.ask(START, text=text, fds=[fd]).refused(error, words)
-        assert attached.status["state"] == "attached" and attached.status["detachable"] == "yes"
-        wait_for(lambda before=before: attached.traces() == before, f"{before} after {text}")
-        attached.begin()
-        attached.ask(STOP).done()
+    before = attached.traces()
+    attached.ask(START, text=text, fds=[fd]).refused(error, words)
+    assert attached.status["state"] == "attached" and attached.status["detachable"] == "yes"
+    wait_for(lambda: attached.traces() == before, f"{before}")
+    attached.begin()
+    attached.ask(STOP).done()
 
 
 def test_files(attached):

@@ -236,6 +236,7 @@ IN_THE_GATE = [("endless", "snapshot"), ("gc", "snapshot"), ("funclets", "snapsh
 
 
 @pytest.mark.measured
+@pytest.mark.slow
 @pytest.mark.parametrize("name, engine", cases(
     # With threads that wait as well, snapshots differ in these only.
     [(name, engine) for name in PLACES + THREADS for engine in ENGINES if engine != "snapshot-wall" or name in NOT_RUNNING],

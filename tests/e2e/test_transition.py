@@ -134,6 +134,7 @@ def test_snapshot_engine(tmp_path, tfm):
     check(result.truth, out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cases(["native", "unload", "shortthreads", "mix", "fork", "async", "exceptions", "deep", "osr",
                                         "signals"],
                                        ["native", "unload", "shortthreads", "fork", "exceptions"]))

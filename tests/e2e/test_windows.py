@@ -115,7 +115,7 @@ def compare_files(folder, *arguments, name):
     return written[0]
 
 
-@pytest.mark.parametrize("name", [*RECORDED, *(f"made-{name}" for name in MADE)])
+@pytest.mark.parametrize("name", [*RECORDED, *(pytest.param(f"made-{name}", marks=pytest.mark.slow) for name in MADE)])
 def test_same_reports_and_exports(folder, name):
     recording = f"{name}.dnp"
     assert compare(folder, "report", recording).stdout
