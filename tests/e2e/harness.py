@@ -78,6 +78,11 @@ def cases(everything, named, gate=None):
     return [case if case in (gate or named) else marked(case) for case in everything]
 
 
+def slow(*case):
+    """A parameter of a test that runs where its suite is named, since others try the same where all suites run."""
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
 def steady(truth):
     """The part of a program's truth that is the same in every run."""
     return {k: v for k, v in truth.items() if k not in VARIES}

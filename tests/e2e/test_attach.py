@@ -143,7 +143,7 @@ SOME = 2 if SOAK else 1
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("name", cases(LOADS, ["exceptions", "crowd"], ["exceptions"]))
+@pytest.mark.parametrize("name", cases(LOADS, ["exceptions", "crowd"], ["crowd"]))
 def test_cycles(tmp_path, tfm, name):
     """Arithmetic, allocation with collections, exceptions, threads that come and go, and hundreds at a time."""
     seconds = 4 if name in ("shortthreads", "crowd") else 6

@@ -18,8 +18,8 @@ import pytest
 import harness
 
 from attached import CLSID
-from harness import (LOOSE, NEWEST, PATIENCE_S, allows_events, cases, cpu_seconds, dnprof, program, report, start, thread_names,
-                     wait_for, warm_up)
+from harness import (LOOSE, NEWEST, PATIENCE_S, allows_events, cases, cpu_seconds, dnprof, program, report, slow, start,
+                     thread_names, wait_for, warm_up)
 
 #: docs: format/control.h
 MAGIC, VERSION = 0x43504e44, 2
@@ -398,15 +398,15 @@ def test_second_recording(attached):
 
 @pytest.mark.parametrize("text, error, words", [
     ("event=trace", 95, r"CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER \(0x8013136f\); start it with 'dnprof run -e trace'"),
-    ("event=cpu,trace", 95, "CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER"),
+    slow("event=cpu,trace", 95, "CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER"),
     ("event=transition", 95, r"CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER \(0x8013136f\); start it with 'dnprof run -e transition'"),
     ("event=tea", 22, "'tea' cannot be recorded"),
     ("", 22, "says not what to record"),
-    ("event=cpu;rubbish", 22, "not understood: 'rubbish'"),
+    slow("event=cpu;rubbish", 22, "not understood: 'rubbish'"),
     ("event=cpu;depth=0", 22, "wrong value: 'depth=0'"),
     ("event=cpu;event=cpu", 22, "given twice"),
-    ("event=cpu;dir=/tmp", 22, "where the recording goes"),
-    ("event=cpu;session=/tmp/x", 22, "where the recording goes"),
+    slow("event=cpu;dir=/tmp", 22, "where the recording goes"),
+    slow("event=cpu;session=/tmp/x", 22, "where the recording goes"),
     ("event=cpu;fd=1", 22, "where the recording goes"),
 ])
 def test_options(attached, text, error, words):

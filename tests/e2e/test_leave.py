@@ -105,7 +105,7 @@ def test_idle(tmp_path, tfm, engine):
 
 
 @pytest.mark.parametrize("name", cases(["exceptions", "unload", "shortthreads", "registers"],
-                                       ["unload", "shortthreads", "registers"]))
+                                       ["unload", "shortthreads", "registers"], ["unload"]))
 def test_busy(tmp_path, tfm, name):
     """What a program does itself is not told apart; but of ours there is nothing, and the program lives."""
     options = ("--threads", 50) if name == "registers" else ()

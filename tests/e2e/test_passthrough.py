@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (DNPROF, LOOSE, NEWEST, NOBODY, dnprof, let_others_in, needs_other_user, program, record, report, run,
-                     start, wait_for, wait_for_samples)
+from harness import (DNPROF, LOOSE, NEWEST, NOBODY, dnprof, let_others_in, needs_other_user, on_terminal, program, record, report,
+                     run, start, wait_for, wait_for_samples)
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 42, 255])
@@ -67,10 +67,9 @@ def test_signal_to_the_program(tmp_path):
 def test_ctrl_c_of_a_terminal(tmp_path):
     """The terminal sends it to both; the program decides, once."""
     out = tmp_path / "out.dnp"
-    with start([DNPROF, "run", "-q", "-F", 997, "-o", out, "--", *program(NEWEST, "onsignal")]) as run_:
-        assert run_.process.stdout.readline() == b"ready\n"
-        os.killpg(run_.process.pid, signal.SIGINT)
-        assert run_.end().status == 100 + signal.SIGINT
+    status, screen = on_terminal([DNPROF, "run", "-q", "-F", 997, "-o", out, "--", *program(NEWEST, "onsignal")], tmp_path, {},
+                                 keys=[(b"ready", b"\x03")])
+    assert status == 100 + signal.SIGINT, screen
     assert report(out).samples > 0
 
 

@@ -17,7 +17,7 @@ import harness
 
 from harness import (DNPROF, LOOSE, NEWEST, NOBODY, PATIENCE_S, agent_in, allows_events, as_nobody_else, cases, cpu_seconds,
                      dnprof, is_pending, let_others_in, needs_other_user, on_terminal, program, refused, report, run, samples_of,
-                     start, stop_all, told, wait_for, wait_for_samples, warm_up)
+                     slow, start, stop_all, told, wait_for, wait_for_samples, warm_up)
 
 from test_stack import Impostor, request
 
@@ -79,7 +79,7 @@ def names(folder):
 
 
 @pytest.mark.parametrize("options, source", [
-    ((), "timer"), (("-F", 997), "timer"), (("--source", "perf"), "perf cpu-clock"), (("-e", "wall"), None)],
+    ((), "timer"), slow(("-F", 997), "timer"), (("--source", "perf"), "perf cpu-clock"), slow(("-e", "wall"), None)],
     ids=["default", "fast", "perf", "wall"])
 @one_target
 def test_source(target, tmp_path, options, source):
@@ -206,7 +206,7 @@ def test_every_runtime(tmp_path, tfm):
 
 
 @pytest.mark.parametrize("name, begins", [
-    ("x.html", b"<!doctype html>"), ("x.txt", b"truth: "), ("x.collapsed", None)])
+    ("x.html", b"<!doctype html>"), slow("x.txt", b"truth: "), slow("x.collapsed", None)])
 def test_formats(begun, tmp_path, name, begins):
     out = tmp_path / "out" / name
     out.parent.mkdir()

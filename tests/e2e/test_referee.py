@@ -24,7 +24,7 @@ CHANCE = 1e-7
     *(("snapshot", program) for program in ("cpu", "deep", "exceptions", "shortthreads")),
     *(("sync", program) for program in ("mix", "exceptions")),
 ], [("signal", "native"), ("signal", "exceptions"), ("signal", "async"), ("snapshot", "deep"), ("snapshot", "exceptions"),
-    ("sync", "mix")]))
+    ("sync", "mix")], [("signal", "native"), ("signal", "exceptions"), ("snapshot", "exceptions"), ("sync", "mix")]))
 def test_same_frames(engine, program):
     if not verdicts.LIBRARY.exists():
         pytest.skip(f"{DNPROF} comes without the referee's library")

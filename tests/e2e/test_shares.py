@@ -207,7 +207,7 @@ def test_ordinary_code(tmp_path):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("name", cases(["alloc", "async", "cpu", "deep", "exceptions", "mix", "native",
-                                        "osr", "shortthreads", "unload"], ["exceptions", "mix", "native"], ["mix", "native"]))
+                                        "osr", "shortthreads", "unload"], ["exceptions", "mix", "native"], ["mix"]))
 def test_stacks_are_whole(tmp_path, name):
     """99.9 % of stacks reach the thread's start; unresolved frames are rare, and named."""
     # Long enough that the moments after a library was loaded, when nobody knows of it yet, are no more

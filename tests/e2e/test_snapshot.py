@@ -33,7 +33,7 @@ def check_stacks(seen, event):
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("name", cases(HARD, ["exceptions", "shortthreads", "unload"]))
+@pytest.mark.parametrize("name", cases(HARD, ["exceptions", "shortthreads", "unload"], ["exceptions"]))
 def test_programs(tmp_path, tfm, name):
     """No crash, no hang, and all CPU time of managed threads is there."""
     argv = program(tfm, name, "--seconds", 1.5)

@@ -310,7 +310,10 @@ def test_each_of_many_short_threads_is_one(tmp_path):
     short = [t for t in data["threads"] if t["name"].startswith("short-")]
     assert [tid for tid, n in Counter(t["tid"] for t in data["threads"]).items() if n > 1] == []
     assert len(short) == truth["threads_started"]
-    assert [t for t in short if not t["voluntary"] + t["involuntary"] or not t["cpu_ns"]] == []
+    assert [t for t in short if not t["cpu_ns"]] == []
+    # One that was not put off the processor until it ended has no switch, and has not waited; hardly any is so lucky.
+    unbroken = [t for t in short if not t["voluntary"] + t["involuntary"]]
+    assert [t for t in unbroken if t["blocked_ns"]] == [] and len(unbroken) <= 0.01 * len(short)
 
 
 @pytest.mark.measured

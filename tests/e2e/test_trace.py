@@ -411,6 +411,7 @@ def test_ends_badly(tmp_path, name, depth):
     assert "trace" in dnprof("report", "--top", "1", "--min", "50", out).expect(3).out
 
 
+@pytest.mark.parametrize("depth", cases(DEPTHS, DEPTHS, ["events"]))
 def test_server(tmp_path, depth):
     """ASP.NET Core on all the threads of its pool."""
     traced = trace(tmp_path, program(NEWEST, app="server"), depth)

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import LOOSE, NEWEST, PROGRAMS, SOAK, TFMS, Report, cases, dnprof, is_sequence, program, record, run, steady
+from harness import LOOSE, NEWEST, PROGRAMS, SOAK, TFMS, Report, cases, dnprof, is_sequence, program, record, run, slow, steady
 
 HZ = 1999
 
@@ -25,7 +25,8 @@ def as_alone(truth):
 
 #: The others compute, allocate or sleep; each of them runs, and checks its results, in other tests as well.
 @pytest.mark.parametrize("name", cases(PROGRAMS, ["async", "dynamic", "exceptions", "fork", "native", "osr", "shortthreads",
-                                                  "signals", "unload"]))
+                                                  "signals", "unload"],
+                                       ["exceptions", "fork", "shortthreads", "unload"]))
 def test_program(tmp_path, tfm, name):
     """A child that is forked from a program with threads may inherit a lock that nobody frees, and hang: so `fork` was seen
     under CoreCLR 8 without dnprof, which is for script/soak."""
@@ -83,7 +84,7 @@ def test_dies_as_it_would(tmp_path, tfm, arguments):
     assert "Truth.Burn.For" in recorded.out
 
 
-@pytest.mark.parametrize("arguments", [["crash", "--seconds", 0.05], ["overflow"], ["overflow", "--thread"]])
+@pytest.mark.parametrize("arguments", [["crash", "--seconds", 0.05], slow(["overflow"]), slow(["overflow", "--thread"])])
 def test_aborts_among_samples(tmp_path, tfm, arguments):
     """CoreCLR 8 takes its signal handlers away before it aborts, and all report a stack overflow at length on a
     small stack of their own; samples still come then. They must neither end the program, by whatever signal,

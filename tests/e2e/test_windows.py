@@ -278,6 +278,7 @@ def test_shares_of_known_methods(truth, tmp_path, engine):
     check_shares(told, read, "cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.measured
 @pytest.mark.parametrize("engine", ENGINES, ids=["own", "runtime"])
 def test_walks_give_a_stack(truth, tmp_path, engine):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import PATIENCE_S, check_whole, dnprof, refused, wait_for
+from harness import PATIENCE_S, check_whole, dnprof, refused, slow, wait_for
 from test_windows import (APPS, ENVIRONMENT, WINDOWS, on_windows, pytestmark, report, seen,  # noqa: F401
                           truth, wine)
 
@@ -168,7 +168,7 @@ def test_full_disk(busy, small_disk):
     assert os.statvfs(small_disk).f_bavail > free
 
 
-@pytest.mark.parametrize("kib", [0, 4, 16])
+@pytest.mark.parametrize("kib", [0, slow(4), slow(16)])
 def test_disk_without_room(busy, small_disk, kib):
     """Whether it is told before the program is touched or after: it is left as it was, and so is the folder."""
     with open(small_disk / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):

@@ -35,6 +35,7 @@ def test_stack_that_goes_astray(truth, tmp_path, engine):  # noqa: F811
     assert read["complete"] and any("truth_astray" in m["name"] for m in read["methods"])
 
 
+@pytest.mark.slow
 def test_demo(truth, tmp_path):  # noqa: F811
     """It ends where it wants zlib of Linux, with an exception that nobody catches: so it does with dnprof.exe."""
     shop = truth.parent / "shop.exe"

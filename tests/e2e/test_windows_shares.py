@@ -8,13 +8,15 @@ import pytest
 from harness import report, undisturbed
 from test_shares import test_methods_agree_with_tree, test_replaced_while_it_runs, test_stacks_as_deep_as_is_asked_for  # noqa: F401
 from test_wall import test_each_thread_counts_the_same, test_shares_of_time, test_threads_that_come_and_go  # noqa: F401
-from test_windows import check_shares, on_windows, pytestmark, record, truth, wine  # noqa: F401
+from test_windows import check_shares, on_windows, pytestmark as windows_alone, record, truth, wine  # noqa: F401
 from test_windows_attach import PATIENT, Running
 from windows import instead, script  # noqa: F401
 
+#: Where all suites run, test_windows.py has the shares of known methods.
+pytestmark = [*windows_alone, pytest.mark.slow]
+
 
 @pytest.mark.measured
-@pytest.mark.slow
 @undisturbed
 def test_shares_of_time_that_passes(truth, tmp_path):  # noqa: F811
     told, _ = record(truth, tmp_path / "t.dnp", "cpu", "--work", 1400, options=("-e", "wall", "-F", 997))
@@ -22,7 +24,6 @@ def test_shares_of_time_that_passes(truth, tmp_path):  # noqa: F811
 
 
 @pytest.mark.measured
-@pytest.mark.slow
 @pytest.mark.parametrize("event", ["cpu", "wall"])
 @undisturbed
 def test_shares_of_a_program_that_runs_already(truth, tmp_path, event):  # noqa: F811
