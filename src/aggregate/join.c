@@ -2,7 +2,6 @@
 /* The second half of loading: names, filters, and the way into the profile. */
 #include "aggregate/join.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "aggregate/code.h"
@@ -86,15 +85,10 @@ static int judge_nodes(struct dnp_join *join)
 
 static bool thread_wanted(const struct dnp_filter *filter, const struct dnp_rec_thread *thread)
 {
-	char tid[24];
-
-	if (!filter->thread_count)
-		return true;
-	snprintf(tid, sizeof(tid), "%" PRIu64, thread->tid);
 	for (size_t i = 0; i < filter->thread_count; i++)
-		if (!strcmp(filter->threads[i], tid))
+		if (dnp_names_thread(filter->threads[i], thread->tid, thread->name))
 			return true;
-	return dnp_pattern_any(filter->threads, filter->thread_count, thread->name);
+	return !filter->thread_count;
 }
 
 /* Threads of the profiler's own, and the place of lost ones, appear only where samples stand. */
@@ -133,6 +127,19 @@ static int add_thread(struct dnp_join *join, uint32_t place)
 		dnp_vec_push(&join->profile->threads, thread))
 		return -ENOMEM;
 	join->thread_to[place] = (uint32_t)(join->profile->threads.n - 1);
+	return 0;
+}
+
+/* For who looks for one that the filter names. */
+static int meet_thread(struct dnp_join *join, uint32_t place)
+{
+	const struct dnp_rec_thread *rec = &join->load->threads.p[place].rec;
+	struct dnp_met_thread met = {.tid = rec->tid};
+
+	if (!join->profile->filter.thread_count || place == DNP_LOST)
+		return 0;
+	if (intern(join, rec->name, &met.name) || dnp_vec_push(&join->profile->met_threads, met))
+		return -ENOMEM;
 	return 0;
 }
 
@@ -215,6 +222,9 @@ static int choose(struct dnp_join *join)
 {
 	struct dnp_load *load = join->load;
 
+	for (uint32_t i = 0; i < load->threads.n; i++)
+		if (meet_thread(join, i))
+			return -ENOMEM;
 	for (uint32_t i = 0; i < load->threads.n; i++)
 		if (is_shown(join, i) &&
 			thread_wanted(&join->profile->filter, &load->threads.p[i].rec) &&

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clean.h"
+#include "base/pattern.h"
 
 #define DEVIATIONS 1.96 /* within which 95 of 100 are, of a normal distribution */
 
@@ -23,6 +24,14 @@ double dnp_event_error(const struct dnp_event *event, double share)
 	if (looks <= 0 || share <= 0 || share >= 1)
 		return 0;
 	return DEVIATIONS * sqrt(share * (1 - share) / looks);
+}
+
+bool dnp_names_thread(const char *word, uint64_t tid, struct dnp_str name)
+{
+	char id[24];
+
+	snprintf(id, sizeof(id), "%" PRIu64, tid);
+	return !strcmp(word, id) || dnp_pattern_match(dnp_str(word), name);
 }
 
 /* Whether stacks or threads are left out: then it matters which belong together. */
@@ -83,6 +92,7 @@ void dnp_profile_done(struct dnp_profile *profile)
 	dnp_vec_done(&profile->spans);
 	dnp_vec_done(&profile->requests.names);
 	dnp_vec_done(&profile->requests.left_out);
+	dnp_vec_done(&profile->met_threads);
 	dnp_vec_done(&profile->collections);
 	dnp_vec_done(&profile->objects);
 	dnp_vec_done(&profile->watches);

@@ -218,12 +218,21 @@ static inline bool dnp_filter_cuts(const struct dnp_filter *filter)
 		filter->request_count || filter->state != DNP_STATE_ANY;
 }
 
+/* Whether a word of the filter's, a pattern or an id, is that thread. */
+bool dnp_names_thread(const char *word, uint64_t tid, struct dnp_str name);
+
 /* What a filter of requests has found. */
 struct dnp_chosen_requests {
 	uint64_t all, wanted;
 	bool followed;                        /* it is known when which thread worked for them */
 	struct dnp_vec_of(uint32_t) names;    /* strings: what each is called */
 	struct dnp_vec_of(uint32_t) left_out; /* … events of which that cannot be told */
+};
+
+/* A thread of the recordings, chosen or not. */
+struct dnp_met_thread {
+	uint64_t tid;
+	uint32_t name; /* string */
 };
 
 struct dnp_profile {
@@ -244,7 +253,8 @@ struct dnp_profile {
 	struct dnp_vec_of(uint32_t) first_child; /* of each node; DNP_NONE: it has none */
 	struct dnp_map other_children;           /* parent and frame → node */
 	struct dnp_filter filter;
-	struct dnp_chosen_requests requests; /* where the filter has some */
+	struct dnp_chosen_requests requests;                  /* where the filter has some */
+	struct dnp_vec_of(struct dnp_met_thread) met_threads; /* … names threads */
 	bool calls_later;  /* set before adding: call events are left to who goes through them */
 	bool calls_summed; /* set before adding: of calls is kept how many there were, no more */
 	enum dnp_detail detail;

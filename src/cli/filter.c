@@ -3,12 +3,10 @@
 #include <stdio.h>
 
 #include "aggregate/code.h"
+#include "base/near.h"
 #include "base/pattern.h"
-#include "cli/near.h"
 #include "cli/choice.h"
 #include "read/visit.h"
-
-#define NEAREST 3
 
 /* An agent tells names of at least so many bytes (capture/left_out.c) before it stops. */
 #define LEFT_OUT_MIN (128u << 10)
@@ -132,59 +130,40 @@ static bool matched(const struct names *names, struct dnp_str pattern, bool kept
 	return false;
 }
 
-struct nearest {
-	uint32_t text;
-	unsigned cost;
-};
-
-/* Inserts a name among the nearest so far, of which there are *n, each once. */
-static void insert(struct nearest nearest[NEAREST], size_t *n, struct nearest candidate)
-{
-	size_t at = *n;
-
-	for (size_t i = 0; i < *n; i++)
-		if (nearest[i].text == candidate.text)
-			return;
-	while (at && nearest[at - 1].cost > candidate.cost)
-		at--;
-	if (at == NEAREST)
-		return;
-	*n += *n < NEAREST;
-	for (size_t i = *n - 1; i > at; i--)
-		nearest[i] = nearest[i - 1];
-	nearest[at] = candidate;
-}
-
-static size_t find_nearest(
-	const struct names *names, struct dnp_str pattern, struct nearest nearest[NEAREST])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < names->list.n; i++) {
-		unsigned cost = dnp_near(pattern, text_of(names, i));
-
-		if (cost != DNP_NEAR_NOT)
-			insert(nearest, &n, (struct nearest){names->list.p[i].text, cost});
-	}
-	return n;
-}
-
 static void suggest(const struct names *names, const char *option, const char *pattern)
 {
-	struct nearest nearest[NEAREST];
-	size_t n = find_nearest(names, dnp_str(pattern), nearest), used = 0;
-	char list[640] = "";
+	struct dnp_nearest nearest = {0};
+	char buffer[640];
+	struct dnp_text list;
 
-	for (size_t i = 0; i < n && used < sizeof(list); i++)
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-			dnp_strings_get(&names->strings, nearest[i].text));
-	if (n)
+	for (size_t i = 0; i < names->list.n; i++) {
+		struct dnp_str name = text_of(names, i);
+
+		dnp_nearest_offer(&nearest, dnp_near(dnp_str(pattern), name), name.p);
+	}
+	dnp_text_init(&list, buffer, sizeof(buffer));
+	dnp_nearest_put(&nearest, &list);
+	if (list.n)
 		dnp_say("%s '%s' matched no method that ran; much like it are: %s", option, pattern,
-			list);
+			buffer);
 	else
 		dnp_say("%s '%s' matched no method that ran; record without it, and "
 			"'dnprof report' shows what they are called",
 			option, pattern);
+}
+
+/* Whether all that a pattern of --include would let through is taken out by one of --exclude. */
+static bool is_taken_out(
+	const struct names *names, const struct dnp_choice *choice, const char *pattern)
+{
+	for (size_t i = 0; i < names->list.n; i++) {
+		struct dnp_str name = text_of(names, i);
+
+		if (dnp_pattern_match(dnp_str(pattern), name) &&
+			dnp_pattern_any(choice->exclude.list.p, choice->exclude.list.n, name))
+			return true;
+	}
+	return false;
 }
 
 /* Methods of .NET itself have to be asked for twice. */
@@ -206,6 +185,10 @@ static bool judge_includes(const struct names *names, const struct dnp_choice *c
 		if (choice->trace && !choice->framework && is_framework(pattern))
 			dnp_say("--include '%s' matched no method: those of .NET itself are left "
 				"out; add --framework",
+				pattern);
+		else if (is_taken_out(names, choice, pattern))
+			dnp_say("--include '%s' left no method: --exclude takes out again what it "
+				"matched; give a narrower --exclude",
 				pattern);
 		else
 			suggest(names, "--include", pattern);

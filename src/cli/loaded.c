@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "aggregate/chosen.h"
 #include "base/clean.h"
 #include "cli/cli.h"
 #include "read/symbolize.h"
@@ -136,12 +137,23 @@ int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *expor
 		name, recorded ? recorded : "");
 }
 
+int dnp_said_absent(const struct dnp_profile *profile)
+{
+	struct dnp_err err = {0};
+
+	if (!dnp_chosen_exist(profile, &err))
+		return DNP_EXIT_DONE;
+	dnp_say("%s", err.text);
+	return DNP_EXIT_INCOMPLETE;
+}
+
 int dnp_loaded_whole(const struct dnp_loaded *loaded)
 {
 	const struct dnp_profile *profile = &loaded->profile;
+	int status = dnp_said_absent(profile);
 
 	if (!profile->incomplete)
-		return DNP_EXIT_DONE;
+		return status;
 	dnp_say("the recording is incomplete: %s", dnp_profile_string(profile, profile->missing));
 	return DNP_EXIT_INCOMPLETE;
 }

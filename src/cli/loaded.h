@@ -33,7 +33,10 @@ int dnp_loaded_requests(
 int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,
 	const char *name, const char *output, uint32_t *event, struct dnp_err *err);
 
-/* An exit status: whether all is there that was recorded, after saying what is not. */
+/* An exit status: whether all is there that the filter names, after saying what is not. */
+int dnp_said_absent(const struct dnp_profile *profile);
+
+/* The same for all that was recorded and all that the filter names. */
 int dnp_loaded_whole(const struct dnp_loaded *loaded);
 
 #endif

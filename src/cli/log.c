@@ -69,10 +69,12 @@ static int make_log(struct log *log, int argc, char **argv)
 	if (split_lists(log, &err) || dnp_input_read(&log->input, argc, argv, &err) ||
 		write_out(log, &err))
 		return dnp_failed(&err);
-	if (!log->outcome.incomplete)
-		return DNP_EXIT_DONE;
-	dnp_say("the log is incomplete: %s", log->outcome.missing);
-	return DNP_EXIT_INCOMPLETE;
+	if (log->outcome.absent.code)
+		dnp_say("%s", log->outcome.absent.text);
+	if (log->outcome.incomplete)
+		dnp_say("the log is incomplete: %s", log->outcome.missing);
+	return log->outcome.absent.code || log->outcome.incomplete ? DNP_EXIT_INCOMPLETE
+								   : DNP_EXIT_DONE;
 }
 
 int dnp_cmd_log(const struct dnp_values *values, int argc, char **argv)

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What --request has chosen, and what may have been meant where that is nothing. */
 #include <errno.h>
-#include <stdio.h>
 
 #include "aggregate/requests.h"
+#include "base/near.h"
 #include "cli/loaded.h"
-#include "cli/near.h"
-
-#define NEAREST 3
 
 /* All patterns, as they were given. Owned by the caller. */
 static struct dnp_sink_memory list_patterns(const struct dnp_filter *filter)
@@ -38,44 +35,24 @@ static unsigned nearness(const struct dnp_filter *filter, const char *name)
 	return least;
 }
 
-/* The nearest name that was not told yet; DNP_NONE: none is near at all. */
-static uint32_t next_nearest(const struct dnp_profile *profile, const uint32_t *told, size_t n)
-{
-	uint32_t best = DNP_NONE;
-	unsigned least = DNP_NEAR_NOT;
-
-	for (size_t i = 0; i < profile->requests.names.n; i++) {
-		uint32_t name = profile->requests.names.p[i];
-		unsigned near = nearness(&profile->filter, dnp_profile_string(profile, name));
-		bool seen = near >= least;
-
-		for (size_t k = 0; k < n && !seen; k++)
-			seen = told[k] == name;
-		if (seen)
-			continue;
-		best = name;
-		least = near;
-	}
-	return best;
-}
-
 static int none_matches(
 	const struct dnp_profile *profile, const char *patterns, struct dnp_err *err)
 {
-	uint32_t told[NEAREST];
-	char list[640] = "";
-	size_t n = 0, used = 0;
+	struct dnp_nearest nearest = {0};
+	char buffer[640];
+	struct dnp_text list;
 
-	while (n < NEAREST && (told[n] = next_nearest(profile, told, n)) != DNP_NONE &&
-		used < sizeof(list)) {
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", n ? ", " : "",
-			dnp_profile_string(profile, told[n]));
-		n++;
+	for (size_t i = 0; i < profile->requests.names.n; i++) {
+		const char *name = dnp_profile_string(profile, profile->requests.names.p[i]);
+
+		dnp_nearest_offer(&nearest, nearness(&profile->filter, name), name);
 	}
-	if (n)
+	dnp_text_init(&list, buffer, sizeof(buffer));
+	dnp_nearest_put(&nearest, &list);
+	if (list.n)
 		return dnp_err(err, -ENOENT,
 			"--request '%s' matches none of %llu requests; much like it are: %s",
-			patterns, (unsigned long long)profile->requests.all, list);
+			patterns, (unsigned long long)profile->requests.all, buffer);
 	return dnp_err(err, -ENOENT,
 		"--request '%s' matches none of %llu requests; 'dnprof report -e request' shows "
 		"what they are called",

@@ -5,6 +5,7 @@
 
 #include "base/clean.h"
 #include "cli/cli.h"
+#include "cli/loaded.h"
 #include "cli/output.h"
 #include "cli/words.h"
 #include "export/stacks.h"
@@ -129,6 +130,8 @@ int dnp_cmd_stack(const struct dnp_values *values, int argc, char **argv)
 	dnp_sink_memory_init(&stack.names);
 	if (fetch(&stack, &err) || read_in(&stack, &err) || show(&stack, &err))
 		status = dnp_failed(&err);
+	else
+		status = dnp_said_absent(&stack.profile);
 	dnp_moment_done(&stack.moment);
 	dnp_profile_done(&stack.profile);
 	dnp_input_done(&stack.input);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "aggregate/chosen.h"
 #include "aggregate/ids.h"
 #include "aggregate/tree.h"
 #include "base/clean.h"
@@ -547,6 +548,29 @@ static void judge(const struct dnp_profile *profile, const struct log *log, uint
 			dnp_format_count(outcome->lost).text);
 }
 
+/* Whether each thread and each method that is to be shown is there. */
+static int names_exist(const struct dnp_profile *profile, const struct dnp_log_options *options,
+	struct dnp_err *err)
+{
+	int status = dnp_chosen_exist(profile, err);
+
+	for (size_t i = 0; i < options->include_count && !status; i++) {
+		struct dnp_search search = {.option = "--include",
+			.pattern = options->include[i],
+			.kind = "traced methods"};
+
+		for (size_t p = 0; p < profile->processes.n; p++) {
+			const struct dnp_process *process = &profile->processes.p[p];
+
+			for (size_t k = 0; k < process->traced.n; k++)
+				dnp_search_see(
+					&search, frame_name(profile, process->traced.p[k].frame).p);
+		}
+		status = dnp_search_end(&search, err);
+	}
+	return status;
+}
+
 static int write_log(struct dnp_profile *profile, const struct dnp_input *input,
 	const struct dnp_log_options *options, struct dnp_sink *sink,
 	struct dnp_log_outcome *outcome, struct dnp_err *err)
@@ -561,6 +585,12 @@ static int write_log(struct dnp_profile *profile, const struct dnp_input *input,
 		return status;
 	dnp_profile_finish(profile);
 	event = calls_event(profile);
+	if (event == DNP_NONE && profile->incomplete)
+		return dnp_err(err, -ENODATA,
+			"there is no log: no calls stand in what there is of the recording, which "
+			"is "
+			"incomplete: %s",
+			dnp_profile_string(profile, profile->missing));
 	if (event == DNP_NONE)
 		return dnp_err(err, -ENODATA,
 			"there is no log: no calls were recorded; record them with 'dnprof run -e "
@@ -574,8 +604,10 @@ static int write_log(struct dnp_profile *profile, const struct dnp_input *input,
 	if (status)
 		return dnp_err(err, status,
 			"cannot write the log: out of memory; write that of fewer threads");
-	if (outcome)
-		judge(profile, &log, event, outcome);
+	if (!outcome)
+		return 0;
+	judge(profile, &log, event, outcome);
+	names_exist(profile, options, &outcome->absent);
 	return 0;
 }
 

@@ -36,8 +36,9 @@ struct dnp_log_options {
 /* What became of it. */
 struct dnp_log_outcome {
 	uint64_t calls, lost;
-	bool incomplete;   /* something is missing: */
-	char missing[256]; /* what */
+	bool incomplete;       /* something is missing: */
+	char missing[256];     /* what */
+	struct dnp_err absent; /* code is not 0: what the options name is not there */
 };
 
 /*

@@ -40,6 +40,11 @@ static void put_counters(const struct dnp_calls *calls, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
+static bool is_filtered(const struct dnp_profile *profile)
+{
+	return profile->filter.thread_count || dnp_filter_cuts(&profile->filter);
+}
+
 void dnp_text_calls_event(const struct dnp_tree *tree, struct dnp_line *line)
 {
 	const struct dnp_event *event = tree->event;
@@ -54,7 +59,8 @@ void dnp_text_calls_event(const struct dnp_tree *tree, struct dnp_line *line)
 		dnp_line_text(line, dnp_profile_string(tree->profile, event->source));
 	}
 	dnp_line_end(line);
-	if (calls->counted)
+	/* Of all there was; a recording that ended early may have been told of less than it has. */
+	if (calls->counted && calls->enters >= calls->calls && !is_filtered(tree->profile))
 		put_counters(calls, line);
 }
 

@@ -46,6 +46,13 @@ def test_options(recordings):
     assert only.out == "App.Calls.Work(int) : call count = 1\n"
 
 
+@pytest.mark.parametrize("name", ["log", "calls"])
+def test_names_that_are_not_there(recordings, name):
+    for options, words in [(["--thread", "wrker"], "--thread 'wrker' matches none of 2 threads; much like it are: worker"),
+                           (["--include", "App.Calls.Fib,Nobody.*"], "--include 'Nobody.*' matches none of")]:
+        assert words in dnprof("log", *options, recordings / name).expect(3).err
+
+
 def test_wrong_usage(recordings):
     assert "no recording named" in dnprof("log").expect(2).err
     assert "--calls and --summary" in dnprof("log", "--calls", "--summary", recordings / "log").expect(2).err

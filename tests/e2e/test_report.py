@@ -98,12 +98,25 @@ def test_json(small):
 
 @pytest.mark.parametrize("options, samples", [
     (["--thread", "worker"], 3), (["--thread", "42,43"], 12), (["--include", "App.*.Hot"], 9),
-    (["--exclude", "System.*,*!memcpy"], 5), (["--include", "No.Such"], 0)])
+    (["--exclude", "System.*,*!memcpy"], 5)])
 def test_filters(small, options, samples):
     report = json.loads(dnprof("report", "--json", *options, small).expect(0).stdout)
     assert report["events"]["cpu"]["samples"] == samples
     assert sum(m["self"] for m in report["methods"]) == samples
     assert sum(t["samples"] for t in report["threads"]) == samples
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--include", "No.Such"], "--include 'No.Such' matches none of 6 functions; without it you see what they are called"),
+    (["--include", "App.*,App.Program.Hat"], "'App.Program.Hat' matches none of 6 functions; much like it are: App.Program.Hot()"),
+    (["--thread", "43,nobody"], "--thread 'nobody' matches none of 2 threads; without it you see"),
+    (["--thread", "Worker"], "'Worker' matches none of 2 threads; much like it are: worker")])
+def test_filter_that_matches_nothing(small, options, words):
+    """A slip of the pen, or the truth: it is shown, and told."""
+    result = dnprof("report", *options, small).expect(3)
+    assert words in result.err and "samples" in result.out
+    if options[0] == "--thread":
+        assert words in dnprof("export", "-f", "collapsed", *options, small).expect(3).err
 
 
 def test_events(wall):

@@ -198,6 +198,11 @@ def test_include_that_matches_nothing(tmp_path, pattern):
     assert not calls(tmp_path / "out.dnp")
 
 
+def test_include_that_is_taken_out_again(tmp_path):
+    told(trace(tmp_path, "--include", "Truth.Cpu.*", "--exclude", "Truth.*"), 3,
+         r"--include 'Truth\.Cpu\.\*' left no method: --exclude takes out again")
+
+
 def test_include_nothing_like_it(tmp_path):
     told(trace(tmp_path, "--include", "Zebra.Xylophone.*"), 3, "matched no method that ran; record without it")
 
@@ -247,6 +252,7 @@ def test_samples_none_included(tmp_path):
 
 # A full output
 
+@pytest.mark.slow
 def test_file_size_limit(tmp_path):
     """A recording that may not grow: the program is unharmed, dnprof says what is missing."""
     def limit():
@@ -257,6 +263,7 @@ def test_file_size_limit(tmp_path):
     assert result.status == 3 and "too large" in result.err, result
 
 
+@pytest.mark.slow
 def test_full_disk(small_disk):
     result = trace(small_disk, "--depth", "events", argv=program(NEWEST, "cpu", "--seconds", 2))
     assert result.truth["program"] == "cpu"

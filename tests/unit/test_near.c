@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What may have been meant by a pattern that matches nothing. */
-#include "cli/near.h"
+#include "base/near.h"
 
 #include "test.h"
 
@@ -50,4 +50,22 @@ TEST(near_not_at_all)
 	name[sizeof(name) - 1] = '\0';
 	CHECK_EQ(near(name, "a"), DNP_NEAR_NOT);
 	CHECK_EQ(near("a*", name), 0);
+}
+
+TEST(near_the_nearest_few)
+{
+	struct dnp_nearest nearest = {0};
+	char buffer[64];
+	struct dnp_text text;
+
+	dnp_nearest_offer(&nearest, 5, "five");
+	dnp_nearest_offer(&nearest, DNP_NEAR_NOT, "not at all");
+	dnp_nearest_offer(&nearest, 2, "two");
+	dnp_nearest_offer(&nearest, 2, "two");
+	dnp_nearest_offer(&nearest, 9, "nine");
+	dnp_nearest_offer(&nearest, 3, "three");
+	dnp_nearest_offer(&nearest, 7, "seven");
+	dnp_text_init(&text, buffer, sizeof(buffer));
+	dnp_nearest_put(&nearest, &text);
+	CHECK_STR(buffer, "two, three, five");
 }

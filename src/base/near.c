@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/near.h"
+#include "base/near.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -95,4 +95,30 @@ unsigned dnp_near(struct dnp_str pattern, struct dnp_str name)
 	cost = at_end(name, row);
 	limit = letters * 2 / 3;
 	return cost <= (limit < COST_OTHER ? COST_OTHER : limit) ? cost : DNP_NEAR_NOT;
+}
+
+void dnp_nearest_offer(struct dnp_nearest *nearest, unsigned cost, const char *name)
+{
+	size_t at = nearest->n;
+
+	for (size_t i = 0; i < nearest->n; i++)
+		if (!strcmp(nearest->list[i].name, name))
+			return;
+	while (at && nearest->list[at - 1].cost > cost)
+		at--;
+	if (cost == DNP_NEAR_NOT || at == DNP_NEAREST)
+		return;
+	nearest->n += nearest->n < DNP_NEAREST;
+	for (size_t i = nearest->n - 1; i > at; i--)
+		nearest->list[i] = nearest->list[i - 1];
+	nearest->list[at].name = name;
+	nearest->list[at].cost = cost;
+}
+
+void dnp_nearest_put(const struct dnp_nearest *nearest, struct dnp_text *out)
+{
+	for (size_t i = 0; i < nearest->n; i++) {
+		dnp_text_puts(out, i ? ", " : "");
+		dnp_text_puts(out, nearest->list[i].name);
+	}
 }
