@@ -57,6 +57,12 @@ void dnp_text_put16(struct dnp_text *text, const uint16_t *units, size_t n)
 		uint32_t c = units[i];
 		char bytes[4];
 
+		if (c < 0x80 && c && text->n + 1 < text->cap) {
+			text->p[text->n++] = (char)c;
+			text->p[text->n] = '\0';
+			continue;
+		}
+
 		if (c >= 0xd800 && c < 0xdc00 && i + 1 < n && (units[i + 1] & 0xfc00) == 0xdc00)
 			c = 0x10000 + ((c & 0x3ff) << 10) + (units[++i] & 0x3ff);
 		else if (c >= 0xd800 && c < 0xe000)
