@@ -33,6 +33,7 @@ static struct {
 /* Of one that was brought for a request, which may not come: its command line may be dead. */
 static struct {
 	uint64_t patience_ns, until_ns; /* UINT64_MAX: it stays */
+	bool again; /* it stays only for who records, who neither brought it nor sends it away */
 } stay = {.until_ns = UINT64_MAX};
 
 static void refuse(const struct dnp_asker *asker, int error, const char *text)
@@ -148,6 +149,8 @@ static bool start(struct dnp_asker *asker, const struct dnp_control_message *mes
 		refuse(asker, -failed, err.text);
 		return false;
 	}
+	stay.again =
+		(message->value & DNP_START_HOLD) && (stay.again || stay.until_ns != UINT64_MAX);
 	stay.until_ns = UINT64_MAX;
 	holder.fd = message->value & DNP_START_HOLD ? asker->fd : -1;
 	holder.recording = holder.fd >= 0;
@@ -229,6 +232,7 @@ void dnp_requests_begin(uint32_t leave_ms)
 {
 	holder.fd = -1;
 	holder.recording = false;
+	stay.again = false;
 	stay.patience_ns = leave_ms * MS_NS;
 	stay.until_ns = leave_ms ? dnp_now_ns() + stay.patience_ns : UINT64_MAX;
 }
@@ -397,6 +401,10 @@ void dnp_requests_gone(int fd)
 	if (holder.recording)
 		dnp_requests_end(DNP_END_LAUNCHER);
 	/* Not when another recording was begun meanwhile: then it is another's turn. */
-	if (holder.flags & DNP_START_DETACH && !dnp_recording_is_on())
+	if (dnp_recording_is_on())
+		return;
+	if (holder.flags & DNP_START_DETACH)
 		leave();
+	else if (stay.again)
+		stay.until_ns = dnp_now_ns() + stay.patience_ns;
 }

@@ -101,15 +101,18 @@ static bool is_shown(const struct dnp_join *join, uint32_t place)
 	return place != DNP_LOST && !(thread->rec.flags & DNP_THREAD_OWN);
 }
 
-/* What a thread said of its clock when it ended comes after all readings. */
+/* What a thread said of its clock when it ended comes after all readings; most say nothing. */
 static struct dnp_run_times run_of(const struct dnp_raw_thread *raw)
 {
 	struct dnp_run_times run = raw->run;
 
-	if (run.last.time_ns && raw->end_ns > run.last.time_ns &&
-		raw->end_cpu_ns >= run.last.cpu_ns) {
+	if (!run.last.time_ns || raw->end_ns <= run.last.time_ns)
+		return run;
+	if (raw->end_cpu_ns && raw->end_cpu_ns >= run.last.cpu_ns) {
 		run.last.time_ns = raw->end_ns;
 		run.last.cpu_ns = raw->end_cpu_ns;
+	} else {
+		run.ended_unread = true;
 	}
 	return run;
 }

@@ -31,6 +31,7 @@ struct dnp_run_times {
 	uint64_t unknown_ns;             /* it was not seen to lose the processor that it lost */
 	uint64_t voluntary, involuntary; /* switches away from it */
 	struct dnp_run_clock first, last;
+	bool ended_unread; /* after the last reading, and nobody knows what its clock said then */
 	struct dnp_wait_sum waits[DNP_WAIT_KINDS]; /* by enum dnp_wait_kind */
 	/* The wait that was not over; since_ns 0: there is none. */
 	uint64_t open_since_ns, open_kind;

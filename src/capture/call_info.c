@@ -427,24 +427,12 @@ bool dnp_call_info_prepare(const struct dnp_call_method *method)
 	return true;
 }
 
-/* 0: not known. */
-static uint16_t runtime_major(const struct dnp_info *info)
-{
-	uint16_t instance, major = 0, minor, build, fix;
-	COR_PRF_RUNTIME_TYPE type;
-
-	if (FAILED(dnp_com(info->com, GetRuntimeInformation, &instance, &type, &major, &minor,
-		    &build, &fix, 0, NULL, NULL)))
-		return 0;
-	return major;
-}
-
 int dnp_call_info_open(const struct dnp_engine_setting *setting, unsigned event)
 {
 	state.info = setting->info;
 	state.com = setting->info->com;
 	state.event = event;
-	state.runtime_major = runtime_major(setting->info);
+	state.runtime_major = dnp_info_runtime_major(setting->info);
 	state.values = setting->options->calls == DNP_CALLS_EVENTS;
 	state.memory.read = read_memory;
 	state.memory.type = type_of_word;

@@ -304,6 +304,15 @@ static const char *exact_source(void)
 	return "ObjectAllocated, every object";
 }
 
+/* From .NET 10 on what boxes is managed code, which tells only where it has no memory at hand. */
+static const char *exact_note(void)
+{
+	if (dnp_info_runtime_major(exact.setting->info) < 10)
+		return "";
+	return "this runtime tells of few boxed values: of those that code not yet optimised boxes "
+	       "(DOTNET_TieredCompilation=0 helps), and of nullable ones";
+}
+
 static void exact_thread_end(struct dnp_thread *thread)
 {
 	exact.setting->announce(thread);
@@ -325,6 +334,7 @@ const struct dnp_engine dnp_engine_exact = {
 	.allocated = exact_allocated,
 	.start = exact_start,
 	.source = exact_source,
+	.note = exact_note,
 	.thread_end = exact_thread_end,
 	.stop = exact_stop,
 	.forget = free_memory,

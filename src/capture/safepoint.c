@@ -200,14 +200,9 @@ static void forget(void)
 
 static uint32_t find_offset(void)
 {
-	uint16_t instance, major = 0, minor, build, qfe;
-	COR_PRF_RUNTIME_TYPE type;
+	uint16_t major = dnp_info_runtime_major(setting->info);
 
-	if (FAILED(dnp_com(setting->info->com, GetRuntimeInformation, &instance, &type, &major,
-		    &minor, &build, &qfe, 0, NULL, NULL)) ||
-		major >= DNP_ARRAY_SIZE(offsets))
-		return 0;
-	return offsets[major];
+	return major < DNP_ARRAY_SIZE(offsets) ? offsets[major] : 0;
 }
 
 static int safepoint_start(

@@ -95,7 +95,9 @@ static int parse_alloc(struct dnp_choice *choice, const char *size)
 static int parse_least(
 	const struct dnp_choice *choice, const char *name, const char *time, uint64_t *ns)
 {
-	if (!dnp_parse_interval(time, ns))
+	if (!dnp_parse_interval(time, ns) && strtod(time, NULL) == 0 && *time == '0')
+		*ns = 0;
+	else if (!dnp_parse_interval(time, ns))
 		return dnp_usage(
 			choice->command, "-e %s=%s: not a time with its unit, as 1ms", name, time);
 	if (*ns < MIN_LEAST_NS || *ns > MAX_INTERVAL_NS)
@@ -232,7 +234,7 @@ static int parse_events(struct dnp_choice *choice, unsigned *events)
 	struct dnp_str rest = dnp_str(text), event;
 	unsigned seen = 0;
 
-	if (!rest.n || rest.p[rest.n - 1] == ',')
+	if (!rest.n || rest.p[0] == ',' || rest.p[rest.n - 1] == ',' || strstr(text, ",,"))
 		return dnp_usage(choice->command, "-e %s: an event is missing", text);
 	while (dnp_str_cut(&rest, ',', &event)) {
 		int status = parse_event(choice, event, &seen);

@@ -71,10 +71,15 @@ static int begin(struct timeline *timeline, int pid, char *const *command, struc
 
 static void end(struct timeline *timeline, enum dnp_end_reason reason)
 {
+	int failed;
+
 	if (!timeline->recording_now)
 		return;
 	timeline->recording_now = false;
-	timeline->failed = dnp_switch_file_end(&timeline->file, reason);
+	failed = dnp_switch_file_end(&timeline->file, reason);
+	/* What went wrong before stays so if the end finds room. */
+	if (!timeline->failed)
+		timeline->failed = failed;
 	timeline->elapsed_ns = dnp_now_ns() - timeline->start_ns;
 }
 

@@ -65,3 +65,14 @@ bool dnp_info_has_slot(const struct dnp_info *info, size_t slot)
 {
 	return info->version > 0 && slot < versions[info->version - 1].end_slot;
 }
+
+uint16_t dnp_info_runtime_major(const struct dnp_info *info)
+{
+	uint16_t instance, major = 0, minor, build, fix;
+	COR_PRF_RUNTIME_TYPE type;
+
+	if (FAILED(dnp_com(info->com, GetRuntimeInformation, &instance, &type, &major, &minor,
+		    &build, &fix, 0, NULL, NULL)))
+		return 0;
+	return major;
+}

@@ -102,6 +102,9 @@ struct dnp_info {
  */
 HRESULT dnp_info_open(struct dnp_info *info, IUnknown *unknown);
 
+/* 10 of .NET 10.0.1; 0: it does not say. Where ICorProfilerInfo may be called. */
+uint16_t dnp_info_runtime_major(const struct dnp_info *info);
+
 /* Gives the reference back; the object stays valid while the runtime holds the profiler. */
 void dnp_info_close(struct dnp_info *info);
 

@@ -279,7 +279,7 @@ static size_t find_marker(struct dnp_str template, const char *marker)
 
 static int refuse(const struct dnp_page *page, int status, struct dnp_err *err)
 {
-	if (status == -EFBIG)
+	if (status == -E2BIG)
 		return dnp_err(err, status,
 			"cannot write the page: it would have more than %zu slices, which is too "
 			"much for browsers; show fewer threads, with --thread, or write all for "

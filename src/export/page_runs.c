@@ -54,7 +54,7 @@ static int put_slice(struct visit *visit, struct thread *thread, uint64_t start_
 	struct dnp_bytes *bytes = &thread->bytes;
 
 	if (thread->slices == UINT32_MAX || ++visit->slices > visit->max)
-		return -EFBIG;
+		return -E2BIG;
 	if (dnp_vec_reserve(bytes, bytes->n + DNP_SLICE_BYTES))
 		return -ENOMEM;
 	bytes->n += dnp_slice_put(bytes->p + bytes->n, start_ns - thread->written_ns,

@@ -33,7 +33,7 @@ struct dnp_page_runs {
 	struct dnp_page_beside beside;
 };
 
-/* 0, -ENOMEM, -EFBIG: more than `max` slices; to be freed in any case. */
+/* 0, -ENOMEM, -E2BIG: more than `max` slices; to be freed in any case. */
 int dnp_page_runs_init(struct dnp_page_runs *runs, const struct dnp_profile *profile,
 	const struct dnp_input *input, size_t max);
 void dnp_page_runs_done(struct dnp_page_runs *runs);

@@ -7,6 +7,8 @@
 #include "base/clean.h"
 #include "os/clock.h"
 
+#define LONG_NS UINT64_C(120000000000) /* from here on in minutes */
+
 uint64_t dnp_share_least(const struct dnp_tree *tree, double min_percent)
 {
 	double least = (double)tree->total[0] * min_percent / 100.0;
@@ -113,7 +115,9 @@ struct dnp_number dnp_format_weight(const struct dnp_event *event, uint64_t weig
 {
 	if (event->in_bytes)
 		return dnp_format_bytes(weight);
-	return event->in_ns ? dnp_format_duration(weight) : dnp_format_count(weight);
+	if (event->in_ns)
+		return weight < LONG_NS ? dnp_format_ns(weight) : dnp_format_duration(weight);
+	return dnp_format_count(weight);
 }
 
 struct dnp_number dnp_format_time(uint64_t unix_ns)

@@ -204,7 +204,7 @@ static void put_looks(const struct dnp_event *event, struct dnp_line *line)
 static void put_all_waits(const struct dnp_event *event, struct dnp_line *line)
 {
 	dnp_line_printf(line, "%s waits that took %s in all;", dnp_format_count(event->waits).text,
-		dnp_format_duration(event->waited_ns).text);
+		dnp_format_ns(event->waited_ns).text);
 	dnp_line_printf(line, " %s of them %s or longer", dnp_format_count(event->waits_seen).text,
 		dnp_format_duration(event->wait_ns).text);
 	dnp_line_end(line);
@@ -240,7 +240,7 @@ static void put_counted(const struct dnp_event *event, struct dnp_line *line)
 		return;
 	begin_facts(line);
 	dnp_line_printf(line, "%s calls that took %s in all", dnp_format_estimate(&all).text,
-		dnp_format_duration(all.weight).text);
+		dnp_format_ns(all.weight).text);
 	if (event->counted)
 		dnp_line_printf(
 			line, ", and %s without an end", dnp_format_count(all.unfinished).text);

@@ -129,6 +129,7 @@ int dnp_text_switches_threads(const struct dnp_profile *profile, const struct dn
 {
 	auto_free struct row *rows = calloc(profile->threads.n + 1, sizeof(*rows));
 	size_t n, shown;
+	bool unread = false;
 
 	if (!rows)
 		return -ENOMEM;
@@ -136,8 +137,16 @@ int dnp_text_switches_threads(const struct dnp_profile *profile, const struct dn
 	shown = options->top && options->top < n ? options->top : n;
 	dnp_text_heading("Threads", shown, n, line);
 	put_columns(profile, line);
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown; i++) {
 		put_thread(profile, event, &rows[i], line);
+		unread = unread || rows[i].thread->run.ended_unread;
+	}
+	if (unread) {
+		dnp_line_puts(line,
+			"  The clock of a thread is read about once a second: the CPU time of one "
+			"that has ended is that until its last reading.");
+		dnp_line_end(line);
+	}
 	return 0;
 }
 

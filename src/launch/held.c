@@ -46,12 +46,21 @@ int dnp_held_begin(
 	return 0;
 }
 
+/* The agent's word may begin so itself. */
+static void note_early(struct dnp_held *held, const char *why)
+{
+	static const char early[] = "the recording ended early: ";
+	bool said = !strncmp(why, early, sizeof(early) - 1);
+
+	snprintf(held->why, sizeof(held->why), "%s%s", said ? "" : early, why);
+}
+
 /* The agent said how it ended, by itself. */
 static void note_end(struct dnp_held *held, const struct dnp_control_ended *ended)
 {
 	if (*ended->why) {
 		held->end = DNP_HELD_FAILED;
-		snprintf(held->why, sizeof(held->why), "the recording ended early: %s", ended->why);
+		note_early(held, ended->why);
 	} else {
 		held->end = ended->reason == DNP_END_EXIT ? DNP_HELD_EXITED : DNP_HELD_BY_OTHERS;
 	}
@@ -162,8 +171,7 @@ static void stop(struct dnp_held *held)
 	held->end = DNP_HELD_ENDED;
 	if (!ended.whole || *ended.why) {
 		held->end = DNP_HELD_FAILED;
-		snprintf(held->why, sizeof(held->why), "the recording ended early: %s",
-			*ended.why ? ended.why : "the agent does not say why");
+		note_early(held, *ended.why ? ended.why : "the agent does not say why");
 	}
 }
 

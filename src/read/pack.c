@@ -157,7 +157,13 @@ int dnp_pack_file(const char *path, struct dnp_err *err)
 	}
 	/* Not every system replaces a file that is mapped. */
 	dnp_input_done(&input);
-	if (packed)
-		return dnp_sink_file_commit(&file, err);
+	if (packed) {
+		status = dnp_sink_file_commit(&file, err);
+		return status
+			? dnp_err(err, status,
+				  "cannot pack %s: %s; it is whole, only larger than it could be",
+				  path, strerror(-status))
+			: 0;
+	}
 	return status == AS_IT_IS ? 0 : status;
 }

@@ -95,6 +95,7 @@ def test_every_object(tmp_path, tfm):
     """To the object and the byte, by type and by place."""
     units = 60
     result, shown = record(tmp_path, program(tfm, "leaks", "--work", units), events="alloc=exact")
+    assert ("few boxed values" in shown.data["events"]["alloc"]["note"]) == (tfm == NEWEST)
     kept = result.truth["live"]["Truth.Leaks.Forget"][0]
     event, item = shown.data["events"]["alloc"], types(shown)["Truth.Leaks+Item"]
     check_whole(event)

@@ -186,6 +186,14 @@ def test_nobody_uses_it(tfm):
             assert state(kept.pid) == "attached, records nothing"
 
 
+def test_nobody_uses_it_any_more(tmp_path):
+    """Who records with one that another has brought, and could not use, does not make it stay."""
+    with running() as it:
+        attached.attach(it.pid, b"leave_ms=3000")
+        dnprof("record", "-q", "-d", 0.2, "-o", tmp_path / "x.dnp", it.pid).expect()
+        gone(it.pid)
+
+
 @pytest.mark.parametrize("words", [("record",), pytest.param(("stack",), marks=pytest.mark.slow)])
 def test_killed_while_it_comes(tmp_path, words):
     """At whichever moment: nothing stays, and what is recorded is whole."""

@@ -187,7 +187,7 @@ def test_text(tmp_path):
     assert re.search(r"^  [\d,]+ calls that took [\d.]+ \S+ in all, and \d+ without an end$", text, re.M)
     assert re.search(r"^  also recorded: transition-in \(", text, re.M)
     assert re.search(r"^Calls\n   share        time       count     longest   method\n", text, re.M)
-    assert re.search(r" 4 +\d+ ms   Truth\.Transitions\.Nap\(long\)$", text, re.M)
+    assert re.search(r" 4 +[\d.]+ ms   Truth\.Transitions\.Nap\(long\)$", text, re.M)
 
 
 @pytest.mark.parametrize("ending", ["html", "txt", "folded"])

@@ -203,10 +203,10 @@ TEST(runs_too_many_for_a_page)
 
 	make(&f, (struct dnp_filter){0});
 	dnp_page_runs_done(&f.runs);
-	CHECK_EQ(dnp_page_runs_init(&f.runs, &f.profile, &f.input, 3), -EFBIG);
+	CHECK_EQ(dnp_page_runs_init(&f.runs, &f.profile, &f.input, 3), -E2BIG);
 	options.input = &f.input;
 	dnp_sink_memory_init(&sink);
-	CHECK_EQ(dnp_html_write(template, &f.profile, &options, &sink.sink, &err), -EFBIG);
+	CHECK_EQ(dnp_html_write(template, &f.profile, &options, &sink.sink, &err), -E2BIG);
 	CHECK_STR(err.text,
 		"cannot write the page: it would have more than 3 slices, which is too much for "
 		"browsers; show fewer threads, with --thread, or write all for other tools, with "
