@@ -32,6 +32,13 @@ SIGSAFE size_t dnp_mem_read_some(uintptr_t address, void *to, size_t n);
 SIGSAFE int dnp_mem_is_readable(uintptr_t low, uintptr_t high);
 
 /*
+ * Whether an instruction of this process could read the page of an address now. More than that
+ * dnp_mem_read could, which in some sandboxes, and under Wine, reads what nobody may touch; false
+ * where that cannot be told. Async-signal-safe; a system call.
+ */
+SIGSAFE bool dnp_mem_may_touch(uintptr_t address);
+
+/*
  * Whether code could be at an address that was made at run time: executable memory behind which is
  * no file, or one of the runtime's that are only memory. What the kernel said less than a second
  * ago may be the answer; else it takes up to a millisecond. Not for handlers.

@@ -10,8 +10,8 @@
 #include "base/clean.h"
 #include "clr/codemap.h"
 #include "os/generation.h"
-#include "os/mem.h"
 #include "unwind/contract.h"
+#include "unwind/made.h"
 #include "unwind/x86_64/decode.h"
 #include "unwind/x86_64/unwind_info.h"
 #include "unwind/walk.h"
@@ -72,7 +72,7 @@ struct runtime_function {
 #define PROLOG_BYTES_MAX 256
 #define HEADER_BYTES     128 /* of usual ones */
 
-/* Reads that cannot fault are system calls: what lies together is read at once. */
+/* Of what lies together much is read at once: it may take a system call. */
 struct method_code {
 	uintptr_t start;
 	uint32_t bytes;
@@ -89,7 +89,7 @@ struct method_code {
 
 static bool read_word(uintptr_t at, uintptr_t *word)
 {
-	return dnp_mem_read(at, word, sizeof(*word)) == 0;
+	return dnp_made_read(at, word, sizeof(*word));
 }
 
 /* The parts must be in order and in the code, the first one at its start. */
@@ -113,7 +113,7 @@ static void read_front(struct method_code *code)
 	uint32_t n = code->bytes < PROLOG_BYTES_MAX ? code->bytes : PROLOG_BYTES_MAX;
 	uintptr_t at = code->start - sizeof(code->front.header);
 
-	if (dnp_mem_read(at, &code->front, sizeof(code->front.header) + n) == 0)
+	if (dnp_made_read(at, &code->front, sizeof(code->front.header) + n))
 		code->front_bytes = n;
 	else
 		code->front.header = 0;
@@ -129,7 +129,7 @@ struct header {
 static bool header_has(const struct header *header, size_t offset, void *to, size_t n)
 {
 	if (offset > header->n || n > header->n - offset)
-		return dnp_mem_read(header->at + offset, to, n) == 0;
+		return dnp_made_read(header->at + offset, to, n);
 	memcpy(to, header->bytes + offset, n);
 	return true;
 }
@@ -143,7 +143,7 @@ static int read_header(struct method_code *code, uintptr_t function)
 
 	if (!header.at)
 		return 0;
-	header.n = dnp_mem_read_some(header.at, header.bytes, sizeof(header.bytes));
+	header.n = dnp_made_read_some(header.at, header.bytes, sizeof(header.bytes));
 	if (!header_has(&header, layout.method, &method, sizeof(method)) || method != function ||
 		!header_has(&header, layout.n_unwind_infos, &n, sizeof(n)) || !n ||
 		n > FUNCTIONS_MAX)
@@ -192,7 +192,7 @@ static struct clause *read_clauses(const struct method_code *code, size_t *n)
 	clauses = calloc(number, sizeof(*clauses));
 	if (!clauses)
 		return NULL;
-	if (dnp_mem_read(at + CLAUSES_SKIP, clauses, number * sizeof(*clauses)) < 0) {
+	if (!dnp_made_read(at + CLAUSES_SKIP, clauses, number * sizeof(*clauses))) {
 		free(clauses);
 		return NULL;
 	}
@@ -220,7 +220,7 @@ static bool clause_names(
 static uint16_t taking_bytes(const struct dnp_code *part)
 {
 	uint8_t code[DNP_TAKE_FRAME_MAX];
-	size_t n = dnp_mem_read_some(part->begin + part->prolog_bytes, code, sizeof(code));
+	size_t n = dnp_made_read_some(part->begin + part->prolog_bytes, code, sizeof(code));
 
 	return (uint16_t)dnp_prolog_takes_frame(code, n);
 }
@@ -260,7 +260,7 @@ static void mark_catch(
 static bool rule_from_unwind_info(struct dnp_code *part, uintptr_t at)
 {
 	uint8_t info[DNP_UNWIND_INFO_MAX];
-	size_t n = dnp_mem_read_some(at, info, sizeof(info));
+	size_t n = dnp_made_read_some(at, info, sizeof(info));
 
 	if (n < DNP_UNWIND_INFO_HEADER || n < dnp_unwind_info_bytes(info) ||
 		!dnp_unwind_info_rule(
@@ -281,7 +281,7 @@ static void read_prolog(
 		dnp_prolog_decode(code->front.code, n, prolog);
 		return;
 	}
-	if (dnp_mem_read(part->begin, copy, n) < 0)
+	if (!dnp_made_read(part->begin, copy, n))
 		n = 0;
 	dnp_prolog_decode(copy, n, prolog);
 }

@@ -89,6 +89,12 @@ SIGSAFE int dnp_mem_is_readable(uintptr_t low, uintptr_t high)
 	return readable;
 }
 
+/* Unlike a memory file process_vm_readv keeps to what the pages allow. */
+SIGSAFE bool dnp_mem_may_touch(uintptr_t address)
+{
+	return dnp_mem_is_readable(address, address + 1);
+}
+
 void *dnp_mem_map(size_t bytes)
 {
 	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,

@@ -60,6 +60,13 @@ SIGSAFE int dnp_mem_is_readable(uintptr_t low, uintptr_t high)
 	return 1;
 }
 
+/* Wine reads for ReadProcessMemory whatever there is, also where it has taken every right away. */
+SIGSAFE bool dnp_mem_may_touch(uintptr_t address)
+{
+	(void)address;
+	return false;
+}
+
 /* Code of libraries, and what is compiled ahead of time, is memory of images. */
 bool dnp_mem_is_generated_code(uintptr_t address)
 {
