@@ -64,6 +64,17 @@ bool dnp_code_is_managed(const struct dnp_rec_frame *frame, enum dnp_code code)
 	return code == DNP_CODE_USER || code == DNP_CODE_FRAMEWORK;
 }
 
+bool dnp_code_tells(const struct dnp_rec_frame *frame, const struct dnp_rec_module *module)
+{
+	if (frame->kind == DNP_FRAME_NATIVE) {
+		struct dnp_str file = dnp_basename(module->path.n ? module->path : module->name);
+
+		return starts(file, "libdnprof.so") || equals(file, "dnprof.dll");
+	}
+	return (frame->kind == DNP_FRAME_MANAGED || frame->kind == DNP_FRAME_R2R) &&
+		starts(frame->name, "System.Diagnostics.Tracing.NativeRuntimeEventSource.");
+}
+
 struct dnp_str dnp_code_module(const struct dnp_rec_module *module)
 {
 	return module->name.n ? module->name : dnp_basename(module->path);

@@ -19,6 +19,12 @@ enum dnp_code dnp_code_of(const struct dnp_rec_frame *frame, const struct dnp_re
 bool dnp_code_is_managed(const struct dnp_rec_frame *frame, enum dnp_code code);
 
 /*
+ * Whether the frame is of what tells of events, and so not where one happened: the agent's own, or
+ * the class by which managed parts of the runtime tell of theirs (System.Threading.Lock does).
+ */
+bool dnp_code_tells(const struct dnp_rec_frame *frame, const struct dnp_rec_module *module);
+
+/*
  * The name as shown: Namespace.Type.Method(…), library!symbol, [k] symbol, [what it is].
  * `symbol` is what was looked up for a native or kernel frame, NULL where nothing is known.
  */

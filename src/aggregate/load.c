@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "aggregate/code.h"
 #include "base/clean.h"
 #include "format/varint.h"
 #include "read/visit.h"
@@ -183,16 +184,37 @@ static int mark_labelled(struct dnp_load *load)
 	return 0;
 }
 
+static bool tells(const struct dnp_load *load, uint32_t node)
+{
+	static const struct dnp_rec_module nowhere;
+	const struct dnp_rec_frame *frame = &load->frames.p[load->nodes.p[node].frame];
+
+	return node > DNP_ROOT &&
+		dnp_code_tells(frame,
+			frame->module == DNP_NONE ? &nowhere : &load->modules.p[frame->module]);
+}
+
+/* A label stands on what it is about, not on what told of that. */
+static uint32_t below_telling(const struct dnp_load *load, uint32_t node)
+{
+	while (tells(load, node))
+		node = load->nodes.p[node].parent;
+	return node;
+}
+
 /* A node on top of *parent, which it then is. */
 static int add_node(struct dnp_load *load, uint64_t index, uint32_t *parent, uint64_t frame)
 {
 	uint32_t place = dnp_ids_get(&load->frame_ids, frame);
 	struct dnp_raw_node node = {*parent, place == DNP_NONE ? DNP_LOST : place};
+	bool labelled = load->frames.p[node.frame].kind == DNP_FRAME_LABEL;
 
+	if (labelled)
+		node.parent = below_telling(load, node.parent);
 	if (load->nodes.n >= DNP_NONE - 1 || dnp_vec_push(&load->nodes, node))
 		return -ENOMEM;
 	*parent = (uint32_t)(load->nodes.n - 1);
-	if (load->frames.p[node.frame].kind == DNP_FRAME_LABEL && mark_labelled(load))
+	if (labelled && mark_labelled(load))
 		return -ENOMEM;
 	if (dnp_ids_get(&load->node_ids, index) != DNP_NONE)
 		return 0;

@@ -229,6 +229,40 @@ static void make_labelled(struct fixture *f, unsigned n_small)
 	recording_flush(&f->rec);
 }
 
+/* Frames of what tells of an event are not where it happened; a sample of time may be of them. */
+TEST(labels_stand_below_what_tells_of_them)
+{
+	static const uint64_t allocated[] = {1, 3, 3, 4}, waited[] = {2, 5, 4}, ours[] = {3, 3};
+	struct fixture f;
+
+	f.rec = recording_new(1);
+	RECORD(&f.rec, process, .pid = 1);
+	RECORD(&f.rec, event, .name = dnp_str("alloc"), .unit = dnp_str("bytes"));
+	RECORD(&f.rec, thread, .index = 0, .tid = 1, .name = dnp_str("main"));
+	RECORD(&f.rec, module, .index = 1, .path = dnp_str("/usr/lib/libruntime.so"));
+	RECORD(&f.rec, module, .index = 2, .path = dnp_str("/usr/lib/dnprof/libdnprof.so"));
+	RECORD(&f.rec, frame, .index = 1, .kind = DNP_FRAME_NATIVE, .module = 1,
+		.name = dnp_str("boot"));
+	RECORD(&f.rec, frame, .index = 2, .kind = DNP_FRAME_MANAGED, .name = dnp_str("App.P.M()"));
+	RECORD(&f.rec, frame, .index = 3, .kind = DNP_FRAME_NATIVE, .module = 2,
+		.name = dnp_str("walk"));
+	RECORD(&f.rec, frame, .index = 4, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.A"));
+	RECORD(&f.rec, frame, .index = 5, .kind = DNP_FRAME_R2R,
+		.name = dnp_str("System.Diagnostics.Tracing.NativeRuntimeEventSource.Tell()"));
+	recording_stack(&f.rec, 1, 0, allocated, 4);
+	recording_stack(&f.rec, 5, 0, waited, 3);
+	recording_stack(&f.rec, 8, 0, ours, 2);
+	RECORD(&f.rec, sample, .node = 4, .weight = 2);
+	RECORD(&f.rec, sample, .node = 7, .weight = 3);
+	RECORD(&f.rec, sample, .node = 9, .weight = 4);
+	recording_flush(&f.rec);
+	load(&f, NULL, DNP_SUMS);
+	check_stacks(&f,
+		"libdnprof.so!walk;libdnprof.so!walk 4\nApp.P.M();App.A 3\n"
+		"libruntime.so!boot;App.A 2\n");
+	done(&f);
+}
+
 TEST(labels_of_samples_that_weigh_nothing_are_known)
 {
 	static const uint64_t stack[] = {1, 2};
