@@ -36,6 +36,9 @@ static struct {
 	bool again; /* it stays only for who records, who neither brought it nor sends it away */
 } stay = {.until_ns = UINT64_MAX};
 
+/* Why the last recording ended by itself, if it was not well; until another one begins. */
+static char failure[256];
+
 static void refuse(const struct dnp_asker *asker, int error, const char *text)
 {
 	dnp_answer_send(asker->fd, DNP_CONTROL_ERROR, (uint32_t)error, text, -1);
@@ -149,6 +152,7 @@ static bool start(struct dnp_asker *asker, const struct dnp_control_message *mes
 		refuse(asker, -failed, err.text);
 		return false;
 	}
+	*failure = '\0';
 	stay.again =
 		(message->value & DNP_START_HOLD) && (stay.again || stay.until_ns != UINT64_MAX);
 	stay.until_ns = UINT64_MAX;
@@ -174,6 +178,7 @@ void dnp_requests_end(enum dnp_end_reason reason)
 	struct dnp_err err = {0};
 
 	dnp_recording_end(reason, &err);
+	snprintf(failure, sizeof(failure), "%.*s", (int)sizeof(failure) - 1, err.text);
 	tell_holder(reason, err.text);
 	dnp_recording_file_close();
 }
@@ -232,6 +237,7 @@ void dnp_requests_begin(uint32_t leave_ms)
 {
 	holder.fd = -1;
 	holder.recording = false;
+	*failure = '\0';
 	stay.again = false;
 	stay.patience_ns = leave_ms * MS_NS;
 	stay.until_ns = leave_ms ? dnp_now_ns() + stay.patience_ns : UINT64_MAX;
@@ -348,6 +354,8 @@ static void give_status(const struct dnp_asker *asker)
 	put_number(&text, "threads", dnp_process_thread_count());
 	if (dnp_recording_is_on())
 		put_recording(&text);
+	else if (*failure)
+		put_word(&text, "failure", failure);
 	dnp_answer_send(asker->fd, DNP_CONTROL_DONE, 0, text.p, -1);
 }
 

@@ -37,6 +37,9 @@ int dnp_cmd_detach(const struct dnp_values *values, int argc, char **argv)
 		return status;
 	if (leave(&stopped, &err))
 		return dnp_failed(&err);
+	if (*stopped.failure)
+		dnp_say("process %d was not being recorded any more: %s", (int)stopped.pid,
+			stopped.failure);
 	if (!stopped.quiet)
 		printf("detached from process %d\n", (int)stopped.pid);
 	return status;

@@ -63,8 +63,9 @@ static void describe_state(const struct dnp_seen *seen, char *out, size_t room)
 	else if (!strcmp(status->state, "recording"))
 		describe_recording(status, out, room);
 	else
-		snprintf(out, room, "%s%s", status->state,
-			!strcmp(status->state, "attached") ? ", records nothing" : "");
+		snprintf(out, room, "%s%s%s%s", status->state,
+			!strcmp(status->state, "attached") ? ", records nothing" : "",
+			*status->failure ? "; " : "", status->failure);
 }
 
 static void describe_profiler(const struct dnp_runtime *runtime, char *out, size_t room)
@@ -205,6 +206,8 @@ static void put_agent(struct dnp_json *json, const struct dnp_status *status)
 	dnp_json_bool(json, "detachable", status->detachable);
 	if (!status->detachable)
 		dnp_json_text(json, "reason", status->reason);
+	if (*status->failure)
+		dnp_json_text(json, "failure", status->failure);
 	if (!strcmp(status->state, "recording")) {
 		put_events(json, status->events);
 		dnp_json_u64(json, "since_unix_ns", status->since_unix_ns);

@@ -120,26 +120,30 @@ static int conclude(struct stop *stop, struct dnp_copy *copy, int *from)
 	return awaited ? leave_to_client(stop) : copy_elsewhere(stop, *from);
 }
 
-static int stop_recording(
-	const struct dnp_choice *choice, pid_t pid, uint64_t patience_ns, bool *recorded)
+static int stop_recording(const struct dnp_choice *choice, struct dnp_stopped *stopped)
 {
 	struct stop stop = {
-		.choice = choice, .pid = pid, .patience_ns = patience_ns, .interrupt.fd = -1};
+		.choice = choice,
+		.pid = stopped->pid,
+		.patience_ns = stopped->patience_ns,
+		.interrupt.fd = -1,
+	};
 	struct dnp_copy copy = {.fd = -1};
 	struct dnp_err err = {0};
 	auto_close int fd = -1;
-	int ret = dnp_control_status(pid, patience_ns, &stop.before, &err), status;
+	int ret = dnp_control_status(stop.pid, stop.patience_ns, &stop.before, &err), status;
 
 	if (!ret)
 		ret = dnp_interrupt_take(&stop.interrupt, &err);
 	/* A place that cannot be written is told before the recording ends. */
 	if (!ret && choice->output)
-		ret = dnp_copy_open(&copy, choice->output, pid, &err);
+		ret = dnp_copy_open(&copy, choice->output, stop.pid, &err);
 	if (!ret)
 		ret = end(&stop, &fd, &err);
-	*recorded = ret != -ENODATA;
+	stopped->recorded = ret != -ENODATA;
+	memcpy(stopped->failure, stop.before.failure, sizeof(stopped->failure));
 	if (ret)
-		status = *recorded ? dnp_failed(&err) : DNP_EXIT_DONE;
+		status = stopped->recorded ? dnp_failed(&err) : DNP_EXIT_DONE;
 	else
 		status = conclude(&stop, choice->output ? &copy : NULL, &fd);
 	dnp_copy_done(&copy);
@@ -154,14 +158,14 @@ int dnp_stop(const char *command, const struct dnp_values *values, int argc, cha
 	int status = dnp_take_pid(command, argc, argv, &stopped->pid);
 
 	stopped->recorded = false;
+	*stopped->failure = '\0';
 	if (!status)
 		status = dnp_take_timeout(values, &stopped->patience_ns);
 	if (status)
 		return status;
 	status = dnp_choice_parse(&choice, values);
 	if (!status)
-		status = stop_recording(
-			&choice, stopped->pid, stopped->patience_ns, &stopped->recorded);
+		status = stop_recording(&choice, stopped);
 	stopped->quiet = choice.quiet;
 	dnp_choice_done(&choice);
 	return status;
@@ -174,7 +178,11 @@ int dnp_cmd_stop(const struct dnp_values *values, int argc, char **argv)
 
 	if (status || stopped.recorded)
 		return status;
-	dnp_say("process %d is not being recorded; 'dnprof start %d' begins", (int)stopped.pid,
-		(int)stopped.pid);
+	if (*stopped.failure)
+		dnp_say("process %d is not being recorded any more: %s", (int)stopped.pid,
+			stopped.failure);
+	else
+		dnp_say("process %d is not being recorded; 'dnprof start %d' begins",
+			(int)stopped.pid, (int)stopped.pid);
 	return DNP_EXIT_FAILED;
 }

@@ -10,6 +10,7 @@ struct dnp_stopped {
 	uint64_t patience_ns; /* for each answer of the process */
 	bool quiet;           /* as was asked for */
 	bool recorded;        /* there was a recording to end */
+	char failure[256];    /* there was none: why the last one ended early, if it did */
 };
 
 /*

@@ -119,6 +119,8 @@ enum dnp_control_detach {
  *   detachable           yes, no
  *   reason               if not: why not, a sentence
  *   threads              of the process
+ * while it does not:
+ *   failure              why the last recording ended early, a sentence; only if one did
  * while it records:
  *   events               as after -e, joined by commas
  *   since_unix_ns        when it began

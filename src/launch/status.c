@@ -61,6 +61,7 @@ static const struct field {
 	TEXT(how),
 	TEXT(events),
 	TEXT(reason),
+	TEXT(failure),
 	NUMBER(since_unix_ns),
 	NUMBER(samples),
 	NUMBER(lost),

@@ -21,7 +21,8 @@ struct dnp_status {
 	bool held;       /* it ends when that process does */
 	bool awaited;    /* the command line that began it makes of it what it was asked for */
 	bool detachable;
-	char reason[256]; /* not detachable: why */
+	char reason[256];  /* not detachable: why */
+	char failure[256]; /* nothing is recorded: why the last recording ended early, if it did */
 };
 
 /* What is not said stays 0. */

@@ -575,6 +575,22 @@ def test_full_disk(target, small_disk):
     assert kept and os.statvfs(small_disk).f_bavail == free + kept
 
 
+@one_target
+def test_full_disk_while_nobody_waits(target, small_disk, tmp_path):
+    """Who comes later is told why there is no recording, until another one begins."""
+    (small_disk / "filler").write_bytes(bytes(192 << 10))
+    pid = target()
+    dnprof("attach", pid).expect()
+    dnprof("start", "--source", "perf", "-F", 9973, "-o", small_disk / "app.dnp", pid).expect()
+    wait_for(lambda: "records nothing; the recording ended early" in dnprof("status", pid).out, "the disk to be full")
+    assert "No space left" in json.loads(dnprof("status", "--json", pid).out)["processes"][0]["agent"]["failure"]
+    refused(dnprof("stop", pid), 1, "is not being recorded any more: ", "No space left")
+    dnprof("start", "-o", tmp_path / "app.dnp", pid).expect()
+    dnprof("stop", pid).expect()
+    refused(dnprof("stop", pid), 1, "is not being recorded; ")
+    dnprof("detach", pid).expect()
+
+
 @pytest.mark.parametrize("free", [0, 1, 10])
 def test_disk_that_is_full_from_the_start(tmp_path, small_disk, free):
     """Whether it is told before the process is touched or after: it is left as it was."""
