@@ -53,6 +53,28 @@ static int load_profile(struct dnp_result *result, struct dnp_input *input, stru
 	return ret;
 }
 
+/* The recording goes once it is written: what that cannot hold is lost. */
+static void say_what_goes(const struct dnp_result *result, uint32_t shown)
+{
+	const struct dnp_profile *profile = &result->profile;
+	struct dnp_sink_memory others;
+	const char *separator = "";
+
+	dnp_sink_memory_init(&others);
+	for (uint32_t i = 0; i < profile->events.n; i++)
+		if (i != shown && profile->events.p[i].taken) {
+			dnp_sink_printf(&others.sink, "%s%s", separator,
+				dnp_profile_string(profile, profile->events.p[i].name));
+			separator = ", ";
+		}
+	if (others.bytes.n && !others.sink.error && !result->choice->quiet)
+		dnp_say("%s has the stacks of %s alone, not those of %.*s; a .html, .dnp or .txt "
+			"has all",
+			result->path, dnp_profile_string(profile, profile->events.p[shown].name),
+			(int)others.bytes.n, (const char *)others.bytes.p);
+	dnp_vec_done(&others.bytes);
+}
+
 static int export(struct dnp_result *result, const struct dnp_input *input, struct dnp_err *err)
 {
 	const struct dnp_choice *choice = result->choice;
@@ -64,7 +86,9 @@ static int export(struct dnp_result *result, const struct dnp_input *input, stru
 		.methods = true,
 		.threads = true,
 		.tree = true,
+		.every_event = true,
 	};
+	int ret;
 
 	if (result->only_switches)
 		return dnp_err(err, -ENODATA,
@@ -79,7 +103,10 @@ static int export(struct dnp_result *result, const struct dnp_input *input, stru
 			"cannot write %s: that shows switches of threads, and none were recorded; "
 			"record with -e switch",
 			result->path);
-	return dnp_export_file(choice->exporter, &result->profile, &options, result->path, err);
+	ret = dnp_export_file(choice->exporter, &result->profile, &options, result->path, err);
+	if (!ret && choice->exporter->single)
+		say_what_goes(result, options.event);
+	return ret;
 }
 
 /* What was recorded, all events together. */

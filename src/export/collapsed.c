@@ -88,5 +88,6 @@ const struct dnp_exporter dnp_export_collapsed = {
 	.name = "collapsed",
 	.extensions = ".collapsed .folded",
 	.stacks = true,
+	.single = true,
 	.write = write_collapsed,
 };

@@ -12,6 +12,7 @@ struct dnp_export_options {
 	double min_percent; /* share of the samples below which nodes of the call tree are left out
 			     */
 	bool methods, threads, tree; /* parts of the text report */
+	bool every_event;            /* of that: all events, `event` first */
 	const char *const *about;    /* patterns: methods whose callers and callees are wanted */
 	size_t about_count;
 	bool each_thread;       /* also those that are many alike, on a line of its own */
@@ -29,6 +30,7 @@ struct dnp_exporter {
 	enum dnp_detail detail; /* of the rows that it needs */
 	bool chooses;  /* gets native frames and all states: who looks at it chooses what to see */
 	bool stacks;   /* shows nothing else: it gets no events that have none */
+	bool single;   /* has one event's stacks only */
 	bool switches; /* shows nothing else: one has to be that of switches */
 	/* 0 or -errno with a sentence; errors of the sink are the caller's to find. */
 	int (*write)(const struct dnp_profile *profile, const struct dnp_export_options *options,

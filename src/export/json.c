@@ -644,5 +644,6 @@ static int write_json(const struct dnp_profile *profile, const struct dnp_export
 const struct dnp_exporter dnp_export_json = {
 	.name = "report-json",
 	.extensions = "",
+	.single = true,
 	.write = write_json,
 };

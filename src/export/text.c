@@ -517,16 +517,20 @@ static bool is_of(const struct dnp_tree *tree, const char *event)
 	return !strcmp(string(tree, tree->event->name), event);
 }
 
-static int put_report(
-	struct dnp_tree *tree, const struct dnp_export_options *options, struct dnp_line *line)
+/* What all events have in common comes with the first one that is shown. */
+static int put_report(struct dnp_tree *tree, const struct dnp_export_options *options, bool first,
+	struct dnp_line *line)
 {
-	put_processes(tree, line);
+	if (first)
+		put_processes(tree, line);
 	put_event(tree, line);
-	put_others(tree, line);
+	if (!options->every_event)
+		put_others(tree, line);
 	put_left_out(tree, line);
 	if (tree->total[0])
 		put_kinds(tree, line);
-	put_problems(tree, line);
+	if (first)
+		put_problems(tree, line);
 	if (tree->event->switches)
 		return dnp_text_switches_threads(tree->profile, tree->event, options, line) ||
 				dnp_text_switches_waits(tree->profile, options, line) ||
@@ -539,6 +543,8 @@ static int put_report(
 		return -ENOMEM;
 	if (options->methods && is_of(tree, "live") && dnp_text_live(tree, options, line))
 		return -ENOMEM;
+	if (options->every_event && !tree->total[0])
+		return 0;
 	if (options->methods) {
 		dnp_text_labels(tree, options->top, line);
 		dnp_text_thrown(tree, options->top, line);
@@ -555,16 +561,29 @@ static int put_report(
 	return 0;
 }
 
+static int write_event(const struct dnp_profile *profile, uint32_t event,
+	const struct dnp_export_options *options, bool first, struct dnp_line *line)
+{
+	struct dnp_tree tree;
+	int status = dnp_tree_init(&tree, profile, event);
+
+	if (!first)
+		dnp_line_end(line);
+	if (!status)
+		status = put_report(&tree, options, first, line);
+	dnp_tree_done(&tree);
+	return status;
+}
+
 static int write_text(const struct dnp_profile *profile, const struct dnp_export_options *options,
 	struct dnp_sink *sink, struct dnp_err *err)
 {
 	struct dnp_line line = {.sink = sink, .columns = options->columns};
-	struct dnp_tree tree;
-	int status = dnp_tree_init(&tree, profile, options->event);
+	int status = write_event(profile, options->event, options, true, &line);
 
-	if (!status)
-		status = put_report(&tree, options, &line);
-	dnp_tree_done(&tree);
+	for (uint32_t i = 0; options->every_event && !status && i < profile->events.n; i++)
+		if (i != options->event)
+			status = write_event(profile, i, options, false, &line);
 	if (status)
 		dnp_err(err, status,
 			"cannot write the report: out of memory; report part of the time");

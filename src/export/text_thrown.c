@@ -4,7 +4,11 @@
 #include "export/share.h"
 #include "export/text_threads.h"
 
-#define EXAMPLES 5u /* of messages and of who catches, where not all are asked for */
+/* So many of messages and of who catches, for so many rows of a list. */
+static size_t examples(size_t top)
+{
+	return top ? (top + 3) / 4 : 0;
+}
 
 static void put_count(uint64_t count, struct dnp_line *line)
 {
@@ -85,6 +89,6 @@ void dnp_text_thrown(const struct dnp_tree *tree, size_t top, struct dnp_line *l
 	for (size_t i = 0; i < event->labels.n && (!top || shown < top); i++)
 		if (event->labels.p[i].thrown) {
 			shown++;
-			put_type(tree->profile, &event->labels.p[i], top ? EXAMPLES : 0, line);
+			put_type(tree->profile, &event->labels.p[i], examples(top), line);
 		}
 }

@@ -137,6 +137,21 @@ def test_output_by_extension(tmp_path, suffix, words):
     assert [p.name for p in tmp_path.iterdir()] == [out.name], "the recording behind it is gone"
 
 
+def test_every_event_is_in_a_text(tmp_path):
+    """The recording behind it goes; what has room for one event only says what went."""
+    def recorded(name):
+        told = dnprof("run", "-e", "cpu,lock,gc", "-o", tmp_path / name, "--", *program(NEWEST, "locks", "--work", 1)).expect().err
+        return told, (tmp_path / name).read_text()
+
+    told, text = recorded("out.txt")
+    heads = re.findall(r"^([a-z-]+): [\d,]+ samples", text, re.M)
+    assert heads == ["cpu", "lock", "lock-owner", "gc"] and text.count("exit status 0") == 1
+    assert "choose with -e" not in text and "alone" not in told
+    lock = text[text.index("\nlock: "):text.index("\nlock-owner: ")]
+    assert "Truth.Locks+Gate" in lock and "Methods by self" in lock
+    assert re.search(r"has the stacks of cpu alone, not those of lock", recorded("out.collapsed")[0])
+
+
 @needs_other_user
 def test_as_ordinary_user(tmp_path):
     """No privilege is needed, and no file of anybody else."""
