@@ -72,7 +72,8 @@ bool dnp_code_tells(const struct dnp_rec_frame *frame, const struct dnp_rec_modu
 		return starts(file, "libdnprof.so") || equals(file, "dnprof.dll");
 	}
 	return (frame->kind == DNP_FRAME_MANAGED || frame->kind == DNP_FRAME_R2R) &&
-		starts(frame->name, "System.Diagnostics.Tracing.NativeRuntimeEventSource.");
+		(starts(frame->name, "System.Diagnostics.Tracing.NativeRuntimeEventSource.") ||
+			starts(frame->name, "System.Runtime.EH."));
 }
 
 struct dnp_str dnp_code_module(const struct dnp_rec_module *module)

@@ -20,7 +20,8 @@ bool dnp_code_is_managed(const struct dnp_rec_frame *frame, enum dnp_code code);
 
 /*
  * Whether the frame is of what tells of events, and so not where one happened: the agent's own, or
- * the class by which managed parts of the runtime tell of theirs (System.Threading.Lock does).
+ * the classes by which managed parts of the runtime tell of theirs (System.Threading.Lock does), or
+ * look for who catches an exception, where the agent left the walk of them to later.
  */
 bool dnp_code_tells(const struct dnp_rec_frame *frame, const struct dnp_rec_module *module);
 

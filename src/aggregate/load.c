@@ -184,21 +184,32 @@ static int mark_labelled(struct dnp_load *load)
 	return 0;
 }
 
-static bool tells(const struct dnp_load *load, uint32_t node)
+static const struct dnp_rec_module *module_of(
+	const struct dnp_load *load, const struct dnp_rec_frame *frame)
 {
 	static const struct dnp_rec_module nowhere;
-	const struct dnp_rec_frame *frame = &load->frames.p[load->nodes.p[node].frame];
 
-	return node > DNP_ROOT &&
-		dnp_code_tells(frame,
-			frame->module == DNP_NONE ? &nowhere : &load->modules.p[frame->module]);
+	return frame->module == DNP_NONE ? &nowhere : &load->modules.p[frame->module];
 }
 
-/* A label stands on what it is about, not on what told of that. */
+/*
+ * A label stands on what it is about, not on what told of that, nor on the native frames by which
+ * managed code that told was called.
+ */
 static uint32_t below_telling(const struct dnp_load *load, uint32_t node)
 {
-	while (tells(load, node))
-		node = load->nodes.p[node].parent;
+	bool called = false;
+
+	for (; node > DNP_ROOT; node = load->nodes.p[node].parent) {
+		const struct dnp_rec_frame *frame = &load->frames.p[load->nodes.p[node].frame];
+		const struct dnp_rec_module *module = module_of(load, frame);
+		bool managed = dnp_code_is_managed(frame, dnp_code_of(frame, module));
+
+		if (dnp_code_tells(frame, module))
+			called |= managed;
+		else if (managed || !called)
+			break;
+	}
 	return node;
 }
 

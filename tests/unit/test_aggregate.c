@@ -233,6 +233,7 @@ static void make_labelled(struct fixture *f, unsigned n_small)
 TEST(labels_stand_below_what_tells_of_them)
 {
 	static const uint64_t allocated[] = {1, 3, 3, 4}, waited[] = {2, 5, 4}, ours[] = {3, 3};
+	static const uint64_t thrown[] = {2, 1, 6, 6, 7};
 	struct fixture f;
 
 	f.rec = recording_new(1);
@@ -249,16 +250,21 @@ TEST(labels_stand_below_what_tells_of_them)
 	RECORD(&f.rec, frame, .index = 4, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.A"));
 	RECORD(&f.rec, frame, .index = 5, .kind = DNP_FRAME_R2R,
 		.name = dnp_str("System.Diagnostics.Tracing.NativeRuntimeEventSource.Tell()"));
+	RECORD(&f.rec, frame, .index = 6, .kind = DNP_FRAME_R2R,
+		.name = dnp_str("System.Runtime.EH.DispatchEx()"));
+	RECORD(&f.rec, frame, .index = 7, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.Error"));
 	recording_stack(&f.rec, 1, 0, allocated, 4);
 	recording_stack(&f.rec, 5, 0, waited, 3);
 	recording_stack(&f.rec, 8, 0, ours, 2);
+	recording_stack(&f.rec, 10, 0, thrown, 5);
 	RECORD(&f.rec, sample, .node = 4, .weight = 2);
 	RECORD(&f.rec, sample, .node = 7, .weight = 3);
 	RECORD(&f.rec, sample, .node = 9, .weight = 4);
+	RECORD(&f.rec, sample, .node = 14, .weight = 1);
 	recording_flush(&f.rec);
 	load(&f, NULL, DNP_SUMS);
 	check_stacks(&f,
-		"libdnprof.so!walk;libdnprof.so!walk 4\nApp.P.M();App.A 3\n"
+		"App.P.M();App.A 3\nApp.P.M();App.Error 1\nlibdnprof.so!walk;libdnprof.so!walk 4\n"
 		"libruntime.so!boot;App.A 2\n");
 	done(&f);
 }
