@@ -202,7 +202,7 @@ def test_default_port_and_client_data(tmp_path, library):
 
 
 @pytest.mark.slow
-def test_port_where_the_profiler_fails(tmp_path, library):
+def test_port_profiler_fails(tmp_path, library):
     """The runtime loads it later and says nothing; that it is not there is seen all the same."""
     port = tmp_path / "port"
     clsid = OTHER_CLSID.replace("DF9E", "AF9E")
