@@ -803,6 +803,23 @@ static int need_switches(struct dnp_load *load)
 	return 0;
 }
 
+/* What of it cannot be there. */
+static int ended_early(struct dnp_load *load)
+{
+	int status = dnp_profile_missing(load->profile,
+		"the recording ends early: the program was killed, or is still being recorded; "
+		"what "
+		"was written until then is here");
+
+	for (size_t i = 0; i < load->events.n && !status; i++)
+		if (!load->events.p[i].taken &&
+			dnp_str_eq(load->events.p[i].rec.name, dnp_str("live")))
+			status = dnp_profile_missing(load->profile,
+				"which objects were still there is told at a recording's end: of "
+				"'live' is nothing here");
+	return status;
+}
+
 static int read_all(struct dnp_load *load)
 {
 	uint64_t bytes = 0;
@@ -822,9 +839,7 @@ static int read_all(struct dnp_load *load)
 		load->events.p[i].left_out = load->events.p[i].calls ||
 			load->events.p[i].switches || load->events.p[i].summed;
 	if (!status && !load->ended)
-		status = dnp_profile_missing(load->profile,
-			"the recording ends early: the program was killed, or is still being "
-			"recorded; what was written until then is here");
+		status = ended_early(load);
 	return status;
 }
 

@@ -265,6 +265,10 @@ static int parse_events(struct dnp_choice *choice, unsigned *events)
 	if (given(choice, "live") && !(seen & BIT(ALLOC)))
 		return dnp_usage(choice->command,
 			"--live is about allocations, and they are not recorded; add alloc to -e");
+	if (given(choice, "no_messages") && !(seen & (BIT(EXCEPTION) | BIT(REQUEST))))
+		return dnp_usage(choice->command,
+			"--no-messages is about exceptions and requests, and neither are recorded; "
+			"add exception or request to -e");
 	*events = seen;
 	return DNP_EXIT_DONE;
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,12 @@ def built():
 def tfm(request):
     """A test that asks for this runs under the newest runtime, and under each in script/soak."""
     return request.param
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory, request):
+    """As pytest's own, but of a name so short that a socket of the runtime's below it is within the 107 bytes of an address."""
+    return tmp_path_factory.mktemp(re.sub(r"\W", "_", request.node.name)[:16])
 
 
 @pytest.fixture

@@ -132,7 +132,7 @@ def test_program_is_killed(tmp_path):
     result = dnprof("run", "-q", "-e", "alloc", "--live", "-o", out, "--", *program(NEWEST, "crash", "--seconds", 1))
     assert result.status not in (0, 1, 2)
     told = dnprof("report", "-e", "live", out)
-    assert told.status == 3 and "Sites" not in told.out
+    assert told.status == 3 and "Sites" not in told.out and "of 'live' is nothing here" in told.out
 
 
 def test_texts(tmp_path):

@@ -149,6 +149,11 @@ def everything_in(path):
     return b"".join(payload for _, payload in records.chunks(path.read_bytes()))
 
 
+def test_nothing_to_be_left_out(tmp_path):
+    refused(dnprof("run", "-e", "cpu", "--no-messages", "-o", tmp_path / "out.dnp", "--", *program(NEWEST, "idle")), 2,
+            "--no-messages is about exceptions and requests", "add exception or request")
+
+
 @pytest.mark.parametrize("how", ("run", "start"))
 def test_nothing_of_what_was_said(tmp_path, how):
     """Neither messages nor paths are in the recording, but their types and routes, each as often."""

@@ -6,7 +6,7 @@ namespace Truth;
 
 /// <summary>
 /// Allocates in two threads, keeps some of it, and checks that nothing moved into the wrong place. The threads are new ones for
-/// each piece of work, but with <c>--hot</c>, for bench/events.
+/// each piece of work, but with <c>--hot</c>, for bench/events and bench/steady.
 /// </summary>
 static class Alloc
 {
@@ -23,10 +23,7 @@ static class Alloc
     int before = GC.CollectionCount(0);
     var kept = new Node?[64];
     if (o.Has("--hot"))
-      InTwo(n => {
-        for (int i = 0; i < o.Work; i++)
-          Round(kept, n * 32);
-      });
+      Together(budget, n => Round(kept, n * 32));
     else
       while (budget.More())
         InTwo(n => Round(kept, n * 32));
@@ -39,6 +36,23 @@ static class Alloc
 
   static void InTwo(Action<int> body) =>
     Crew.Run(Enumerable.Range(0, 2).Select(n => ($"alloc-{n}", (Action)(() => body(n)))));
+
+  /// <summary>The same two threads for all pieces of work.</summary>
+  static void Together(Budget budget, Action<int> body)
+  {
+    bool more = budget.More();
+    using var meeting = new Barrier(2, _ => more = more && budget.More());
+    InTwo(n => {
+      try {
+        while (more) {
+          body(n);
+          meeting.SignalAndWait();
+        }
+      } finally {
+        meeting.RemoveParticipant();
+      }
+    });
+  }
 
   [MethodImpl(MethodImplOptions.NoInlining)]
   static void Round(Node?[] kept, int offset)

@@ -10,7 +10,7 @@ namespace Truth;
 /// One thread holds a lock until another one waits for it, and <c>hold_ns</c> longer (<c>--hold</c> milliseconds): asleep,
 /// or computing. <c>waits</c>: for each way how often that was and how long it took the one that waited, in all, by his own
 /// clock. <c>contentions</c> is what the runtime counts, <c>before</c> what it did until then. With <c>--brief</c> there are as many waits more that are over at
-/// once. With <c>--interrupted</c> one thread alone waits for two locks, and not to the end for the first. <c>--hot</c> is for bench/events. With <c>--seconds</c> threads wait for each other in turns until then, and nothing is known of it. <c>--when FILE</c> as of exceptions.
+/// once. With <c>--interrupted</c> one thread alone waits for two locks, and not to the end for the first. <c>--hot</c> is for bench/events and bench/steady. With <c>--seconds</c> threads wait for each other in turns until then, and nothing is known of it. <c>--when FILE</c> as of exceptions.
 /// </summary>
 static class Locks
 {
@@ -29,13 +29,13 @@ static class Locks
   public static JsonObject Run(Options o)
   {
     holdMs = o.Number("--hold", holdMs);
+    if (o.Has("--hot"))
+      return Hot(o);
     if (o.Work == 0) {
       InTurns(o);
       return new JsonObject { ["work"] = 0 };
     }
     o.WaitToBegin();
-    if (o.Has("--hot"))
-      return Hot(o);
     if (o.Has("--interrupted"))
       return Interrupted();
     var waits = new JsonObject();
@@ -188,22 +188,27 @@ static class Locks
     return new JsonObject { ["work"] = 1, ["ns"] = waited, ["hold_ns"] = holdMs * 1_000_000L };
   }
 
-  /// <summary>As many turns of four threads that all want the same lock for a moment: what a recording adds shows.</summary>
+  const int TurnsAtOnce = 4000;
+
+  /// <summary>Turns of four threads that all want the same lock for a moment: what a recording adds shows.</summary>
   static JsonObject Hot(Options o)
   {
     var gate = new Gate();
+    var budget = o.Budget();
     long turns = 0, before = Monitor.LockContentionCount;
     Crew.Run(Enumerable.Range(0, 4).Select(i => ($"hot{i}", (Action)(() => {
-      for (long n = 0; n < o.Work * 1000; n++) {
+      while (true) {
         lock (gate) {
+          if (turns % TurnsAtOnce == 0 && !budget.More())
+            break;
           turns++;
           Burn.Steps(3_000);
         }
         Burn.Steps(3_000);
       }
     }))));
-    Check.Same("turns", o.Work * 4000, turns);
-    return new JsonObject { ["work"] = o.Work, ["contentions"] = Monitor.LockContentionCount - before };
+    Check.Same("turns", budget.Done * TurnsAtOnce, turns);
+    return new JsonObject { ["work"] = budget.Done, ["contentions"] = Monitor.LockContentionCount - before };
   }
 
   /// <summary>Four threads that give one lock to each other, and one that never waits longer than a moment.</summary>
