@@ -60,7 +60,7 @@ static int answer_all(void *context, struct dnp_sink *answer)
 	int status;
 
 	if (question->wanted->kernel)
-		status = dnp_symbols_add_kernel(&symbols, 0);
+		status = dnp_symbols_add_kernel(&symbols, 0, question->wanted, question->n);
 	else
 		status = dnp_symbols_add_elf(
 			&symbols, 0, question->debug < 0 ? -1 : 1, question->build_id);

@@ -208,24 +208,62 @@ int dnp_symbols_add_elf(struct dnp_symbols *symbols, int fd, int debug, struct d
 	return status;
 }
 
-/* "ffffffff81000000 T name[\t[module]]"; some hundred thousand of them. */
-static int add_kernel_line(struct dnp_symbols *symbols, const char *line)
+static uint64_t read_hex(const char **at)
 {
-	char *type;
-	uint64_t address = strtoull(line, &type, 16);
+	uint64_t value = 0;
+
+	for (;; ++*at) {
+		char c = **at;
+
+		if (c >= '0' && c <= '9')
+			value = value << 4 | (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			value = value << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			return value;
+	}
+}
+
+/* Does one of them lie in what a symbol without a size may reach? */
+static bool is_wanted(const struct dnp_wanted *wanted, size_t n, uint64_t start)
+{
+	size_t low = 0, high = n; /* the first that is not below start is in [low, high] */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (wanted[middle].function < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && wanted[low].function - start < UNSIZED;
+}
+
+/* "ffffffff81000000 T name[\t[module]]"; some hundred thousand of them. */
+static int add_kernel_line(struct dnp_symbols *symbols, const char *line,
+	const struct dnp_wanted *wanted, size_t n, bool *told)
+{
+	const char *type = line;
+	uint64_t address = read_hex(&type);
 
 	if (!address || type[0] != ' ' || !type[1] || !strchr("tTwW", type[1]) || type[2] != ' ')
+		return 0;
+	*told = true;
+	if (!is_wanted(wanted, n, address))
 		return 0;
 	return add(symbols, type + 3, "\t", address, 0, 0);
 }
 
 /* Not by stdio, which wants to know more of a descriptor than the system may tell here. */
-int dnp_symbols_add_kernel(struct dnp_symbols *symbols, int fd)
+int dnp_symbols_add_kernel(
+	struct dnp_symbols *symbols, int fd, const struct dnp_wanted *wanted, size_t n)
 {
 	struct dnp_file_bytes bytes;
 	int status = dnp_file_read_all(fd, &bytes);
 	auto_free char *text = status ? NULL : (char *)(uintptr_t)bytes.p;
 	char *end = text ? text + bytes.n : NULL;
+	bool told = false;
 
 	close(fd);
 	for (char *line = text, *next; line < end && !status; line = next) {
@@ -233,11 +271,11 @@ int dnp_symbols_add_kernel(struct dnp_symbols *symbols, int fd)
 		if (!next)
 			break;
 		*next++ = '\0';
-		status = add_kernel_line(symbols, line);
+		status = add_kernel_line(symbols, line, wanted, n, &told);
 	}
 	if (status)
 		return status;
-	return symbols->list.n ? 0 : -EPERM;
+	return told ? 0 : -EPERM;
 }
 
 typedef char *demangle_fn(const char *, char *, size_t *, int *);

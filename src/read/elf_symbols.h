@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "read/native_names.h"
 #include "read/symbols.h"
 
 /*
@@ -31,8 +32,12 @@ int dnp_symbols_open_kernel(void);
  */
 int dnp_symbols_add_elf(struct dnp_symbols *symbols, int fd, int debug, struct dnp_str build_id);
 
-/* Adds the kernel's. -EPERM: they are hidden. The same. */
-int dnp_symbols_add_kernel(struct dnp_symbols *symbols, int fd);
+/*
+ * Adds the kernel's, as far as one of n addresses, in their order, may lie in them. -EPERM: they
+ * are hidden. The same.
+ */
+int dnp_symbols_add_kernel(
+	struct dnp_symbols *symbols, int fd, const struct dnp_wanted *wanted, size_t n);
 
 /* The name as written in the source, if it is a C++ one that can be demangled; to be freed. NULL:
    it is to be shown as it is. */
