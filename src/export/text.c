@@ -375,6 +375,19 @@ static void put_others(const struct dnp_tree *tree, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
+/* Patterns that have no say here. */
+static void put_unchosen(const struct dnp_tree *tree, struct dnp_line *line)
+{
+	const struct dnp_filter *filter = &tree->profile->filter;
+
+	if (!tree->event->switches || (!filter->include_count && !filter->exclude_count))
+		return;
+	begin_facts(line);
+	dnp_line_puts(line,
+		"--include and --exclude choose stacks, and switches have none: all are shown");
+	dnp_line_end(line);
+}
+
 /* What --state and --native leave out. */
 static void put_left_out(const struct dnp_tree *tree, struct dnp_line *line)
 {
@@ -527,6 +540,7 @@ static int put_report(struct dnp_tree *tree, const struct dnp_export_options *op
 	if (!options->every_event)
 		put_others(tree, line);
 	put_left_out(tree, line);
+	put_unchosen(tree, line);
 	if (tree->total[0])
 		put_kinds(tree, line);
 	if (first)
