@@ -49,6 +49,9 @@ static int join_spans(
 		return -ENOMEM;
 	memset(calls->spans.p + calls->spans.n, 0, (n - calls->spans.n) * sizeof(*calls->spans.p));
 	calls->spans.n = n;
+	/* They are of all threads and all the time: nothing is known of those of a part. */
+	if (join->profile->filter.thread_count || dnp_filter_cuts(&join->profile->filter))
+		return 0;
 	for (size_t i = 0; i < raw->nodes.n; i++) {
 		const struct dnp_raw_call_node *node = &raw->nodes.p[i];
 		struct dnp_call_span *span;

@@ -359,6 +359,12 @@ static int parse_patterns(struct dnp_choice *choice)
 			"something "
 			"else with -o",
 			*agent->include ? "--include" : "--exclude");
+	if (!choice->trace && choice->exporter && choice->exporter->switches &&
+		(*agent->include || *agent->exclude))
+		return dnp_usage(choice->command,
+			"%s chooses stacks, and %s shows switches of threads; leave it away, or "
+			"write a .dnp",
+			*agent->include ? "--include" : "--exclude", choice->exporter->name);
 	if (dnp_words_split(&choice->include, *agent->include ? agent->include : NULL) ||
 		dnp_words_split(&choice->exclude, *agent->exclude ? agent->exclude : NULL)) {
 		dnp_say("cannot %s: out of memory; free some", choice->command);

@@ -110,6 +110,8 @@ int dnp_cmd_export(const struct dnp_values *values, int argc, char **argv)
 	if (!argc)
 		return dnp_usage("export", "no recording named");
 	status = choose_exporter(&export);
+	if (!status)
+		status = dnp_output_spares("export", values->text[OPT(output)], argc, argv);
 	if (status)
 		return status;
 	export.options.input = &export.loaded.input;

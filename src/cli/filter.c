@@ -6,6 +6,8 @@
 #include "base/near.h"
 #include "base/pattern.h"
 #include "cli/choice.h"
+#include "cli/cli.h"
+#include "cli/loaded.h"
 #include "read/visit.h"
 
 /* An agent tells names of at least so many bytes (capture/left_out.c) before it stops. */
@@ -237,7 +239,9 @@ bool dnp_choice_missed(const struct dnp_choice *choice, const struct dnp_input *
 	struct names names = {.trace = choice->trace, .all = true};
 	bool missed = false;
 
-	if (!choice->trace && (!choice->include.list.n || has_samples(profile)))
+	if (!choice->trace && !choice->include.list.n)
+		return dnp_said_nothing_left(profile) != DNP_EXIT_DONE;
+	if (!choice->trace && has_samples(profile))
 		return false;
 	if (!read_names(&names, input)) {
 		missed = choice->include.list.n ? judge_includes(&names, choice)

@@ -75,16 +75,34 @@ static char *list_events(const struct dnp_profile *profile)
 	return list.bytes.p;
 }
 
+/* "switches", or the plural of what the event is about. */
+static void put_plural(const struct dnp_profile *profile, uint32_t event, struct dnp_text *out)
+{
+	const struct dnp_event *of = &profile->events.p[event];
+
+	dnp_text_puts(out, of->switches ? "switche" : dnp_profile_string(profile, of->name));
+	dnp_text_puts(out, "s");
+}
+
 static int only_stacks(
 	struct dnp_profile *profile, const char *name, const char *output, struct dnp_err *err)
 {
+	uint32_t event = name ? dnp_profile_event(profile, name) : 0;
+	bool recorded = event != DNP_NONE;
+	char buffer[64];
+	struct dnp_text what;
+
+	dnp_text_init(&what, buffer, sizeof(buffer));
+	if (recorded)
+		put_plural(profile, event, &what);
 	dnp_profile_keep_stacks(profile);
-	if (profile->events.n && (!name || strcmp(name, "switch")))
+	if (profile->events.n &&
+		(!name || !recorded || dnp_profile_event(profile, name) != DNP_NONE))
 		return 0;
 	return dnp_err(err, -ENODATA,
-		"cannot write %s: that shows stacks, and switches have none; write a .html, text, "
-		"or --json",
-		output);
+		"cannot write %s: that shows stacks, and %s have none; write a .html, text, or "
+		"--json",
+		output, recorded ? buffer : "its events");
 }
 
 static int only_switches(const struct dnp_profile *profile, const char *name, const char *output,
@@ -147,10 +165,37 @@ int dnp_said_absent(const struct dnp_profile *profile)
 	return DNP_EXIT_INCOMPLETE;
 }
 
+int dnp_said_nothing_left(const struct dnp_profile *profile)
+{
+	const struct dnp_filter *filter = &profile->filter;
+	bool taken = false;
+
+	if (!filter->include_count && !filter->exclude_count)
+		return DNP_EXIT_DONE;
+	for (size_t i = 0; i < profile->events.n; i++) {
+		const struct dnp_event *event = &profile->events.p[i];
+
+		if (event->switches || event->says)
+			continue;
+		if (event->samples || (event->calls && event->calls->calls))
+			return DNP_EXIT_DONE;
+		taken = taken || event->taken;
+	}
+	if (!taken)
+		return DNP_EXIT_DONE;
+	dnp_say("%s left out all that was recorded; give %s pattern",
+		filter->exclude_count ? "--exclude" : "--include",
+		filter->exclude_count ? "a narrower" : "a wider");
+	return DNP_EXIT_INCOMPLETE;
+}
+
 int dnp_loaded_whole(const struct dnp_loaded *loaded)
 {
 	const struct dnp_profile *profile = &loaded->profile;
 	int status = dnp_said_absent(profile);
+
+	if (!status)
+		status = dnp_said_nothing_left(profile);
 
 	if (!profile->incomplete)
 		return status;

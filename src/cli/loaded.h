@@ -36,6 +36,9 @@ int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *expor
 /* An exit status: whether all is there that the filter names, after saying what is not. */
 int dnp_said_absent(const struct dnp_profile *profile);
 
+/* The same: whether patterns have left anything of the samples and calls that there are. */
+int dnp_said_nothing_left(const struct dnp_profile *profile);
+
 /* The same for all that was recorded and all that the filter names. */
 int dnp_loaded_whole(const struct dnp_loaded *loaded);
 

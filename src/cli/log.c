@@ -85,6 +85,8 @@ int dnp_cmd_log(const struct dnp_values *values, int argc, char **argv)
 	if (!argc)
 		return dnp_usage("log", "no recording named");
 	status = parse_options(&log);
+	if (!status)
+		status = dnp_output_spares("log", values->text[OPT(output)], argc, argv);
 	if (status)
 		return status;
 	dnp_input_init(&log.input);

@@ -13,4 +13,10 @@ void dnp_output_begin(struct dnp_sink_fd *out);
 int dnp_output_end(
 	struct dnp_sink_fd *out, const char *what, const char *remedy, struct dnp_err *err);
 
+/*
+ * What is written must not replace what it is made of: DNP_EXIT_DONE, or DNP_EXIT_USAGE after
+ * saying that `output` (NULL, "-": standard output) is one of the n recordings.
+ */
+int dnp_output_spares(const char *command, const char *output, int n, char *const *recordings);
+
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clean.h"
 #include "cli/cli.h"
 #include "cli/loaded.h"
 #include "cli/output.h"
@@ -50,13 +51,40 @@ static int choose_exporter(struct report *report)
 {
 	const char *output = report->values->text[OPT(output)];
 
-	report->exporter = &dnp_export_text;
-	if (report->values->given[OPT(json)])
+	bool to_file = output && strcmp(output, "-"), json = report->values->given[OPT(json)];
+
+	report->exporter = to_file ? dnp_exporter_for(output) : &dnp_export_text;
+	if (json && to_file && report->exporter)
+		return dnp_usage("report",
+			"-o %s: that ending means %s, not --json; choose another name, or leave "
+			"--json away",
+			output, report->exporter->name);
+	if (json)
 		report->exporter = &dnp_export_json;
-	else if (output && strcmp(output, "-"))
-		report->exporter = dnp_exporter_for(output);
 	if (!report->exporter)
 		return dnp_usage("report", "%s: no format is known by that ending", output);
+	return DNP_EXIT_DONE;
+}
+
+/* Options that choose stacks mean nothing where none are shown. */
+static int check_chosen(const struct report *report)
+{
+	static const struct {
+		unsigned option;
+		const char *shown;
+	} of_stacks[] = {
+		{OPT(include), "--include"},
+		{OPT(exclude), "--exclude"},
+		{OPT(native), "--native"},
+		{OPT(state), "--state"},
+	};
+
+	for (size_t i = 0; report->exporter->switches && i < DNP_ARRAY_SIZE(of_stacks); i++)
+		if (report->values->given[of_stacks[i].option])
+			return dnp_usage("report",
+				"%s chooses stacks, and %s shows switches of threads; leave %s "
+				"away",
+				of_stacks[i].shown, report->exporter->name, of_stacks[i].shown);
 	return DNP_EXIT_DONE;
 }
 
@@ -83,7 +111,9 @@ static int parse_options(struct report *report)
 	report->options.input = &report->loaded.input;
 	report->options.each_thread = values->given[OPT(thread)];
 	status = parse_shown(report);
-	return status ? status : choose_exporter(report);
+	if (!status)
+		status = choose_exporter(report);
+	return status ? status : check_chosen(report);
 }
 
 static int make_profile(struct report *report, struct dnp_err *err)
@@ -156,6 +186,8 @@ int dnp_cmd_report(const struct dnp_values *values, int argc, char **argv)
 	if (!argc)
 		return dnp_usage("report", "no recording named");
 	status = parse_options(&report);
+	if (!status)
+		status = dnp_output_spares("report", values->text[OPT(output)], argc, argv);
 	if (status)
 		return status;
 	dnp_loaded_init(&report.loaded);

@@ -600,6 +600,11 @@ static int write_log(struct dnp_profile *profile, const struct dnp_input *input,
 			"there is no log of all: some of it was recorded with '--depth events', "
 			"which "
 			"keeps the order of calls, and some without; write a log of each");
+	if (profile->events.p[event].calls->depth != DNP_CALL_EVENTS &&
+		(options->by_time || options->times))
+		return dnp_err(err, -EINVAL,
+			"there is no log by time: the recording has how often calls were made, not "
+			"when; leave --by-time and --times away, or record with --depth events");
 	status = put_all(profile, input, event, &log);
 	if (status)
 		return dnp_err(err, status,

@@ -375,16 +375,35 @@ static void put_others(const struct dnp_tree *tree, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
-/* Patterns that have no say here. */
+/* Whether there are stacks of which something can be left out. */
+static bool has_stacks(const struct dnp_tree *tree)
+{
+	return !tree->event->switches && !tree->event->says;
+}
+
+/* Options that have no say here. */
 static void put_unchosen(const struct dnp_tree *tree, struct dnp_line *line)
 {
 	const struct dnp_filter *filter = &tree->profile->filter;
+	bool patterns = filter->include_count || filter->exclude_count;
+	const char *told = NULL;
 
-	if (!tree->event->switches || (!filter->include_count && !filter->exclude_count))
+	if (!has_stacks(tree) && (patterns || filter->native || filter->state))
+		told = tree->event->switches
+			? "--include, --exclude, --native and --state choose stacks, and switches "
+			  "have none: all are shown"
+			: "--include, --exclude, --native and --state choose stacks, and these "
+			  "have none: all are shown";
+	else if (tree->calls && filter->state)
+		told = "--state chooses samples, and these are calls: all are shown";
+	else if (!strcmp(string(tree, tree->event->name), "gc") &&
+		(patterns || filter->thread_count || filter->state))
+		told = "collections are the whole process's: all are shown, whoever brought them "
+		       "about";
+	if (!told)
 		return;
 	begin_facts(line);
-	dnp_line_puts(line,
-		"--include and --exclude choose stacks, and switches have none: all are shown");
+	dnp_line_puts(line, told);
 	dnp_line_end(line);
 }
 
@@ -395,14 +414,15 @@ static void put_left_out(const struct dnp_tree *tree, struct dnp_line *line)
 	static const char *const natives[] = {
 		NULL, "native frames only above the topmost managed one", "no native frames"};
 	const struct dnp_filter *filter = &tree->profile->filter;
+	enum dnp_state state = tree->calls ? DNP_STATE_ANY : filter->state;
 
-	if (!filter->state && !filter->native)
+	if ((!state && !filter->native) || !has_stacks(tree))
 		return;
 	begin_facts(line);
 	dnp_line_puts(line, "shown: ");
-	if (filter->state)
-		dnp_line_printf(line, "only %s threads%s", states[filter->state],
-			filter->native ? ", " : "");
+	if (state)
+		dnp_line_printf(
+			line, "only %s threads%s", states[state], filter->native ? ", " : "");
 	if (filter->native)
 		dnp_line_puts(line, natives[filter->native]);
 	dnp_line_end(line);

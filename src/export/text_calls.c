@@ -100,7 +100,10 @@ void dnp_text_calls_method(
 	dnp_line_printf(line, "%8.1f %%", dnp_percent(method->total, all));
 	put_time(line, method->total);
 	put_calls(line, method->calls);
-	put_time(line, method->calls ? method->sum / method->calls : 0);
+	if (method->calls)
+		put_time(line, method->sum / method->calls);
+	else
+		dnp_line_right(line, "-", TIME_COLUMNS);
 	if (shows_spans(tree, line) && method->span.max_ns) {
 		put_time(line, method->span.min_ns);
 		put_time(line, method->span.max_ns);

@@ -259,6 +259,7 @@ def test_refused(made, tmp_path):
     refused(dnprof("export", "-o", out, samples), 1, "shows switches of threads, and none were recorded", "-e switch")
     refused(dnprof("export", "-o", tmp_path / "x.collapsed", made), 1, "switches have none")
     refused(dnprof("export", "-e", "cpu", "-o", out, made), 1, "not cpu")
+    refused(dnprof("run", "-e", "cpu,switch", "--include", "App.*", "-o", out, "--", "true"), 2, "--include chooses stacks, and perfetto")
     refused(dnprof("export", "-o", tmp_path / "x.xyz", made), 2, "no format is known by that ending")
     refused(dnprof("export", "-f", "xyz", made), 2, "no such format; choose: .*perfetto")
     refused(dnprof("export", made), 2, "the format is missing")

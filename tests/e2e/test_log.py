@@ -57,6 +57,8 @@ def test_wrong_usage(recordings):
     assert "no recording named" in dnprof("log").expect(2).err
     assert "--calls and --summary" in dnprof("log", "--calls", "--summary", recordings / "log").expect(2).err
     assert "no calls were recorded" in dnprof("log", recordings / "wall").expect(1).err
+    for option in ("--by-time", "--times"):
+        assert "there is no log by time" in dnprof("log", option, recordings / "calls").expect(1).err
     both = dnprof("log", recordings / "calls", recordings / "log").expect(1)
     assert "there is no log of all" in both.err and not both.out
 

@@ -54,6 +54,8 @@ def test_calls(calls):
     assert (fib["total_ns"], fib["min_ns"], fib["max_ns"]) == (23_000_000, 1_000_000, 6_000_000)
     worker = json.loads(dnprof("report", "--json", "--thread", "worker", calls).expect(0).stdout)
     assert sum(m["calls"] for m in worker["methods"]) == 10 == worker["events"]["trace"]["calls"]
+    assert not any("min_ns" in m or "max_ns" in m for m in worker["methods"]), "those of all threads are not these"
+    assert "--state chooses samples, and these are calls" in dnprof("report", "--state", "waiting", calls).expect(0).out
 
 
 def test_callers_and_callees(calls, small):
@@ -117,6 +119,25 @@ def test_filter_that_matches_nothing(small, options, words):
     assert words in result.err and "samples" in result.out
     if options[0] == "--thread":
         assert words in dnprof("export", "-f", "collapsed", *options, small).expect(3).err
+
+
+@pytest.mark.parametrize("options", [("--exclude", "*"), ("--include", "App.*", "--exclude", "App.*,libc*,kernel*")])
+def test_nothing_left(small, tmp_path, options):
+    """An empty result does not look whole."""
+    for more in ((), ("--json",), ("-o", tmp_path / "x.collapsed")):
+        assert "--exclude left out all that was recorded" in dnprof("report", *options, *more, small).expect(3).err
+
+
+def test_recording_is_spared(small, calls, tmp_path):
+    """What is written does not take the place of what it is made of."""
+    for command, made in ((("report", "--json"), small), (("export", "-f", "text"), small), (("log",), calls)):
+        recording, other = tmp_path / "kept.dnp", tmp_path / "other.dnp"
+        recording.write_bytes(made.read_bytes())
+        for place in (recording, tmp_path / "." / "kept.dnp"):
+            result = dnprof(*command, "-o", place, made, recording).expect(2)
+            assert "that is the recording itself" in result.err, result
+        assert recording.read_bytes() == made.read_bytes()
+        assert dnprof(*command, "-o", other, recording).status in (0, 3) and other.stat().st_size
 
 
 def test_events(wall):
@@ -247,7 +268,7 @@ def test_refused(tmp_path, content, words):
 
 @pytest.mark.parametrize("arguments, status", [
     ([], 2), (["--top", "x", "f"], 2), (["--min", "101", "f"], 2), (["--nonsense", "f"], 2),
-    (["f", "-o", "x.nonsense"], 2), (["--native", "some", "f"], 2), (["--state", "asleep", "f"], 2), (["no-such-file.dnp"], 1), (["/dev/null"], 1), ([ROOT], 1)])
+    (["f", "-o", "x.nonsense"], 2), (["f", "--json", "-o", "x.html"], 2), (["f", "--include", "App.*", "-o", "x.csv"], 2), (["f", "--state", "waiting", "-o", "x.pftrace"], 2), (["--native", "some", "f"], 2), (["--state", "asleep", "f"], 2), (["no-such-file.dnp"], 1), (["/dev/null"], 1), ([ROOT], 1)])
 def test_usage(arguments, status):
     result = dnprof("report", *arguments).expect(status)
     assert len(result.complaints()) == 1 and result.out == "", result
