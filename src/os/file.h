@@ -62,7 +62,10 @@ int dnp_file_name(int fd, char *path);
  */
 int dnp_file_create_new(const char *path);
 
-/* Another descriptor of that file, out of the program's way; the caller's to close. -errno. */
+/*
+ * Another descriptor of that file, out of the program's way where there is room; the caller's to
+ * close. -errno.
+ */
 int dnp_file_again(int fd);
 
 /*

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import stat
@@ -395,6 +396,59 @@ def test_process_stands_still(begun, tmp_path):
 
 
 # ---- In steps
+
+def few_files(soft, hard=None):
+    """For what runs then: no more descriptors than most systems allow, or fewer."""
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard or resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+@pytest.mark.parametrize("files", cases([20, 256, 1024, 1025], [20, 1024], [1024]))
+def test_few_descriptors_of_dnprof(target, tmp_path, files):
+    pid, limited = target(), few_files(files)
+    dnprof("record", "-q", "-d", 0.3, "-o", tmp_path / "1.dnp", pid, preexec_fn=limited).expect()
+    dnprof("timeline", "-q", "-d", 0.1, "-o", tmp_path / "2.dnp", pid, preexec_fn=limited).expect()
+    if not has_agent(pid):
+        dnprof("attach", "-q", pid, preexec_fn=limited).expect()
+    dnprof("start", "-q", "-o", tmp_path / "3.dnp", pid, preexec_fn=limited).expect()
+    wait_for_samples(pid)
+    dnprof("stop", "-q", pid, preexec_fn=limited).expect()
+    dnprof("run", "-q", "-o", tmp_path / "4.dnp", "--", *program(NEWEST, "cpu", "--work", 20), preexec_fn=limited).expect()
+    for name in ("1.dnp", "3.dnp", "4.dnp"):
+        assert check(tmp_path / name).samples > 0, name
+
+
+@pytest.mark.parametrize("files", cases([64, 100, 1024, 1025], [64, 1024], [1024]))
+def test_few_descriptors_of_a_program(tmp_path, files):
+    """The runtime raises the soft limit: the hard one counts."""
+    limit = [sys.executable, "-c", "import os, resource, sys; n = int(sys.argv[1]); "
+             "resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)); os.execv(sys.argv[2], sys.argv[2:])", str(files)]
+    with alone(tmp_path, [*limit, *map(str, program(NEWEST, *BUSY))]) as pid:
+        dnprof("record", "-q", "-d", 0.3, "-o", tmp_path / "1.dnp", pid).expect()
+        dnprof("attach", "-q", pid).expect()
+        dnprof("start", "-q", "-o", tmp_path / "2.dnp", pid).expect()
+        wait_for_samples(pid)
+        dnprof("stop", "-q", pid).expect()
+        dnprof("detach", "-q", pid).expect()
+        assert min(check(tmp_path / name).samples for name in ("1.dnp", "2.dnp")) > 0
+
+
+def test_streams_that_are_closed(target, tmp_path):
+    """As those who start it without any may have it; a program finds them as they were."""
+    def close():
+        os.closerange(0, 3)
+
+    pid = target()
+    dnprof("record", "-q", "-d", 0.3, "-o", tmp_path / "1.dnp", pid, preexec_fn=close).expect()
+    seen = tmp_path / "seen"
+    dnprof("timeline", "-q", "-o", tmp_path / "2.dnp", "--", sys.executable, "-S", "-c",
+           f"import os; open({str(seen)!r}, 'w').write(' '.join(str(os.path.exists(f'/proc/self/fd/{{n}}')) for n in (1, 2)))",
+           preexec_fn=close).expect()
+    dnprof("run", "-q", "-o", tmp_path / "3.dnp", "--", *program(NEWEST, "cpu", "--work", 20), preexec_fn=close).expect()
+    assert min(check(tmp_path / name).samples for name in ("1.dnp", "3.dnp")) > 0
+    # Its own file takes 0.
+    assert seen.read_text() == "False False"
+    assert dnprof("report", tmp_path / "1.dnp", preexec_fn=close).status == 1
+
 
 def test_steps(begun, tmp_path):
     out, first, second, page = (tmp_path / name for name in ("app.dnp", "1.txt", "2.dnp", "app.html"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/console.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +20,26 @@ static void go_on(int signo)
 	(void)signo;
 }
 
+/*
+ * Standard streams that are closed: no file that is opened may get their numbers. Who writes to
+ * them or reads gets -EBADF as before, and programs that are executed find them closed.
+ */
+static void take_closed(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+			open("/dev/null", O_CLOEXEC | (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY)) <
+				0)
+			return;
+}
+
 int dnp_console_begin(int *argc, char ***argv)
 {
 	struct sigaction action;
 
 	(void)argc;
 	(void)argv;
+	take_closed();
 	/* By a handler, which a program that is started does not inherit. */
 	if (!sigaction(SIGXFSZ, NULL, &action) && action.sa_handler == SIG_DFL) {
 		action.sa_handler = go_on;

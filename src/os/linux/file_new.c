@@ -40,6 +40,9 @@ int dnp_file_again(int fd)
 {
 	int again = fcntl(fd, F_DUPFD_CLOEXEC, DNP_FD_LOW);
 
+	/* Most systems let a program have no more than that. */
+	if (again < 0)
+		again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return again < 0 ? -errno : again;
 }
 
