@@ -111,6 +111,11 @@ struct dnp_call_told {
 #define DNP_CALLS_UNWINDING 16u
 #define DNP_CALLS_FILTERS   8u
 
+/* A frame that an exception ends: of that function, amid that innermost call. */
+struct dnp_call_unwinding {
+	uintptr_t function, sp;
+};
+
 /* A filter that is asked about an exception. */
 struct dnp_call_filter {
 	uintptr_t function;
@@ -144,7 +149,7 @@ struct dnp_calls {
 	/* Blocks that are not used any more: the first one of 2^i in a row, 0: none. */
 	uint32_t unused_blocks[DNP_CALLS_BLOCK_BITS];
 	/* Functions that exceptions are ending, the last ones. */
-	uintptr_t unwinding[DNP_CALLS_UNWINDING];
+	struct dnp_call_unwinding unwinding[DNP_CALLS_UNWINDING];
 	uint32_t n_unwinding;
 	struct dnp_call_filter filters[DNP_CALLS_FILTERS];
 	uint32_t n_filters;
@@ -229,6 +234,9 @@ void dnp_calls_tailcall_timed_miss(uintptr_t sp, uint64_t now);
 
 /* The innermost open call is ended by an exception: only if it is one of that function's. */
 void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function);
+
+/* What tells the innermost managed call from others: its caller's stack pointer. */
+uintptr_t dnp_calls_innermost(const struct dnp_calls *calls);
 
 /* An exception is caught in the frame that is there: what it called has ended. */
 void dnp_calls_caught(struct dnp_calls *calls, uintptr_t frame);

@@ -482,15 +482,26 @@ static bool is_native(const struct dnp_call_frame *frame)
 	return frame->sp % 8 && frame->sp != UINTPTR_MAX;
 }
 
-void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function)
+static struct dnp_call_frame *innermost(const struct dnp_calls *calls)
 {
-	struct dnp_call_frame *top = top_of(calls);
-	struct dnp_call_frame *frame = top;
-	uint64_t now = now_of(calls);
+	struct dnp_call_frame *frame = top_of(calls);
 
-	/* Nobody tells of native calls that an exception ends. */
 	while (is_native(frame))
 		frame = dnp_call_below(calls, frame);
+	return frame;
+}
+
+uintptr_t dnp_calls_innermost(const struct dnp_calls *calls)
+{
+	return innermost(calls)->sp;
+}
+
+void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function)
+{
+	/* Nobody tells of native calls that an exception ends. */
+	struct dnp_call_frame *frame = innermost(calls);
+	uint64_t now = now_of(calls);
+
 	if (frame == calls->base || method_of(calls, frame)->function != function)
 		return;
 	drop(calls, frame->sp, now);

@@ -338,23 +338,30 @@ static void trace_managed_end(uintptr_t id, int tid)
 		atomic_store(&calls->end_ticks, dnp_ticks());
 }
 
-static uintptr_t *innermost_unwinding(struct dnp_calls *calls)
+static struct dnp_call_unwinding *innermost_unwinding(struct dnp_calls *calls)
 {
 	return &calls->unwinding[(calls->n_unwinding - 1) % DNP_CALLS_UNWINDING];
 }
 
+static bool is_unwinding(struct dnp_calls *calls, struct dnp_call_unwinding frame)
+{
+	const struct dnp_call_unwinding *last = innermost_unwinding(calls);
+
+	return calls->n_unwinding && last->function == frame.function && last->sp == frame.sp;
+}
+
 /*
- * The frame of which the runtime told last is done with. One whose finally block threw was begun
+ * The frame of which the runtime told last has ended. One whose finally block threw was begun
  * before, for the exception that this one replaces, and nothing more will be told of that.
  */
 static uintptr_t done_unwinding(struct dnp_calls *calls)
 {
-	uintptr_t function = *innermost_unwinding(calls);
+	struct dnp_call_unwinding frame = *innermost_unwinding(calls);
 
 	do
 		calls->n_unwinding--;
-	while (calls->n_unwinding && *innermost_unwinding(calls) == function);
-	return function;
+	while (is_unwinding(calls, frame));
+	return frame.function;
 }
 
 static struct dnp_call_filter *filter_of(struct dnp_calls *calls, uint32_t i)
@@ -380,11 +387,17 @@ static void tell_held(struct dnp_calls *calls)
 static void trace_unwinding(uintptr_t function)
 {
 	struct dnp_calls *calls = dnp_calls_own;
+	uintptr_t sp;
 
 	if (!calls)
 		return;
 	tell_held(calls);
-	calls->unwinding[calls->n_unwinding++ % DNP_CALLS_UNWINDING] = function;
+	sp = dnp_calls_innermost(calls);
+	/* Of one that caught what its finally block threw nothing more may be told, see below. */
+	while (calls->n_unwinding && innermost_unwinding(calls)->sp < sp)
+		calls->n_unwinding--;
+	calls->unwinding[calls->n_unwinding++ % DNP_CALLS_UNWINDING] =
+		(struct dnp_call_unwinding){function, sp};
 }
 
 /*
@@ -434,8 +447,10 @@ static void trace_filtering(uintptr_t function)
 }
 
 /*
- * The frame that catches is the last that the runtime began to unwind. It does not tell of all that
- * are gone: .NET 10 leaves out a frame whose own catch block the exception comes from.
+ * The frame that catches is the last that the runtime began to unwind. Was it being ended by another
+ * exception before, that goes on where this one was thrown and caught within a finally block, and
+ * does not where it left the block: so what was begun for it stays. The runtime does not tell of all
+ * frames that are gone: .NET 10 leaves out one whose own catch block the exception comes from.
  */
 static void trace_caught(void)
 {
@@ -446,7 +461,7 @@ static void trace_caught(void)
 		return;
 	tell_held(calls);
 	if (calls->n_unwinding)
-		done_unwinding(calls);
+		calls->n_unwinding--;
 	if (SUCCEEDED(dnp_com(trace.setting->info->com, GetNotifiedExceptionClauseInfo, &clause)))
 		dnp_calls_caught(calls, clause.framePointer);
 }

@@ -101,10 +101,15 @@ def test_all_cases(tmp_path, tfm, depth):
 @pytest.mark.parametrize("tfm, depth", cases([(tfm, depth) for tfm in TESTED for depth in ("tree", "events")],
                                              [(NEWEST, "events")]))
 def test_unwound(tmp_path, tfm, depth):
-    """Each call that an exception ends, and no other: as much as the program knows, on each runtime."""
+    """Each call that an exception ends, and no other: as much as the program knows, on each runtime; and when it ends."""
     traced = trace_case(tmp_path, tfm, "exceptions", depth)
     traced.check_balance()
     assert traced.event["unwinds"] == traced.truth["unwound"]
+    callers = collections.defaultdict(set)
+    for path in traced.report.paths():
+        callers[plain(path[-1]["name"])].add(plain(path[-2]["name"]) if len(path) > 1 else "")
+    for callee, caller in (("Behind", "Outer"), ("Within", "Inner")):
+        assert callers[f"Truth.Calls.Throwing.{callee}"] == {f"Truth.Calls.Throwing.{caller}"}, callee
 
 
 def test_arguments_of_code_that_was_replaced(tmp_path, tfm):

@@ -18,6 +18,8 @@ static class Throwing
     ByItself();
     Captured();
     Replaced();
+    for (int i = 0; i < 3; i++)
+      InFinally();
     InCatch();
     InFilter();
     EachLevel(30);
@@ -162,6 +164,48 @@ static class Throwing
     }
     Check.Same("replaced in a finally", 7, caught);
   }
+
+  /// <summary>A finally block in which another exception is thrown and caught: the first one goes on then.</summary>
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void InFinally()
+  {
+    Tally.Hit("Throwing.InFinally");
+    int caught = 0;
+    try { Outer(); } catch (Thrown e) { caught = e.Tag; }
+    Check.Same("goes on after another one was caught", 12, caught);
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Outer()
+  {
+    Tally.Hit("Throwing.Outer");
+    Tally.Unwound(1);
+    try { Inner(2); } finally { Behind(); }
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Inner(int depth)
+  {
+    Tally.Hit("Throwing.Inner");
+    Tally.Unwound(1);
+    try {
+      Throw(12);
+    } finally {
+      try {
+        if (depth > 0)
+          Inner(depth - 1);
+        Throw(13);
+      } catch (Thrown) {
+        Within();
+      }
+    }
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Within() => Tally.Hit("Throwing.Within");
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Behind() => Tally.Hit("Throwing.Behind");
 
   [MethodImpl(MethodImplOptions.NoInlining)]
   static void InCatch()
