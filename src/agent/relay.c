@@ -16,6 +16,10 @@
 
 typedef HRESULT(DNP_COM *get_class)(const struct dnp_guid *, const struct dnp_guid *, void **);
 
+/* Our own (entry.c). */
+HRESULT DNP_COM DllGetClassObject(
+	const struct dnp_guid *clsid, const struct dnp_guid *iid, void **object);
+
 struct relay {
 	char news[64];          /* where the launcher reads what became of it */
 	char library[PATH_MAX]; /* of the other profiler */
@@ -52,9 +56,13 @@ static HRESULT load(const struct relay *relay, get_class *function)
 
 	if (library)
 		*(void **)function = dnp_library_function(library, "DllGetClassObject");
-	if (*function)
+	/* Which would ask itself, without end. */
+	if (*function == DllGetClassObject)
+		tell(relay, "it is dnprof's own library, which needs no --profiler-path");
+	else if (*function)
 		return S_OK;
-	tell(relay, dnp_library_error());
+	else
+		tell(relay, dnp_library_error());
 	return CLASS_E_CLASSNOTAVAILABLE;
 }
 

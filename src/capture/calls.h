@@ -153,7 +153,8 @@ struct dnp_calls {
 	uint32_t n_unwinding;
 	struct dnp_call_filter filters[DNP_CALLS_FILTERS];
 	uint32_t n_filters;
-	uintptr_t held; /* one that an exception has ended, or a filter of it; 0: none */
+	/* One that an exception has ended, or a filter of it; function 0: none. */
+	struct dnp_call_unwinding held;
 
 	/* Written by the thread, read by others. */
 	_Atomic uint32_t n_nodes; /* the root included */

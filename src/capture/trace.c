@@ -377,11 +377,11 @@ static const struct dnp_call_filter *filter_now(struct dnp_calls *calls)
 
 static void tell_held(struct dnp_calls *calls)
 {
-	uintptr_t function = calls->held;
+	struct dnp_call_unwinding held = calls->held;
 
-	calls->held = 0;
-	if (function)
-		dnp_calls_unwound(calls, function);
+	calls->held.function = 0;
+	if (held.function && held.sp == dnp_calls_innermost(calls))
+		dnp_calls_unwound(calls, held.function);
 }
 
 static void trace_unwinding(uintptr_t function)
@@ -419,7 +419,7 @@ static void trace_unwound(void)
 		return;
 	function = done_unwinding(calls);
 	if (filter && filter->function == function)
-		calls->held = function;
+		calls->held = (struct dnp_call_unwinding){function, dnp_calls_innermost(calls)};
 	else
 		dnp_calls_unwound(calls, function);
 }
@@ -437,7 +437,7 @@ static void trace_filtering(uintptr_t function)
 			(struct dnp_call_filter){function, calls->n_unwinding};
 		return;
 	}
-	calls->held = 0;
+	calls->held.function = 0;
 	filter = filter_now(calls);
 	if (!filter)
 		return;
@@ -447,10 +447,11 @@ static void trace_filtering(uintptr_t function)
 }
 
 /*
- * The frame that catches is the last that the runtime began to unwind. Was it being ended by another
- * exception before, that goes on where this one was thrown and caught within a finally block, and
- * does not where it left the block: so what was begun for it stays. The runtime does not tell of all
- * frames that are gone: .NET 10 leaves out one whose own catch block the exception comes from.
+ * The frame that catches is the last that the runtime began to unwind. Was it being ended by
+ * another exception before, that goes on where this one was thrown and caught within a finally
+ * block, and does not where it left the block: so what was begun for it stays. The runtime does not
+ * tell of all frames that are gone: .NET 10 leaves out one whose own catch block the exception
+ * comes from.
  */
 static void trace_caught(void)
 {

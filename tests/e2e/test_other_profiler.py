@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`dnprof run --profiler-clsid`: a program with a profiler that is not ours, in that one process."""
 import os
+import shutil
 
 import pytest
 
@@ -75,6 +76,16 @@ def test_other_profiler_of_another_class(tmp_path, library):
                                   argv=program(NEWEST, "exitcode", 0))
     told(result, 1, "not loaded", r"CLASS_E_CLASSNOTAVAILABLE \(0x80040111\)", "--profiler-clsid")
     assert marks == []
+
+
+@pytest.mark.parametrize("copied, words", [(False, "dnprof's own library"), (True, "CLASS_E_CLASSNOTAVAILABLE")])
+def test_own_library(tmp_path, copied, words):
+    """Which passes the request on to itself: it ends, and the program runs."""
+    own = DNPROF.with_name("libdnprof.so")
+    if copied:
+        own = shutil.copy(own, tmp_path / "copy.so")
+    result, _ = with_profiler(tmp_path, own, argv=program(NEWEST, "exitcode", 0))
+    told(result, 1, "not loaded", words)
 
 
 def test_other_profiler_replaces(tmp_path, library):
