@@ -807,9 +807,8 @@ static int need_switches(struct dnp_load *load)
 static int ended_early(struct dnp_load *load)
 {
 	int status = dnp_profile_missing(load->profile,
-		"the recording ends early: the program was killed, or is still being recorded; "
-		"what "
-		"was written until then is here");
+		"the recording ends early: the program was killed, or is still being "
+		"recorded; what was written until then is here");
 
 	for (size_t i = 0; i < load->events.n && !status; i++)
 		if (!load->events.p[i].taken &&

@@ -172,6 +172,9 @@ int dnp_said_nothing_left(const struct dnp_profile *profile)
 
 	if (!filter->include_count && !filter->exclude_count)
 		return DNP_EXIT_DONE;
+	/* Other reasons why there may be nothing. */
+	if (filter->thread_count || filter->request_count || filter->state)
+		return DNP_EXIT_DONE;
 	for (size_t i = 0; i < profile->events.n; i++) {
 		const struct dnp_event *event = &profile->events.p[i];
 
@@ -196,7 +199,6 @@ int dnp_loaded_whole(const struct dnp_loaded *loaded)
 
 	if (!status)
 		status = dnp_said_nothing_left(profile);
-
 	if (!profile->incomplete)
 		return status;
 	dnp_say("the recording is incomplete: %s", dnp_profile_string(profile, profile->missing));

@@ -50,7 +50,6 @@ static int parse_shown(struct report *report)
 static int choose_exporter(struct report *report)
 {
 	const char *output = report->values->text[OPT(output)];
-
 	bool to_file = output && strcmp(output, "-"), json = report->values->given[OPT(json)];
 
 	report->exporter = to_file ? dnp_exporter_for(output) : &dnp_export_text;

@@ -40,9 +40,9 @@ int dnp_file_again(int fd)
 {
 	int again = fcntl(fd, F_DUPFD_CLOEXEC, DNP_FD_LOW);
 
-	/* Most systems let a program have no more than that. */
+	/* Most systems let a program have no more than that. Never a standard stream's number. */
 	if (again < 0)
-		again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		again = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	return again < 0 ? -errno : again;
 }
 
