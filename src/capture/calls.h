@@ -108,7 +108,7 @@ struct dnp_call_told {
 	};
 };
 
-#define DNP_CALLS_UNWINDING 16u
+#define DNP_CALLS_UNWINDING 64u
 #define DNP_CALLS_FILTERS   8u
 
 /* A frame that an exception ends: of that function, amid that innermost call. */

@@ -354,14 +354,14 @@ static bool is_unwinding(struct dnp_calls *calls, struct dnp_call_unwinding fram
  * The frame of which the runtime told last has ended. One whose finally block threw was begun
  * before, for the exception that this one replaces, and nothing more will be told of that.
  */
-static uintptr_t done_unwinding(struct dnp_calls *calls)
+static struct dnp_call_unwinding done_unwinding(struct dnp_calls *calls)
 {
 	struct dnp_call_unwinding frame = *innermost_unwinding(calls);
 
 	do
 		calls->n_unwinding--;
 	while (is_unwinding(calls, frame));
-	return frame.function;
+	return frame;
 }
 
 static struct dnp_call_filter *filter_of(struct dnp_calls *calls, uint32_t i)
@@ -384,6 +384,16 @@ static void tell_held(struct dnp_calls *calls)
 		dnp_calls_unwound(calls, held.function);
 }
 
+/*
+ * Of a call that caught what its finally block threw nothing more may be told, see trace_caught:
+ * what is further in than the innermost call is there no more.
+ */
+static void forget_gone(struct dnp_calls *calls, uintptr_t sp)
+{
+	while (calls->n_unwinding && innermost_unwinding(calls)->sp < sp)
+		calls->n_unwinding--;
+}
+
 static void trace_unwinding(uintptr_t function)
 {
 	struct dnp_calls *calls = dnp_calls_own;
@@ -393,9 +403,7 @@ static void trace_unwinding(uintptr_t function)
 		return;
 	tell_held(calls);
 	sp = dnp_calls_innermost(calls);
-	/* Of one that caught what its finally block threw nothing more may be told, see below. */
-	while (calls->n_unwinding && innermost_unwinding(calls)->sp < sp)
-		calls->n_unwinding--;
+	forget_gone(calls, sp);
 	calls->unwinding[calls->n_unwinding++ % DNP_CALLS_UNWINDING] =
 		(struct dnp_call_unwinding){function, sp};
 }
@@ -409,7 +417,8 @@ static void trace_unwound(void)
 {
 	struct dnp_calls *calls = dnp_calls_own;
 	const struct dnp_call_filter *filter;
-	uintptr_t function;
+	struct dnp_call_unwinding frame;
+	uintptr_t sp;
 
 	if (!calls)
 		return;
@@ -417,11 +426,12 @@ static void trace_unwound(void)
 	filter = filter_now(calls);
 	if (calls->n_unwinding <= (filter ? filter->n_unwinding : 0))
 		return;
-	function = done_unwinding(calls);
-	if (filter && filter->function == function)
-		calls->held = (struct dnp_call_unwinding){function, dnp_calls_innermost(calls)};
-	else
-		dnp_calls_unwound(calls, function);
+	frame = done_unwinding(calls);
+	sp = dnp_calls_innermost(calls);
+	if (filter && filter->function == frame.function)
+		calls->held = (struct dnp_call_unwinding){frame.function, sp};
+	else if (frame.sp <= sp) /* not of another call of the same method, further out */
+		dnp_calls_unwound(calls, frame.function);
 }
 
 static void trace_filtering(uintptr_t function)
@@ -433,6 +443,7 @@ static void trace_filtering(uintptr_t function)
 		return;
 	if (function) {
 		tell_held(calls);
+		forget_gone(calls, dnp_calls_innermost(calls));
 		*filter_of(calls, calls->n_filters++) =
 			(struct dnp_call_filter){function, calls->n_unwinding};
 		return;
