@@ -165,6 +165,15 @@ static int join_sampled(struct dnp_join *join, const struct dnp_raw_label *raw, 
 	return join_label(join, frame, counted ? &sum : &raw->sum, event, place_of);
 }
 
+/* Bytes are known by where they were allocated, too. */
+static int join_made(
+	struct dnp_join *join, const struct dnp_raw_label *raw, struct dnp_event *event)
+{
+	struct dnp_made made = {.node = dnp_join_node(join, raw->node), .sum = raw->sum};
+
+	return event->in_bytes && made.node ? dnp_vec_push(&event->made, made) : 0;
+}
+
 static int join_counts(struct dnp_join *join, const struct dnp_raw_counts *counts,
 	struct dnp_event *event, struct dnp_map *place_of)
 {
@@ -200,7 +209,8 @@ static int join_labels(struct dnp_join *join, const struct dnp_raw_event *raw,
 		struct dnp_row row = {.weight = 1, .thread = label->thread, .node = label->node};
 
 		if (dnp_join_wants(join, &row) &&
-			join_sampled(join, label, counted, event, place_of))
+			(join_sampled(join, label, counted, event, place_of) ||
+				join_made(join, label, event)))
 			return -ENOMEM;
 	}
 	return counted ? join_counts(join, &raw->counts, event, place_of) : 0;

@@ -30,6 +30,12 @@ struct dnp_label {
 	struct dnp_thrown *thrown; /* owned; of a type of exceptions, NULL: nothing more is known */
 };
 
+/* The same of one stack: node 0 is none. */
+struct dnp_made {
+	uint32_t node;
+	struct dnp_label_sum sum;
+};
+
 struct dnp_range {
 	double low, high;
 };

@@ -112,72 +112,13 @@ struct placed {
 	const struct dnp_alive *object;
 };
 
-struct stack {
-	uint32_t site;
-	uint64_t weight;
-};
-
 /* What sites are found with. */
 struct finding {
 	struct dnp_live *live;
 	const struct dnp_profile *profile;
-	struct dnp_map site_of;  /* type and method → place in sites */
-	struct dnp_map stack_of; /* node → place in stacks */
-	struct dnp_vec_of(struct stack) stacks;
+	struct dnp_sites sites; /* as those of live */
 	struct dnp_vec_of(struct placed) all;
 };
-
-static const struct dnp_frame *frame_at(const struct dnp_profile *profile, uint32_t node)
-{
-	return &profile->frames.p[profile->nodes.p[node].frame];
-}
-
-/* The node of the method that made it, for the program: its own nearest one, else any nearest. */
-static uint32_t maker_of(const struct dnp_profile *profile, uint32_t node)
-{
-	uint32_t first = profile->nodes.p[node].parent;
-
-	for (uint32_t at = first; at; at = profile->nodes.p[at].parent)
-		if (frame_at(profile, at)->code == DNP_CODE_USER)
-			return at;
-	return first ? first : node;
-}
-
-static uint32_t site_at(struct finding *finding, uint32_t type, uint32_t maker)
-{
-	uint32_t method = finding->profile->nodes.p[maker].frame;
-	uint64_t key = (uint64_t)type << 32 | method;
-	uint32_t place = dnp_map_get(&finding->site_of, key);
-	struct dnp_live_site site = {.type = type, .method = method, .node = maker};
-
-	if (place != DNP_NONE)
-		return place;
-	place = (uint32_t)finding->live->sites.n;
-	if (dnp_vec_push(&finding->live->sites, site) || dnp_map_set(&finding->site_of, key, place))
-		return DNP_NONE;
-	return place;
-}
-
-/* By which way most of a site comes. */
-static int add_stack(struct finding *finding, uint32_t site, uint32_t maker, uint64_t weight)
-{
-	uint64_t key = (uint64_t)site << 32 | maker;
-	uint32_t place = dnp_map_get(&finding->stack_of, key);
-	uint32_t best;
-
-	if (place == DNP_NONE) {
-		place = (uint32_t)finding->stacks.n;
-		if (dnp_vec_push(&finding->stacks, (struct stack){.site = site}) ||
-			dnp_map_set(&finding->stack_of, key, place))
-			return -ENOMEM;
-	}
-	finding->stacks.p[place].weight += weight;
-	best = dnp_map_get(
-		&finding->stack_of, (uint64_t)site << 32 | finding->live->sites.p[site].node);
-	if (finding->stacks.p[place].weight > finding->stacks.p[best].weight)
-		finding->live->sites.p[site].node = maker;
-	return 0;
-}
 
 static const struct dnp_watch *watch_of(const struct dnp_profile *profile, uint32_t process)
 {
@@ -199,18 +140,18 @@ static unsigned part_of(const struct dnp_watch *watch, uint64_t born_ns)
 
 static int place(struct finding *finding, const struct dnp_alive *object)
 {
-	const struct dnp_profile *profile = finding->profile;
-	const struct dnp_watch *watch = watch_of(profile, object->process);
-	uint32_t maker = maker_of(profile, object->node);
-	uint32_t site = site_at(finding, profile->nodes.p[object->node].frame, maker);
-	struct placed placed = {.site = site, .object = object};
+	const struct dnp_watch *watch = watch_of(finding->profile, object->process);
+	struct dnp_live *live = finding->live;
+	struct placed placed = {.object = object};
+	struct dnp_label_sum sum = {0};
 
-	if (site == DNP_NONE || add_stack(finding, site, maker, object->weight))
+	dnp_label_sum_sample(&sum, object->weight, object->bytes);
+	if (dnp_sites_add(&finding->sites, finding->profile, object->node, &sum, &placed.site))
 		return -ENOMEM;
-	dnp_label_sum_sample(&finding->live->sites.p[site].sum, object->weight, object->bytes);
+	if (placed.site == live->sites.n && dnp_vec_push(&live->sites, (struct dnp_live_site){0}))
+		return -ENOMEM;
 	if (watch) {
-		finding->live->sites.p[site].parts[part_of(watch, object->born_ns)] +=
-			object->weight;
+		live->sites.p[placed.site].parts[part_of(watch, object->born_ns)] += object->weight;
 		placed.age_ns =
 			watch->end_ns > object->born_ns ? watch->end_ns - object->born_ns : 0;
 	}
@@ -233,7 +174,7 @@ static void add_ages(struct dnp_live_site *site, const struct placed *placed, si
 
 	site->oldest_ns = placed[0].age_ns;
 	site->most_full = placed[0].object->full;
-	for (size_t i = 0; i < n && sum * 2 < site->sum.weight; i++) {
+	for (size_t i = 0; i < n && sum * 2 < site->at.sum.weight; i++) {
 		sum += placed[i].object->weight;
 		site->median_ns = placed[i].age_ns;
 		site->median_full = placed[i].object->full;
@@ -251,7 +192,7 @@ static void judge(struct dnp_live_site *site)
 
 static double like_a_leak(const struct dnp_live_site *site)
 {
-	return (double)site->sum.weight * site->even;
+	return (double)site->at.sum.weight * site->even;
 }
 
 static int by_leak(const void *left, const void *right)
@@ -261,9 +202,9 @@ static int by_leak(const void *left, const void *right)
 
 	if (x != y)
 		return x < y ? 1 : -1;
-	if (a->sum.weight != b->sum.weight)
-		return a->sum.weight < b->sum.weight ? 1 : -1;
-	return a->type < b->type ? -1 : a->type > b->type;
+	if (a->at.sum.weight != b->at.sum.weight)
+		return a->at.sum.weight < b->at.sum.weight ? 1 : -1;
+	return a->at.type < b->at.type ? -1 : a->at.type > b->at.type;
 }
 
 static void finish(struct finding *finding)
@@ -273,6 +214,8 @@ static void finish(struct finding *finding)
 
 	if (!n)
 		return;
+	for (size_t i = 0; i < live->sites.n; i++)
+		live->sites.p[i].at = finding->sites.all.p[i];
 	qsort(finding->all.p, n, sizeof(*finding->all.p), by_site_and_age);
 	for (size_t from = 0, to; from < n; from = to) {
 		uint32_t site = finding->all.p[from].site;
@@ -316,9 +259,7 @@ int dnp_live_init(struct dnp_live *live, const struct dnp_profile *profile)
 	}
 	if (!status)
 		finish(&finding);
-	dnp_map_done(&finding.site_of);
-	dnp_map_done(&finding.stack_of);
-	dnp_vec_done(&finding.stacks);
+	dnp_sites_done(&finding.sites);
 	dnp_vec_done(&finding.all);
 	return status;
 }

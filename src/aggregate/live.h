@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "aggregate/labels.h"
+#include "aggregate/sites.h"
 #include "base/vec.h"
 #include "format/rec.h"
 
@@ -33,11 +34,8 @@ struct dnp_watch {
 	uint64_t collections, full, mean_bytes, asked_bytes, watched, most;
 };
 
-/* A type and the place where it is made: the program's own method, where there is one. */
 struct dnp_live_site {
-	uint32_t type, method; /* frames */
-	uint32_t node;         /* of the stack that most of it comes by: the method's */
-	struct dnp_label_sum sum;
+	struct dnp_site at;
 	uint64_t median_ns, oldest_ns;   /* ages */
 	uint64_t median_full, most_full; /* collections of generation 2 that they came through */
 	uint64_t parts[DNP_LIVE_PARTS]; /* bytes, by when they were made; the first is the oldest */

@@ -65,6 +65,7 @@ static void free_event(struct dnp_event *event)
 	for (size_t i = 0; i < event->labels.n; i++)
 		dnp_thrown_free(event->labels.p[i].thrown);
 	dnp_vec_done(&event->labels);
+	dnp_vec_done(&event->made);
 	dnp_rows_done(&event->rows);
 	if (event->calls)
 		dnp_calls_done(event->calls);

@@ -537,13 +537,19 @@ static void put_way(const struct dnp_profile *profile, uint32_t node, struct dnp
 	dnp_json_close(json, ']');
 }
 
-static void put_site(
-	const struct dnp_profile *profile, const struct dnp_live_site *site, struct dnp_json *json)
+static void put_type(
+	const struct dnp_profile *profile, const struct dnp_site *site, struct dnp_json *json)
 {
-	dnp_json_open(json, NULL, '{');
 	put_string(profile, json, "type", profile->frames.p[site->type].name);
 	put_string(profile, json, "method", profile->frames.p[site->method].name);
 	put_estimate(&site->sum, json);
+}
+
+static void put_live_site(
+	const struct dnp_profile *profile, const struct dnp_live_site *site, struct dnp_json *json)
+{
+	dnp_json_open(json, NULL, '{');
+	put_type(profile, &site->at, json);
 	dnp_json_u64(json, "median_ns", site->median_ns);
 	dnp_json_u64(json, "oldest_ns", site->oldest_ns);
 	dnp_json_u64(json, "median_full", site->median_full);
@@ -553,12 +559,12 @@ static void put_site(
 	for (unsigned i = 0; i < DNP_LIVE_PARTS; i++)
 		dnp_json_u64(json, NULL, site->parts[i]);
 	dnp_json_close(json, ']');
-	put_way(profile, site->node, json);
+	put_way(profile, site->at.node, json);
 	dnp_json_close(json, '}');
 }
 
-static void put_sites(const struct dnp_profile *profile, const struct dnp_live *live, size_t top,
-	struct dnp_json *json)
+static void put_live_sites(const struct dnp_profile *profile, const struct dnp_live *live,
+	size_t top, struct dnp_json *json)
 {
 	dnp_json_open(json, "live", '{');
 	dnp_json_u64(json, "watched", live->watched);
@@ -572,9 +578,31 @@ static void put_sites(const struct dnp_profile *profile, const struct dnp_live *
 	dnp_json_close(json, '}');
 	dnp_json_open(json, "sites", '[');
 	for (size_t i = 0; i < live->sites.n && (!top || i < top); i++)
-		put_site(profile, &live->sites.p[i], json);
+		put_live_site(profile, &live->sites.p[i], json);
 	dnp_json_close(json, ']');
 	dnp_json_close(json, '}');
+}
+
+/* Of allocations; those of objects that stay are with what is known of them. */
+static int put_sites(const struct dnp_tree *tree, size_t top, struct dnp_json *json)
+{
+	struct dnp_sites sites = {0};
+	int status = 0;
+
+	if (strcmp(dnp_profile_string(tree->profile, tree->event->name), "live"))
+		status = dnp_sites_of_event(&sites, tree->profile, tree->event);
+	if (!status && sites.all.n) {
+		dnp_json_open(json, "sites", '[');
+		for (size_t i = 0; i < sites.all.n && (!top || i < top); i++) {
+			dnp_json_open(json, NULL, '{');
+			put_type(tree->profile, &sites.all.p[i], json);
+			put_way(tree->profile, sites.all.p[i].node, json);
+			dnp_json_close(json, '}');
+		}
+		dnp_json_close(json, ']');
+	}
+	dnp_sites_done(&sites);
+	return status;
 }
 
 /* Where objects were watched. */
@@ -586,7 +614,7 @@ static int put_live(const struct dnp_profile *profile, size_t top, struct dnp_js
 	if (!profile->watches.n)
 		return 0;
 	if (!status)
-		put_sites(profile, &live, top, json);
+		put_live_sites(profile, &live, top, json);
 	dnp_live_done(&live);
 	return status;
 }
@@ -624,7 +652,9 @@ static int write_json(const struct dnp_profile *profile, const struct dnp_export
 		put_threads(&tree, &json);
 		put_labels(&tree, options->top, &json);
 		put_collections(profile, options->top, &json);
-		status = put_live(profile, options->top, &json);
+		status = put_sites(&tree, options->top, &json);
+		if (!status)
+			status = put_live(profile, options->top, &json);
 		if (!status)
 			status = put_methods(&tree, options, &json);
 		if (!status && tree.event->says)

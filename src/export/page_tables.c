@@ -333,25 +333,55 @@ static int put_collections(const struct dnp_profile *profile, struct dnp_json *j
 	return status;
 }
 
-/* ---- Objects that stay */
+/* ---- Where objects are made */
 
 static const char *frame_name(const struct dnp_profile *profile, uint32_t frame)
 {
 	return string(profile, profile->frames.p[frame].name);
 }
 
+/* The first columns of both tables. */
 static void put_site(
-	const struct dnp_profile *profile, const struct dnp_live_site *site, struct dnp_json *json)
+	const struct dnp_profile *profile, const struct dnp_site *site, struct dnp_json *json)
 {
 	struct dnp_range range = dnp_label_range(&site->sum);
 
-	dnp_json_open(json, NULL, '[');
 	dnp_json_text(json, NULL, frame_name(profile, site->type));
 	dnp_json_text(json, NULL, frame_name(profile, site->method));
 	dnp_json_u64(json, NULL, site->sum.weight);
 	dnp_json_u64(json, NULL, (uint64_t)range.low);
 	dnp_json_u64(json, NULL, (uint64_t)(range.high + 0.5));
 	dnp_json_u64(json, NULL, (uint64_t)(site->sum.count + 0.5));
+}
+
+static int put_sites(
+	const struct dnp_profile *profile, const struct dnp_event *event, struct dnp_json *json)
+{
+	static const struct column columns[] = {{"Type", NAME}, {"Made in", NAME}, {"Bytes", BYTES},
+		{"95 % from", BYTES}, {"95 % to", BYTES}, {"Objects", COUNT}};
+	struct dnp_sites sites;
+	int status = dnp_sites_of_event(&sites, profile, event);
+
+	if (!status && sites.all.n) {
+		open_table(json, "Sites", sites.all.n, columns, DNP_ARRAY_SIZE(columns));
+		for (size_t i = 0; i < shown(sites.all.n); i++) {
+			dnp_json_open(json, NULL, '[');
+			put_site(profile, &sites.all.p[i], json);
+			dnp_json_close(json, ']');
+		}
+		close_table(json);
+	}
+	dnp_sites_done(&sites);
+	return status;
+}
+
+/* ---- Objects that stay */
+
+static void put_live_site(
+	const struct dnp_profile *profile, const struct dnp_live_site *site, struct dnp_json *json)
+{
+	dnp_json_open(json, NULL, '[');
+	put_site(profile, &site->at, json);
 	dnp_json_u64(json, NULL, site->median_ns);
 	dnp_json_u64(json, NULL, site->median_full);
 	dnp_json_u64(json, NULL, (uint64_t)(site->even * 100 + 0.5));
@@ -369,7 +399,7 @@ static int put_live(const struct dnp_profile *profile, struct dnp_json *json)
 	if (!status && live.sites.n) {
 		open_table(json, "Sites", live.sites.n, columns, DNP_ARRAY_SIZE(columns));
 		for (size_t i = 0; i < shown(live.sites.n); i++)
-			put_site(profile, &live.sites.p[i], json);
+			put_live_site(profile, &live.sites.p[i], json);
 		close_table(json);
 	}
 	dnp_live_done(&live);
@@ -393,6 +423,8 @@ int dnp_page_tables(const struct dnp_profile *profile, uint32_t event, struct dn
 	if (!strcmp(string(profile, of->name), "live"))
 		status = put_live(profile, json);
 	put_labels(profile, of, json);
+	if (!status && strcmp(string(profile, of->name), "live"))
+		status = put_sites(profile, of, json);
 	put_thrown(profile, of, json);
 	dnp_json_close(json, ']');
 	return status;

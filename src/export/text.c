@@ -13,6 +13,7 @@
 #include "export/text_collections.h"
 #include "export/text_labels.h"
 #include "export/text_live.h"
+#include "export/text_sites.h"
 #include "export/text_spans.h"
 #include "export/text_thrown.h"
 #include "export/text_switches.h"
@@ -581,6 +582,8 @@ static int put_report(struct dnp_tree *tree, const struct dnp_export_options *op
 		return 0;
 	if (options->methods) {
 		dnp_text_labels(tree, options->top, line);
+		if (!is_of(tree, "live") && dnp_text_sites(tree, options->top, line))
+			return -ENOMEM;
 		dnp_text_thrown(tree, options->top, line);
 		put_methods(tree, options->top, line);
 		dnp_tree_sort_by_total(tree);

@@ -7,14 +7,13 @@
 #include "export/share.h"
 #include "export/text_threads.h"
 
-#define COUNT_COLUMNS "   share       count   "
-#define TIME_COLUMNS  "   share        time       count     longest   "
-#define BYTES_COLUMNS "   share       bytes   95 % within                  objects   "
-#define EXACT_COLUMNS "   share       bytes         objects   "
+#define COUNT_COLUMNS "   share       count"
+#define TIME_COLUMNS  "   share        time       count     longest"
+#define BYTES_COLUMNS "   share       bytes   95 % within                  objects"
+#define EXACT_COLUMNS "   share       bytes         objects"
 #define RANGE_WIDTH   23
 
-/* Whether they are estimates: not every one was counted. */
-static bool have_ranges(const struct dnp_event *event)
+bool dnp_text_has_ranges(const struct dnp_event *event)
 {
 	double variance = 0;
 
@@ -23,15 +22,13 @@ static bool have_ranges(const struct dnp_event *event)
 	return event->in_bytes && variance > 0;
 }
 
-static void put_columns(const struct dnp_event *event, bool ranges, struct dnp_line *line)
+void dnp_text_label_columns(const struct dnp_event *event, bool ranges, struct dnp_line *line)
 {
 	dnp_line_puts(line,
 		ranges                    ? BYTES_COLUMNS
 			: event->in_bytes ? EXACT_COLUMNS
 			: event->in_ns    ? TIME_COLUMNS
 					  : COUNT_COLUMNS);
-	dnp_line_puts(line, event->counted ? "method" : "type");
-	dnp_line_end(line);
 }
 
 void dnp_text_label_range(const struct dnp_label_sum *sum, struct dnp_line *line)
@@ -57,22 +54,26 @@ static uint64_t total_of(const struct dnp_tree *tree)
 	return total;
 }
 
+void dnp_text_label(const struct dnp_event *event, const struct dnp_label_sum *sum, uint64_t total,
+	bool ranges, struct dnp_line *line)
+{
+	dnp_line_printf(line, "%6.1f %% ", dnp_percent(sum->weight, total));
+	dnp_line_right(line, dnp_format_weight(event, sum->weight).text, 11);
+	if (ranges)
+		dnp_text_label_range(sum, line);
+	if (event->in_bytes || event->in_ns)
+		dnp_line_right(line,
+			ranges ? dnp_format_count((uint64_t)(sum->count + 0.5)).text
+			       : dnp_format_estimate(sum).text,
+			event->in_bytes ? 16 : 12);
+	if (event->in_ns)
+		dnp_line_right(line, dnp_format_weight(event, sum->greatest).text, 12);
+}
+
 static void put_label(const struct dnp_tree *tree, const struct dnp_label *label, uint64_t total,
 	bool ranges, struct dnp_line *line)
 {
-	const struct dnp_event *event = tree->event;
-
-	dnp_line_printf(line, "%6.1f %% ", dnp_percent(label->sum.weight, total));
-	dnp_line_right(line, dnp_format_weight(event, label->sum.weight).text, 11);
-	if (ranges)
-		dnp_text_label_range(&label->sum, line);
-	if (event->in_bytes || event->in_ns)
-		dnp_line_right(line,
-			ranges ? dnp_format_count((uint64_t)(label->sum.count + 0.5)).text
-			       : dnp_format_estimate(&label->sum).text,
-			event->in_bytes ? 16 : 12);
-	if (event->in_ns)
-		dnp_line_right(line, dnp_format_weight(event, label->sum.greatest).text, 12);
+	dnp_text_label(tree->event, &label->sum, total, ranges, line);
 	dnp_line_puts(line, "   ");
 	dnp_line_name(line, dnp_profile_string(tree->profile, label->name));
 	dnp_line_end(line);
@@ -96,12 +97,14 @@ void dnp_text_labels(const struct dnp_tree *tree, size_t top, struct dnp_line *l
 	const struct dnp_event *event = tree->event;
 	size_t n = top && top < event->labels.n ? top : event->labels.n;
 	uint64_t total = total_of(tree);
-	bool ranges = have_ranges(event);
+	bool ranges = dnp_text_has_ranges(event);
 
 	if (!event->labels.n)
 		return;
 	dnp_text_heading(heading(tree), n, event->labels.n, line);
-	put_columns(event, ranges, line);
+	dnp_text_label_columns(event, ranges, line);
+	dnp_line_puts(line, event->counted ? "   method" : "   type");
+	dnp_line_end(line);
 	for (size_t i = 0; i < n; i++)
 		put_label(tree, &event->labels.p[i], total, ranges, line);
 }

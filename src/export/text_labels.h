@@ -12,4 +12,11 @@ void dnp_text_labels(const struct dnp_tree *tree, size_t top, struct dnp_line *l
 /* Where the true bytes are, in a column: 95 % within. */
 void dnp_text_label_range(const struct dnp_label_sum *sum, struct dnp_line *line);
 
+/* Whether an event's sums are estimates: not every one was counted. */
+bool dnp_text_has_ranges(const struct dnp_event *event);
+/* Columns of one sum, and what stands above them; what it is of comes after. */
+void dnp_text_label_columns(const struct dnp_event *event, bool ranges, struct dnp_line *line);
+void dnp_text_label(const struct dnp_event *event, const struct dnp_label_sum *sum, uint64_t total,
+	bool ranges, struct dnp_line *line);
+
 #endif

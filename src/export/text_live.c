@@ -4,13 +4,13 @@
 #include "aggregate/live.h"
 #include "export/share.h"
 #include "export/text_labels.h"
+#include "export/text_sites.h"
 #include "export/text_threads.h"
 
 #define SITE_COLUMNS                                                                               \
 	"   share       bytes   95 % within                objects    median    oldest  gen 2   "  \
 	"even"                                                                                     \
 	"   made"
-#define CALLERS 4u /* methods of the program's own, the one that made it included */
 
 /* How much is left of each part of the time. */
 static void put_parts(const struct dnp_live_site *site, struct dnp_line *line)
@@ -27,50 +27,20 @@ static void put_parts(const struct dnp_live_site *site, struct dnp_line *line)
 	}
 }
 
-static void put_frame(const struct dnp_tree *tree, uint32_t frame, struct dnp_line *line)
-{
-	dnp_line_text(line, dnp_profile_string(tree->profile, tree->profile->frames.p[frame].name));
-}
-
-/* The method that made it, and the program's own ones that called that. */
-static void put_where(
-	const struct dnp_tree *tree, const struct dnp_live_site *site, struct dnp_line *line)
-{
-	const struct dnp_profile *profile = tree->profile;
-	unsigned n = 1;
-
-	dnp_line_puts(line, "        ");
-	line->wrap = 10;
-	put_frame(tree, site->type, line);
-	dnp_line_puts(line, " in ");
-	put_frame(tree, site->method, line);
-	for (uint32_t node = profile->nodes.p[site->node].parent; node && n < CALLERS;
-		node = profile->nodes.p[node].parent) {
-		uint32_t frame = profile->nodes.p[node].frame;
-
-		if (profile->frames.p[frame].code != DNP_CODE_USER)
-			continue;
-		dnp_line_puts(line, " ← ");
-		put_frame(tree, frame, line);
-		n++;
-	}
-	dnp_line_end(line);
-}
-
 static void put_site(
 	const struct dnp_tree *tree, const struct dnp_live_site *site, struct dnp_line *line)
 {
-	dnp_line_printf(line, "%6.1f %% ", dnp_percent(site->sum.weight, tree->total[0]));
-	dnp_line_right(line, dnp_format_bytes(site->sum.weight).text, 11);
-	dnp_text_label_range(&site->sum, line);
-	dnp_line_right(line, dnp_format_count((uint64_t)(site->sum.count + 0.5)).text, 14);
+	dnp_line_printf(line, "%6.1f %% ", dnp_percent(site->at.sum.weight, tree->total[0]));
+	dnp_line_right(line, dnp_format_bytes(site->at.sum.weight).text, 11);
+	dnp_text_label_range(&site->at.sum, line);
+	dnp_line_right(line, dnp_format_count((uint64_t)(site->at.sum.count + 0.5)).text, 14);
 	dnp_line_right(line, dnp_format_duration(site->median_ns).text, 10);
 	dnp_line_right(line, dnp_format_duration(site->oldest_ns).text, 10);
 	dnp_line_right(line, dnp_format_count(site->median_full).text, 7);
 	dnp_line_printf(line, "%5.0f %%   ", site->even * 100);
 	put_parts(site, line);
 	dnp_line_end(line);
-	put_where(tree, site, line);
+	dnp_text_site(tree, &site->at, line);
 }
 
 static void put_watched(const struct dnp_live *live, uint64_t there, struct dnp_line *line)

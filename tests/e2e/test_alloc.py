@@ -25,6 +25,11 @@ def types(report):
     return {t["name"]: t for t in report.data["types"]}
 
 
+def sites(report, method):
+    """Those of the methods whose names begin so."""
+    return [site for site in report.data["sites"] if site["method"].startswith(method)]
+
+
 def at_random(tfm):
     """Whether the runtime chooses objects at random."""
     return int(tfm[3:].split(".")[0]) >= 10
@@ -40,6 +45,11 @@ def test_estimates_are_within_their_bars(tmp_path, tfm, size):
     assert set(truth) <= set(seen)
     within = sum(seen[n]["bytes_low"] <= b <= seen[n]["bytes_high"] for n, b in truth.items())
     # Of 49 that are right 95 times in 100 fewer than 37 are once in two million runs.
+    assert within >= 37, within
+    # The same of what is allocated in one of two places.
+    there = {site["type"]: site for site in sites(shown, "Truth.Sizes.There<")}
+    assert set(truth) <= set(there)
+    within = sum(there[n]["bytes_low"] <= places[1] <= there[n]["bytes_high"] for n, places in result.truth["types"].items())
     assert within >= 37, within
     # All together far closer, for want of bias: five times what chance alone makes of so many samples.
     whole, lost = sum(truth.values()), shown.data["events"]["alloc"]["lost"]
@@ -114,6 +124,8 @@ def test_every_object(tmp_path, tfm):
     for name, count in places.items():
         got = sum(n for path, n in shown.with_frame(f"Truth.Leaks.{name}") if path[-1] == "Truth.Leaks+Item")
         assert got == 216 * count, name
+        of_type = [site for site in sites(shown, f"Truth.Leaks.{name}(") if site["type"] == "Truth.Leaks+Item"]
+        assert [(site["count"], site["bytes"]) for site in of_type] == [(count, got)], name
     around = dnprof("report", "-e", "alloc", "-m", "Truth.Leaks.Fill", tmp_path / "out.dnp").expect().out
     assert re.search(r"^   total       bytes        self   calls\n.*8\.2[0-9]* MiB .*Truth\.Leaks\+Item$", around, re.M), around
     assert set(event["failures"]) <= {"unknown code"} and event["samples"] >= item["count"]
@@ -137,6 +149,8 @@ def test_every_object_of_two_threads(tmp_path, tfm):
     text = dnprof("report", tmp_path / "out.dnp").expect().out
     assert re.search(r"^alloc: [\d,]+ samples, [\d.]+ MiB, ObjectAllocated, every object$", text, re.M)
     assert re.search(r"^   share       bytes         objects   type\n +[\d.]+ % +[\d.]+ MiB +[\d,]+   ", text, re.M)
+    assert re.search(r"^Sites.*\n   share       bytes         objects\n +[\d.]+ % +[\d.]+ MiB +[\d,]+\n", text, re.M), text
+    assert re.search(rf" {node['count']:,}\n        Truth\.Alloc\+Node in Truth\.Alloc\.Chain\(int\) ← Truth\.Alloc\.Round\(", text)
 
 
 def test_every_object_is_told_from_the_start_only(tmp_path):

@@ -6,9 +6,9 @@
 
 static struct crowded_site site_of(const struct dnp_live_site *site)
 {
-	struct dnp_range range = dnp_label_range(&site->sum);
+	struct dnp_range range = dnp_label_range(&site->at.sum);
 
-	return (struct crowded_site){(double)site->sum.weight, range.low, range.high};
+	return (struct crowded_site){(double)site->at.sum.weight, range.low, range.high};
 }
 
 static void put_live(const struct dnp_profile *profile, struct crowded *crowded)
@@ -19,7 +19,8 @@ static void put_live(const struct dnp_profile *profile, struct crowded *crowded)
 	crowded->sites = (unsigned)live.sites.n;
 	for (size_t i = 0; i < live.sites.n; i++) {
 		const struct dnp_live_site *site = &live.sites.p[i];
-		const char *type = dnp_profile_string(profile, profile->frames.p[site->type].name);
+		const char *type =
+			dnp_profile_string(profile, profile->frames.p[site->at.type].name);
 
 		crowded->site[!strcmp(type, "B")] = site_of(site);
 	}

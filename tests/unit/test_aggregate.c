@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From records to answers: totals, recursion, filters, names, what is lost, several recordings. */
 #include "aggregate/ids.h"
+#include "aggregate/sites.h"
 #include "aggregate/spans.h"
 #include "aggregate/threads.h"
 
@@ -417,6 +418,60 @@ TEST(what_samples_are_about_is_added_up_with_its_bounds)
 	check_stacks(
 		&f, "App.P.M();App.Box<System.Int32> 10000000\nApp.P.M();System.Byte[] 5000000\n");
 	done(&f);
+}
+
+/* The program's own method, though .NET's is nearer; by which way most comes; and by the filter. */
+TEST(what_was_allocated_is_known_by_place)
+{
+	static const char *const no_box[] = {"App.Box*"};
+	struct dnp_filter filters[] = {
+		{0}, {.native = DNP_NATIVE_NONE}, {.exclude = no_box, .exclude_count = 1}};
+	static const uint64_t by_framework[] = {1, 4, 2}, by_other[] = {5, 1, 2}, alone[] = {3};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(filters); i++) {
+		struct dnp_sites sites;
+		struct fixture f;
+		size_t n = 0;
+
+		make_labelled(&f, 10);
+		RECORD(&f.rec, module, .index = 1,
+			.path = dnp_str(
+				"/shared/Microsoft.NETCore.App/10.0.0/System.Private.CoreLib.dll"));
+		RECORD(&f.rec, frame, .index = 4, .kind = DNP_FRAME_R2R, .module = 1,
+			.name = dnp_str("System.Array.Resize()"));
+		RECORD(&f.rec, frame, .index = 5, .kind = DNP_FRAME_MANAGED,
+			.name = dnp_str("App.P.Main()"));
+		recording_stack(&f.rec, 10, 0, by_framework, 3);
+		recording_stack(&f.rec, 20, 0, by_other, 3);
+		recording_stack(&f.rec, 30, 0, alone, 1);
+		RECORD(&f.rec, sample, .node = 12, .weight = 100000, .value = 100);
+		for (unsigned k = 0; k < 20; k++)
+			RECORD(&f.rec, sample, .node = 22, .weight = 100000, .value = 100);
+		RECORD(&f.rec, sample, .node = 30, .weight = 70, .value = 70);
+		recording_flush(&f.rec);
+		load(&f, &filters[i], DNP_SUMS);
+		CHECK(!dnp_sites_of_event(&sites, &f.profile, &f.profile.events.p[0]));
+		CHECK_EQ(sites.all.n, i == 2 ? 2 : 3);
+		if (sites.all.n == 3) {
+			const struct dnp_site *box = &sites.all.p[1];
+			uint32_t below = f.profile.nodes.p[box->node].parent;
+
+			n = 1;
+			CHECK_STR(name_of(&f, box->type), "App.Box<System.Int32>");
+			CHECK_STR(name_of(&f, box->method), "App.P.M()");
+			CHECK_STR(name_of(&f, f.profile.nodes.p[below].frame), "App.P.Main()");
+			CHECK_EQ(box->sum.weight, 3100000);
+			CHECK_EQ(box->sum.samples, 31);
+			CHECK(box->sum.variance > 0);
+		}
+		CHECK_STR(name_of(&f, sites.all.p[0].type), "System.Byte[]");
+		CHECK_STR(name_of(&f, sites.all.p[0].method), "App.P.M()");
+		CHECK_EQ(sites.all.p[0].sum.weight, 5000000);
+		CHECK_STR(name_of(&f, sites.all.p[n + 1].method), "System.Byte[]");
+		CHECK_EQ(sites.all.p[n + 1].sum.weight, 70);
+		dnp_sites_done(&sites);
+		done(&f);
+	}
 }
 
 TEST(what_samples_are_about_goes_with_them_by_the_filter)

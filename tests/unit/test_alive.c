@@ -72,13 +72,13 @@ TEST(alive_objects_by_site)
 	CHECK_EQ(live.unseen.samples, 1);
 	CHECK_EQ(live.unseen.weight, 100);
 	site = &live.sites.p[0];
-	CHECK_STR(name_of(&f, site->type), "App.A");
-	CHECK_STR(name_of(&f, site->method), "Keep"); /* its own, above .NET's */
-	CHECK_STR(name_of(&f, f.profile.nodes.p[f.profile.nodes.p[site->node].parent].frame),
+	CHECK_STR(name_of(&f, site->at.type), "App.A");
+	CHECK_STR(name_of(&f, site->at.method), "Keep"); /* its own, above .NET's */
+	CHECK_STR(name_of(&f, f.profile.nodes.p[f.profile.nodes.p[site->at.node].parent].frame),
 		"Other");
-	CHECK_EQ(site->sum.weight, 1200);
-	CHECK_EQ(site->sum.samples, 8);
-	CHECK(fabs(site->sum.count - 24) < 1e-9);
+	CHECK_EQ(site->at.sum.weight, 1200);
+	CHECK_EQ(site->at.sum.samples, 8);
+	CHECK(fabs(site->at.sum.count - 24) < 1e-9);
 	CHECK_EQ(site->oldest_ns, (uint64_t)10 * SECOND);
 	CHECK_EQ(site->median_ns, (uint64_t)7 * SECOND); /* 100 + 200 + 100 + 200 of 1200 */
 	CHECK_EQ(site->most_full, 4);
@@ -87,8 +87,8 @@ TEST(alive_objects_by_site)
 		CHECK_EQ(site->parts[i], i % 2 ? 200 : 100);
 	CHECK(site->even > 0.999);
 	site = &live.sites.p[1];
-	CHECK_STR(name_of(&f, site->type), "App.B");
-	CHECK_STR(name_of(&f, site->method), "Main");
+	CHECK_STR(name_of(&f, site->at.type), "App.B");
+	CHECK_STR(name_of(&f, site->at.method), "Main");
 	CHECK_EQ(site->parts[1], 8000);
 	CHECK(site->even < 0.001);
 	dnp_live_done(&live);
@@ -115,7 +115,7 @@ TEST(alive_objects_that_are_odd)
 	CHECK(!dnp_live_init(&live, &f.profile));
 	CHECK(live.sites.n >= 2);
 	for (size_t i = 0; i < live.sites.n; i++)
-		CHECK(strcmp(name_of(&f, live.sites.p[i].method), "Keep") != 0);
+		CHECK(strcmp(name_of(&f, live.sites.p[i].at.method), "Keep") != 0);
 	dnp_live_done(&live);
 	done(&f);
 }
