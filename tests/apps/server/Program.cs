@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A web server that answers its own clients: server [--requests N] [--costs N] [--slow] [--when FILE], of each of four at once.
+// A web server that answers its own clients: server [--requests N] [--seconds N] [--costs N] [--slow] [--when FILE], of each of
+// four at once. With --seconds N they go on for so long.
 // Counts how often each of its handlers was called, and what it was asked for, and prints that as its last line.
 // With --costs N each asks N times for what computes, in one go and in parts, and has the threads that answer work for
 // nobody in between; what each of the three took is counted by their own clocks.
@@ -192,7 +193,8 @@ static class Program
 
   static async Task Main(string[] args)
   {
-    int requests = int.Parse(Option(args, "--requests") ?? "200");
+    string? seconds = Option(args, "--seconds");
+    int requests = int.Parse(Option(args, "--requests") ?? (seconds == null ? "200" : "2147483647"));
     string? when = Option(args, "--when");
     var builder = WebApplication.CreateSlimBuilder();
     builder.Logging.ClearProviders();
@@ -215,7 +217,9 @@ static class Program
       File.WriteAllText(when + ".ready", "");
     while (when != null && !File.Exists(when))
       await Task.Delay(10);
-    await Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => Ask(address, requests)));
+    var time = Stopwatch.StartNew();
+    var limit = seconds == null ? TimeSpan.MaxValue : TimeSpan.FromSeconds(double.Parse(seconds));
+    await Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => Ask(address, n => n < requests && time.Elapsed < limit)));
     if (Option(args, "--costs") is string costs)
       await Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => AskForWork(address, int.Parse(costs))));
     if (args.Contains("--slow"))
@@ -234,10 +238,10 @@ static class Program
     return at < 0 ? null : args[at + 1];
   }
 
-  static async Task Ask(Uri address, int requests)
+  static async Task Ask(Uri address, Func<int, bool> more)
   {
     using var client = new HttpClient { BaseAddress = address };
-    for (int i = 0; i < requests; i++) {
+    for (int i = 0; more(i); i++) {
       var item = await client.GetFromJsonAsync<Item>($"/items/{i}");
       Counts.Ask("GET /items/{number}", 200);
       Check(item == new Item(i, $"item {i}", i * 1.25m), "item");
