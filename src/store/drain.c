@@ -432,7 +432,7 @@ void dnp_drain_meanwhile(struct dnp_drain *drain)
 
 static uint64_t read_count(const _Atomic uint64_t *count)
 {
-	return atomic_load_explicit(count, memory_order_relaxed);
+	return atomic_load_explicit(count, memory_order_acquire);
 }
 
 static uint32_t read_count32(const _Atomic uint32_t *count)
@@ -479,19 +479,25 @@ static void write_losses(struct dnp_drain *drain, const struct dnp_thread *threa
 	}
 }
 
+/*
+ * Many threads end without a sample, and nothing is to be done for them. Samples and the time of
+ * walks come first: what is counted meanwhile makes them new the next time.
+ */
 static void add_counts(struct dnp_drain *drain, struct dnp_feed *feed, unsigned event)
 {
 	struct dnp_counts *now = &feed->counts[event], *told = &feed->reported[event];
 	struct dnp_drain_sums *sums = &drain->sums[event];
 
+	if (!dnp_counts_are_new(now, told))
+		return;
+	add(&sums->samples, &now->samples, &told->samples);
+	add(&sums->walk_ns, &now->walk_ns, &told->walk_ns);
 	for (unsigned i = 0; i < DNP_STOP_COUNT; i++)
 		add32(&sums->stops[i], &now->stops[i], &told->stops[i]);
 	for (unsigned i = 0; i < DNP_WALK_BUCKETS; i++)
 		add32(&sums->walks[i], &now->walks[i], &told->walks[i]);
-	add(&sums->samples, &now->samples, &told->samples);
 	add(&sums->frames, &now->frames, &told->frames);
 	add(&sums->truncated, &now->truncated, &told->truncated);
-	add(&sums->walk_ns, &now->walk_ns, &told->walk_ns);
 }
 
 static void take_counts(struct dnp_thread *thread, void *context)

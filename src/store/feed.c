@@ -52,6 +52,21 @@ static SIGSAFE void count(_Atomic uint64_t *counter, uint64_t n)
 		memory_order_relaxed);
 }
 
+/* What belongs to it was counted before: see dnp_counts_are_new. */
+static SIGSAFE void count_last(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+		memory_order_release);
+}
+
+bool dnp_counts_are_new(const struct dnp_counts *now, const struct dnp_counts *told)
+{
+	return atomic_load_explicit(&now->samples, memory_order_acquire) !=
+		atomic_load_explicit(&told->samples, memory_order_relaxed) ||
+		atomic_load_explicit(&now->walk_ns, memory_order_acquire) !=
+		atomic_load_explicit(&told->walk_ns, memory_order_relaxed);
+}
+
 static SIGSAFE void count32(_Atomic uint32_t *counter, uint32_t n)
 {
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
@@ -70,7 +85,7 @@ SIGSAFE unsigned dnp_walk_bucket(uint64_t ns)
 static SIGSAFE void count_walk(struct dnp_counts *counts, uint64_t ns)
 {
 	count32(&counts->walks[dnp_walk_bucket(ns)], 1);
-	count(&counts->walk_ns, ns);
+	count_last(&counts->walk_ns, ns);
 }
 
 /* Frames that the walk has in common with the sample stored before, counted from the root. */
@@ -145,10 +160,10 @@ static SIGSAFE void count_sample(struct dnp_feed *feed, const struct dnp_sample 
 {
 	struct dnp_counts *counts = &feed->counts[sample->event];
 
-	count(&counts->samples, 1);
 	count(&counts->frames, feed->n_before);
 	count(&counts->truncated, feed->stop_before == DNP_STOP_DEPTH);
 	count32(&counts->stops[feed->stop_before], 1);
+	count_last(&counts->samples, 1);
 }
 
 SIGSAFE int dnp_feed_try(struct dnp_feed *feed, struct dnp_sample *sample, uint32_t n,
@@ -191,7 +206,7 @@ SIGSAFE int dnp_feed_put_unwalked(struct dnp_feed *feed, struct dnp_sample *samp
 		return 0;
 	}
 	feed->n_before = 0;
-	count(&feed->counts[sample->event].samples, 1);
+	count_last(&feed->counts[sample->event].samples, 1);
 	return 1;
 }
 

@@ -47,6 +47,12 @@ struct dnp_counts {
 	_Atomic uint32_t walks[DNP_WALK_BUCKETS];
 };
 
+/*
+ * Whether anything was counted but losses that was not told yet. Whoever takes the counts then asks
+ * before, so that what he does not see yet is new the next time. Any thread.
+ */
+bool dnp_counts_are_new(const struct dnp_counts *now, const struct dnp_counts *told);
+
 /* A node on the way from the root to the leaf of the last sample. */
 struct dnp_path {
 	uint32_t node, frame;
