@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "aggregate/join.h"
+#include "base/clean.h"
 
 /* 95 % of a normal distribution lie within so many standard deviations. */
 #define DEVIATIONS 1.959964
@@ -165,13 +166,23 @@ static int join_sampled(struct dnp_join *join, const struct dnp_raw_label *raw, 
 	return join_label(join, frame, counted ? &sum : &raw->sum, event, place_of);
 }
 
-/* Bytes are known by where they were allocated, too. */
+/* Whether there is a place in the program that makes what its samples are about. */
+static bool has_sites(const struct dnp_raw_event *raw)
+{
+	static const char *const names[] = {"exception", "lock", "lock-owner"};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
+		if (dnp_str_eq(raw->rec.name, dnp_str(names[i])))
+			return true;
+	return dnp_str_eq(raw->rec.unit, dnp_str("bytes"));
+}
+
 static int join_made(
 	struct dnp_join *join, const struct dnp_raw_label *raw, struct dnp_event *event)
 {
 	struct dnp_made made = {.node = dnp_join_node(join, raw->node), .sum = raw->sum};
 
-	return event->in_bytes && made.node ? dnp_vec_push(&event->made, made) : 0;
+	return made.node ? dnp_vec_push(&event->made, made) : 0;
 }
 
 static int join_counts(struct dnp_join *join, const struct dnp_raw_counts *counts,
@@ -198,7 +209,7 @@ bool dnp_join_counts(const struct dnp_join *join, const struct dnp_raw_event *ra
 static int join_labels(struct dnp_join *join, const struct dnp_raw_event *raw,
 	struct dnp_event *event, struct dnp_map *place_of)
 {
-	bool counted = dnp_join_counts(join, raw);
+	bool counted = dnp_join_counts(join, raw), sited = has_sites(raw);
 
 	event->counted |= counted;
 	for (size_t i = 0; i < event->labels.n; i++) /* of recordings before */
@@ -210,7 +221,7 @@ static int join_labels(struct dnp_join *join, const struct dnp_raw_event *raw,
 
 		if (dnp_join_wants(join, &row) &&
 			(join_sampled(join, label, counted, event, place_of) ||
-				join_made(join, label, event)))
+				(sited && join_made(join, label, event))))
 			return -ENOMEM;
 	}
 	return counted ? join_counts(join, &raw->counts, event, place_of) : 0;

@@ -155,7 +155,7 @@ struct dnp_event {
 	uint64_t walk_p50_ns, walk_p99_ns; /* of the process where they are greatest */
 	struct dnp_vec_of(struct dnp_failure) failures;
 	struct dnp_vec_of(struct dnp_label) labels; /* what its samples are about */
-	struct dnp_vec_of(struct dnp_made) made;    /* where they are bytes: the same by stacks */
+	struct dnp_vec_of(struct dnp_made) made;    /* of some events, the same by stacks */
 	bool counted; /* these are of all there was, and samples are only some of it … */
 	/* … in so many recordings, but not in others that have samples: they were cut before. */
 	uint32_t counted_in, uncounted_in;

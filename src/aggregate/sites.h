@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The places where objects are made: a type, and the method that makes it. */
+/* The places where objects are made, exceptions thrown, locks waited for or held: a type, and a
+ * method. */
 #ifndef DNP_AGGREGATE_SITES_H
 #define DNP_AGGREGATE_SITES_H
 
@@ -34,7 +35,7 @@ int dnp_sites_add(struct dnp_sites *sites, const struct dnp_profile *profile, ui
 	const struct dnp_label_sum *sum, uint32_t *place);
 void dnp_sites_done(struct dnp_sites *sites);
 
-/* All of an event, the greatest weight first. */
+/* All of an event, the greatest weight first; none of one that has no such places. */
 int dnp_sites_of_event(
 	struct dnp_sites *sites, const struct dnp_profile *profile, const struct dnp_event *event);
 

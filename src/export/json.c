@@ -352,7 +352,28 @@ static void put_thrown(const struct dnp_profile *profile, const struct dnp_throw
 	put_tallies(profile, "messages", "text", &thrown->messages, top, json);
 }
 
-/* What samples are about; bounds where the sums are estimates. */
+/* Bounds where it is an estimate. */
+static void put_sum(
+	const struct dnp_event *event, const struct dnp_label_sum *sum, struct dnp_json *json)
+{
+	struct dnp_range range = dnp_label_range(sum);
+
+	dnp_json_u64(json, "samples", sum->samples);
+	dnp_json_u64(json, "count", (uint64_t)(sum->count + 0.5));
+	dnp_json_u64(json, event->in_bytes ? "bytes" : event->in_ns ? "ns" : "weight", sum->weight);
+	if (event->in_bytes) {
+		dnp_json_u64(json, "bytes_low", (uint64_t)range.low);
+		dnp_json_u64(json, "bytes_high", (uint64_t)(range.high + 0.5));
+	}
+	if (event->in_ns)
+		dnp_json_u64(json, "longest_ns", sum->greatest);
+	if (event->in_ns && sum->variance > 0) {
+		dnp_json_u64(json, "ns_low", (uint64_t)range.low);
+		dnp_json_u64(json, "ns_high", (uint64_t)(range.high + 0.5));
+	}
+}
+
+/* What samples are about. */
 static void put_labels(const struct dnp_tree *tree, size_t top, struct dnp_json *json)
 {
 	const struct dnp_event *event = tree->event;
@@ -361,31 +382,14 @@ static void put_labels(const struct dnp_tree *tree, size_t top, struct dnp_json 
 		return;
 	dnp_json_open(json, "types", '[');
 	for (size_t i = 0; i < event->labels.n && (!top || i < top); i++) {
-		const struct dnp_label_sum *sum = &event->labels.p[i].sum;
-		struct dnp_range range = dnp_label_range(sum);
+		const struct dnp_label *label = &event->labels.p[i];
 
 		dnp_json_open(json, NULL, '{');
-		put_string(tree->profile, json, "name", event->labels.p[i].name);
-		dnp_json_u64(json, "samples", sum->samples);
-		dnp_json_u64(json, "count", (uint64_t)(sum->count + 0.5));
-		dnp_json_u64(json,
-			event->in_bytes        ? "bytes"
-				: event->in_ns ? "ns"
-					       : "weight",
-			sum->weight);
-		if (event->in_bytes) {
-			dnp_json_u64(json, "bytes_low", (uint64_t)range.low);
-			dnp_json_u64(json, "bytes_high", (uint64_t)(range.high + 0.5));
-		}
-		if (event->in_ns)
-			dnp_json_u64(json, "longest_ns", sum->greatest);
-		if (event->in_ns && sum->variance > 0) {
-			dnp_json_u64(json, "ns_low", (uint64_t)range.low);
-			dnp_json_u64(json, "ns_high", (uint64_t)(range.high + 0.5));
-		}
+		put_string(tree->profile, json, "name", label->name);
+		put_sum(event, &label->sum, json);
 		if (event->counted)
-			dnp_json_u64(json, "unfinished", sum->unfinished);
-		put_thrown(tree->profile, event->labels.p[i].thrown, top, json);
+			dnp_json_u64(json, "unfinished", label->sum.unfinished);
+		put_thrown(tree->profile, label->thrown, top, json);
 		dnp_json_close(json, '}');
 	}
 	dnp_json_close(json, ']');
@@ -542,7 +546,6 @@ static void put_type(
 {
 	put_string(profile, json, "type", profile->frames.p[site->type].name);
 	put_string(profile, json, "method", profile->frames.p[site->method].name);
-	put_estimate(&site->sum, json);
 }
 
 static void put_live_site(
@@ -550,6 +553,7 @@ static void put_live_site(
 {
 	dnp_json_open(json, NULL, '{');
 	put_type(profile, &site->at, json);
+	put_estimate(&site->at.sum, json);
 	dnp_json_u64(json, "median_ns", site->median_ns);
 	dnp_json_u64(json, "oldest_ns", site->oldest_ns);
 	dnp_json_u64(json, "median_full", site->median_full);
@@ -583,7 +587,7 @@ static void put_live_sites(const struct dnp_profile *profile, const struct dnp_l
 	dnp_json_close(json, '}');
 }
 
-/* Of allocations; those of objects that stay are with what is known of them. */
+/* Those of objects that stay are with what is known of them. */
 static int put_sites(const struct dnp_tree *tree, size_t top, struct dnp_json *json)
 {
 	struct dnp_sites sites = {0};
@@ -596,6 +600,7 @@ static int put_sites(const struct dnp_tree *tree, size_t top, struct dnp_json *j
 		for (size_t i = 0; i < sites.all.n && (!top || i < top); i++) {
 			dnp_json_open(json, NULL, '{');
 			put_type(tree->profile, &sites.all.p[i], json);
+			put_sum(tree->event, &sites.all.p[i].sum, json);
 			put_way(tree->profile, sites.all.p[i].node, json);
 			dnp_json_close(json, '}');
 		}

@@ -333,15 +333,15 @@ static int put_collections(const struct dnp_profile *profile, struct dnp_json *j
 	return status;
 }
 
-/* ---- Where objects are made */
+/* ---- Where objects are made, and the like */
 
 static const char *frame_name(const struct dnp_profile *profile, uint32_t frame)
 {
 	return string(profile, profile->frames.p[frame].name);
 }
 
-/* The first columns of both tables. */
-static void put_site(
+/* Of objects: the first columns of both tables. */
+static void put_made(
 	const struct dnp_profile *profile, const struct dnp_site *site, struct dnp_json *json)
 {
 	struct dnp_range range = dnp_label_range(&site->sum);
@@ -354,23 +354,53 @@ static void put_site(
 	dnp_json_u64(json, NULL, (uint64_t)(site->sum.count + 0.5));
 }
 
+static void put_site(const struct dnp_profile *profile, const struct dnp_event *event,
+	const struct dnp_site *site, struct dnp_json *json)
+{
+	dnp_json_open(json, NULL, '[');
+	if (event->in_bytes) {
+		put_made(profile, site, json);
+	} else {
+		dnp_json_text(json, NULL, frame_name(profile, site->type));
+		dnp_json_text(json, NULL, frame_name(profile, site->method));
+		dnp_json_u64(json, NULL, (uint64_t)(site->sum.count + 0.5));
+	}
+	if (event->in_ns) {
+		dnp_json_u64(json, NULL, site->sum.weight);
+		dnp_json_u64(json, NULL, site->sum.greatest);
+	}
+	dnp_json_close(json, ']');
+}
+
+static void put_all_sites(const struct dnp_profile *profile, const struct dnp_event *event,
+	const struct dnp_sites *sites, struct dnp_json *json)
+{
+	static const struct column bytes[] = {{"Type", NAME}, {"Made in", NAME}, {"Bytes", BYTES},
+		{"95 % from", BYTES}, {"95 % to", BYTES}, {"Objects", COUNT}};
+	static const struct column ns[] = {
+		{"Type", NAME}, {"In", NAME}, {"Count", COUNT}, {"Time", NS}, {"Longest", NS}};
+	static const struct column counts[] = {{"Type", NAME}, {"In", NAME}, {"Count", COUNT}};
+	size_t n = sites->all.n;
+
+	if (event->in_bytes)
+		open_table(json, "Sites", n, bytes, DNP_ARRAY_SIZE(bytes));
+	else if (event->in_ns)
+		open_table(json, "Sites", n, ns, DNP_ARRAY_SIZE(ns));
+	else
+		open_table(json, "Sites", n, counts, DNP_ARRAY_SIZE(counts));
+	for (size_t i = 0; i < shown(n); i++)
+		put_site(profile, event, &sites->all.p[i], json);
+	close_table(json);
+}
+
 static int put_sites(
 	const struct dnp_profile *profile, const struct dnp_event *event, struct dnp_json *json)
 {
-	static const struct column columns[] = {{"Type", NAME}, {"Made in", NAME}, {"Bytes", BYTES},
-		{"95 % from", BYTES}, {"95 % to", BYTES}, {"Objects", COUNT}};
 	struct dnp_sites sites;
 	int status = dnp_sites_of_event(&sites, profile, event);
 
-	if (!status && sites.all.n) {
-		open_table(json, "Sites", sites.all.n, columns, DNP_ARRAY_SIZE(columns));
-		for (size_t i = 0; i < shown(sites.all.n); i++) {
-			dnp_json_open(json, NULL, '[');
-			put_site(profile, &sites.all.p[i], json);
-			dnp_json_close(json, ']');
-		}
-		close_table(json);
-	}
+	if (!status && sites.all.n)
+		put_all_sites(profile, event, &sites, json);
 	dnp_sites_done(&sites);
 	return status;
 }
@@ -381,7 +411,7 @@ static void put_live_site(
 	const struct dnp_profile *profile, const struct dnp_live_site *site, struct dnp_json *json)
 {
 	dnp_json_open(json, NULL, '[');
-	put_site(profile, &site->at, json);
+	put_made(profile, &site->at, json);
 	dnp_json_u64(json, NULL, site->median_ns);
 	dnp_json_u64(json, NULL, site->median_full);
 	dnp_json_u64(json, NULL, (uint64_t)(site->even * 100 + 0.5));

@@ -14,6 +14,7 @@ THROWING = ("exceptions", "--work", 3, "--first-chance")
 #: How often each method throws in a unit of work; an exception that is thrown again counts again.
 THROWN = {"Throw": 8, "Rethrow": 2, "Null": 2, "InCatch": 1, "Divide": 1}
 TIMES = 3 * 2 * 20
+OURS = ("Truth.Exceptions+Tagged", "System.NullReferenceException", "System.DivideByZeroException")
 
 
 def record(tmp_path, tfm, *, events="exception", **more):
@@ -42,11 +43,15 @@ def check_places(shown):
     """The type is the leaf, and below it is who threw: nothing of the runtime is in between."""
     places = collections.Counter()
     for path, n in shown.stacks():
-        if path[-1] in ("Truth.Exceptions+Tagged", "System.NullReferenceException", "System.DivideByZeroException"):
+        if path[-1] in OURS:
             places[plain(path[-2])] += n
+    sites = collections.Counter()
+    for site in shown.data.get("sites", []):
+        sites[plain(site["method"])] += site["count"] if site["type"] in OURS else 0
     event = shown.data["events"]["exception"]
     failed = event["failed"] + event["lost"]
     for name, n in THROWN.items():
+        assert sites[f"Truth.Exceptions.{name}"] == places[f"Truth.Exceptions.{name}"]
         assert 0 <= n * TIMES - places.pop(f"Truth.Exceptions.{name}") <= failed
     assert places.total() <= failed, places
 

@@ -44,6 +44,11 @@ def check(result, waited):
         assert through(waited, WAITING[way], LOCKED[way])[1] >= waits["count"] * truth["hold_ns"]
         assert seen[LOCKED[way]]["count"] >= waits["count"]
         assert seen[LOCKED[way]]["longest_ns"] >= truth["hold_ns"]
+    for way, lock in LOCKED.items():
+        method = f"Truth.Locks.{WAITING[way]}("
+        sites = [site for site in waited.data.get("sites", []) if site["type"] == lock and site["method"].startswith(method)]
+        assert sum(site["ns"] for site in sites) == through(waited, WAITING[way], lock)[1]
+        assert sum(site["count"] for site in sites) <= seen[lock]["count"]
     assert event["waited_ns"] >= sum(t["ns"] for t in seen.values())
     assert sum(t["count"] for t in seen.values()) == event["seen"]
     # Of the newer kind managed code tells, which is not where the wait was.
