@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What the benchmarks of events have the runtime tell, by event."""
 
-#: Keywords and level as the agent's.
-PROVIDERS = {
-    "lock": "Microsoft-Windows-DotNETRuntime:0x4000:4",
-    "alloc": "Microsoft-Windows-DotNETRuntime:0x80000000000:4",
-    "exception": "Microsoft-Windows-DotNETRuntime:0x8000:4",
-}
+RUNTIME = "Microsoft-Windows-DotNETRuntime"
+LOCK, EXCEPTION, GC, ALLOCATION_SAMPLED = 0x4000, 0x8000, 0x1, 0x80000000000
+INFORMATIONAL, VERBOSE = 4, 5
+
+
+def provider(event, tfm):
+    """NAME:KEYWORDS:LEVEL, as the agent asks for it under that runtime. Raises KeyError for others than these events."""
+    at_random = int(tfm.removeprefix("net").split(".")[0]) >= 10
+    keyword, level = {"lock": (LOCK, INFORMATIONAL), "exception": (EXCEPTION, INFORMATIONAL),
+                      "alloc": (ALLOCATION_SAMPLED, INFORMATIONAL) if at_random else (GC, VERBOSE)}[event]
+    return f"{RUNTIME}:{keyword:#x}:{level}"
