@@ -422,6 +422,7 @@ static HRESULT DNP_COM on_allocated(ICorProfilerCallback *self, ObjectID object,
 static HRESULT DNP_COM on_thrown(ICorProfilerCallback *self, ObjectID object)
 {
 	(void)self;
+	dnp_engines_throwing();
 	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
 		dnp_engines_thrown(object);
 		dnp_allowed_leave();
@@ -465,6 +466,14 @@ static HRESULT DNP_COM on_caught(
 	(void)self;
 	handling(DNP_HANDLING_CATCH, function, exception);
 	dnp_engines_caught();
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_finally(ICorProfilerCallback *self, FunctionID function)
+{
+	(void)self;
+	(void)function;
+	dnp_engines_in_finally();
 	return S_OK;
 }
 
@@ -540,6 +549,7 @@ static struct ICorProfilerCallbackVtbl table = {
 	.ExceptionThrown = on_thrown,
 	.ExceptionUnwindFunctionEnter = on_unwinding,
 	.ExceptionUnwindFunctionLeave = on_unwound,
+	.ExceptionUnwindFinallyEnter = on_finally,
 	.ExceptionSearchCatcherFound = on_catcher_found,
 	.ExceptionCatcherEnter = on_caught,
 	.ExceptionSearchFilterEnter = on_filter,

@@ -382,6 +382,15 @@ void dnp_engines_forked(void)
 			engines[i]->forked();
 }
 
+void dnp_engines_throwing(void)
+{
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = next_hooked(&i));)
+		if (engine->throwing)
+			engine->throwing();
+}
+
 void dnp_engines_unwinding(FunctionID function)
 {
 	const struct dnp_engine *engine;
@@ -398,6 +407,15 @@ void dnp_engines_unwound(void)
 	for (unsigned i = 0; (engine = next_hooked(&i));)
 		if (engine->unwound)
 			engine->unwound();
+}
+
+void dnp_engines_in_finally(void)
+{
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = next_hooked(&i));)
+		if (engine->in_finally)
+			engine->in_finally();
 }
 
 void dnp_engines_caught(void)

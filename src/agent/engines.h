@@ -93,8 +93,10 @@ void dnp_engines_loading(ModuleID module);
 void dnp_engines_unloading(void);
 /* In a child that the program has forked. */
 void dnp_engines_forked(void);
+void dnp_engines_throwing(void);
 void dnp_engines_unwinding(FunctionID function);
 void dnp_engines_unwound(void);
+void dnp_engines_in_finally(void);
 void dnp_engines_caught(void);
 void dnp_engines_filtering(FunctionID function);
 void dnp_engines_transition(FunctionID function, int to_native, int back);

@@ -114,12 +114,13 @@ struct dnp_call_told {
 /* A frame that an exception ends: of that function, amid that innermost call. */
 struct dnp_call_unwinding {
 	uintptr_t function, sp;
+	uintptr_t at; /* on the stack: where the runtime told of it */
 };
 
 /* A filter that is asked about an exception. */
 struct dnp_call_filter {
-	uintptr_t function;
-	uint32_t n_unwinding; /* before */
+	uintptr_t function, sp, at; /* as above */
+	uint32_t n_unwinding;       /* before */
 };
 
 struct dnp_call_info;
@@ -233,14 +234,17 @@ void dnp_calls_tailcall_miss(uintptr_t sp);
 void dnp_calls_leave_timed_miss(uintptr_t sp, uint64_t now);
 void dnp_calls_tailcall_timed_miss(uintptr_t sp, uint64_t now);
 
-/* The innermost open call is ended by an exception: only if it is one of that function's. */
-void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function);
+/*
+ * The innermost open call is ended by an exception: only if it is one of that function's. Else one
+ * further out that is, with all that it called, if it was made at a stack pointer below `within`.
+ */
+void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function, uintptr_t within);
 
 /* What tells the innermost managed call from others: its caller's stack pointer. */
 uintptr_t dnp_calls_innermost(const struct dnp_calls *calls);
 
-/* An exception is caught in the frame that is there: what it called has ended. */
-void dnp_calls_caught(struct dnp_calls *calls, uintptr_t frame);
+/* An exception has ended all calls that were made at stack pointers below that one. */
+void dnp_calls_back(struct dnp_calls *calls, uintptr_t sp);
 
 /*
  * A call to native code, of which no hook tells, and its end. It is known by being the innermost

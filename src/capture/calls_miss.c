@@ -496,22 +496,25 @@ uintptr_t dnp_calls_innermost(const struct dnp_calls *calls)
 	return innermost(calls)->sp;
 }
 
-void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function)
+void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function, uintptr_t within)
 {
 	/* Nobody tells of native calls that an exception ends. */
 	struct dnp_call_frame *frame = innermost(calls);
-	uint64_t now = now_of(calls);
 
-	if (frame == calls->base || method_of(calls, frame)->function != function)
+	while (frame != calls->base && method_of(calls, frame)->function != function) {
+		frame = dnp_call_below(calls, frame);
+		if (frame->sp >= within)
+			return;
+	}
+	if (frame == calls->base)
 		return;
-	drop(calls, frame->sp, now);
-	pop(calls, now, DNP_CALL_UNWOUND);
+	drop(calls, frame->sp, now_of(calls));
+	pop(calls, now_of(calls), DNP_CALL_UNWOUND);
 }
 
-void dnp_calls_caught(struct dnp_calls *calls, uintptr_t frame)
+void dnp_calls_back(struct dnp_calls *calls, uintptr_t sp)
 {
-	/* The frame's lowest address at least, which is its callee's caller's stack pointer. */
-	drop(calls, frame + 1, now_of(calls));
+	drop(calls, sp, now_of(calls));
 }
 
 /*

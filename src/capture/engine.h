@@ -157,6 +157,8 @@ struct dnp_engine {
 	const char *(*note)(void);
 	/* The time between its events, where it is not that of the options. */
 	uint64_t (*interval)(void);
+	/* Where happenings are chosen by lot: for how much weight one of the smallest is kept. */
+	uint64_t (*lot)(void);
 	/* Whether it has something to start for each thread, and misses what the thread does until
 	 * then. After start. */
 	bool (*at_once)(void);
@@ -190,12 +192,18 @@ struct dnp_engine {
 	 */
 	void (*write)(struct dnp_writer *writer, int last);
 	/*
-	 * On a managed thread, if asked for by `events`: an exception is about to end a call of the
-	 * function (ExceptionUnwindFunctionEnter), and has ended it (…Leave).
+	 * On a managed thread, if asked for by `events`: an exception is thrown (ExceptionThrown),
+	 * is about to end a call of the function (ExceptionUnwindFunctionEnter), and has ended it
+	 * (…Leave).
 	 */
+	void (*throwing)(void);
 	void (*unwinding)(uintptr_t function);
 	void (*unwound)(void);
-	/* … or is about to be caught in it, after it came that far (ExceptionCatcherEnter). */
+	/*
+	 * … or is about to run a finally block of it (ExceptionUnwindFinallyEnter), or to be caught
+	 * in it (ExceptionCatcherEnter), after it came that far.
+	 */
+	void (*in_finally)(void);
 	void (*caught)(void);
 	/*
 	 * A filter of the function is asked about an exception (ExceptionSearchFilterEnter), and

@@ -31,6 +31,12 @@
 
 #define TELL_NS    UINT64_C(1000000000) /* between two tellings: what a killed program loses */
 #define TELL_SHARE 30                   /* at most so much of its time goes into that: 1/30 */
+#define ONE_PLACE  2048                 /* bytes of the stack, see forget_gone */
+
+/* The first byte of a method's IL (ECMA-335, II.25.4): it has blocks if more sections follow. */
+#define IL_FORMAT        0x7
+#define IL_FAT           0x3
+#define IL_MORE_SECTIONS 0x8
 
 FunctionEnter3 dnp_hook_tree_enter, dnp_hook_time_enter;
 FunctionLeave3 dnp_hook_tree_leave, dnp_hook_time_leave;
@@ -39,6 +45,7 @@ FunctionTailcall3 dnp_hook_tree_tailcall, dnp_hook_time_tailcall;
 static struct {
 	const struct dnp_engine_setting *setting;
 	unsigned event;
+	uint16_t runtime; /* 9 of .NET 9 */
 	struct dnp_ticks_clock ticks;
 	/* The recorder's. */
 	struct dnp_writer *writer; /* borrowed; NULL: not known yet */
@@ -160,6 +167,7 @@ static int trace_start(
 
 	trace.setting = setting;
 	trace.event = index;
+	trace.runtime = dnp_info_runtime_major(setting->info);
 	if (depth() != DNP_CALLS_TREE && !dnp_ticks_steady())
 		return dnp_err(err, -ENOTSUP,
 			"the time stamp counter of this processor is not steady, so calls cannot "
@@ -343,27 +351,6 @@ static struct dnp_call_unwinding *innermost_unwinding(struct dnp_calls *calls)
 	return &calls->unwinding[(calls->n_unwinding - 1) % DNP_CALLS_UNWINDING];
 }
 
-static bool is_unwinding(struct dnp_calls *calls, struct dnp_call_unwinding frame)
-{
-	const struct dnp_call_unwinding *last = innermost_unwinding(calls);
-
-	return calls->n_unwinding && last->function == frame.function && last->sp == frame.sp;
-}
-
-/*
- * The frame of which the runtime told last has ended. One whose finally block threw was begun
- * before, for the exception that this one replaces, and nothing more will be told of that.
- */
-static struct dnp_call_unwinding done_unwinding(struct dnp_calls *calls)
-{
-	struct dnp_call_unwinding frame = *innermost_unwinding(calls);
-
-	do
-		calls->n_unwinding--;
-	while (is_unwinding(calls, frame));
-	return frame;
-}
-
 static struct dnp_call_filter *filter_of(struct dnp_calls *calls, uint32_t i)
 {
 	return &calls->filters[i % DNP_CALLS_FILTERS];
@@ -381,37 +368,104 @@ static void tell_held(struct dnp_calls *calls)
 
 	calls->held.function = 0;
 	if (held.function && held.sp == dnp_calls_innermost(calls))
-		dnp_calls_unwound(calls, held.function);
+		dnp_calls_unwound(calls, held.function, 0);
+}
+
+/* Where the runtime is on the thread's stack while it tells of an exception: roughly. */
+static uintptr_t here(void)
+{
+	return (uintptr_t)__builtin_frame_address(0);
 }
 
 /*
- * Of a call that caught what its finally block threw nothing more may be told, see trace_caught:
- * what is further in than the innermost call is there no more.
+ * Of a frame that caught what its finally block threw nothing more may be told, see trace_caught.
+ * It is there no more if it is further in than the innermost call; or if what is told now comes
+ * from further out on the stack than what was told of it: all that one exception does to its frames
+ * is told from one place, within 200 bytes or so, and what is thrown in a block that it runs from
+ * some KiB further in.
  */
-static void forget_gone(struct dnp_calls *calls, uintptr_t sp)
+static void forget_further_in(struct dnp_calls *calls, uintptr_t at)
 {
-	while (calls->n_unwinding && innermost_unwinding(calls)->sp < sp)
+	uintptr_t sp = dnp_calls_innermost(calls);
+
+	while (calls->n_unwinding &&
+		(innermost_unwinding(calls)->sp < sp || innermost_unwinding(calls)->at < at))
 		calls->n_unwinding--;
+}
+
+static void forget_gone(struct dnp_calls *calls)
+{
+	forget_further_in(calls, here() - ONE_PLACE);
+}
+
+/*
+ * Nothing was told of this one yet. .NET 9 and 10 do not begin with a beginning if nobody within a
+ * filter catches it: what they tell first is the end of the last frame that they searched.
+ */
+static void trace_throwing(void)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+
+	if (!calls)
+		return;
+	tell_held(calls);
+	forget_further_in(calls, here() + ONE_PLACE);
 }
 
 static void trace_unwinding(uintptr_t function)
 {
 	struct dnp_calls *calls = dnp_calls_own;
-	uintptr_t sp;
 
 	if (!calls)
 		return;
+	if (trace.runtime == 9 && calls->held.function == function)
+		calls->held.function = 0;
 	tell_held(calls);
-	sp = dnp_calls_innermost(calls);
-	forget_gone(calls, sp);
+	forget_gone(calls);
 	calls->unwinding[calls->n_unwinding++ % DNP_CALLS_UNWINDING] =
-		(struct dnp_call_unwinding){function, sp};
+		(struct dnp_call_unwinding){function, dnp_calls_innermost(calls), here()};
+}
+
+/*
+ * .NET 10 does not tell of a frame whose own catch or finally block the exception comes from. So
+ * the frame that it tells of may be further out than calls which are still open here, but not
+ * further than the filter within which all that happens.
+ */
+static uintptr_t left_out_within(const struct dnp_call_filter *filter, uintptr_t function)
+{
+	bool known;
+
+	if (trace.runtime < 10 || !dnp_trace_filter_find(function, &known))
+		return 0;
+	return filter ? filter->sp : UINTPTR_MAX;
+}
+
+/*
+ * .NET 9 takes a catch or finally block that runs for a frame of its own, and tells of its end,
+ * too, right before that of the call or what the call does instead.
+ */
+static bool may_be_block(uintptr_t function)
+{
+	const struct dnp_info *info = trace.setting->info;
+	const uint8_t *header;
+	ClassID of_class;
+	ModuleID module;
+	mdToken token;
+	uint32_t bytes;
+
+	if (trace.runtime != 9)
+		return false;
+	if (FAILED(dnp_com(info->com, GetFunctionInfo, function, &of_class, &module, &token)) ||
+		FAILED(dnp_com(info->com, GetILFunctionBody, module, token, &header, &bytes)))
+		return true;
+	return (*header & IL_FORMAT) == IL_FAT && *header & IL_MORE_SECTIONS;
 }
 
 /*
  * If an exception comes out of a filter, .NET 8 tells of that as if the call whose filter it is had
  * ended, right before the end of the filter. So what is told of that function waits for what comes
- * next.
+ * next, as do ends of what may be a block. Of a method that has called itself that may be too
+ * little: come_to_block ends the others.
  */
 static void trace_unwound(void)
 {
@@ -423,17 +477,25 @@ static void trace_unwound(void)
 	if (!calls)
 		return;
 	tell_held(calls);
+	forget_gone(calls);
 	filter = filter_now(calls);
 	if (calls->n_unwinding <= (filter ? filter->n_unwinding : 0))
 		return;
-	frame = done_unwinding(calls);
+	frame = *innermost_unwinding(calls);
+	if (frame.at > here() + ONE_PLACE)
+		return;
+	calls->n_unwinding--;
 	sp = dnp_calls_innermost(calls);
-	if (filter && filter->function == frame.function)
-		calls->held = (struct dnp_call_unwinding){frame.function, sp};
+	if (may_be_block(frame.function) || (filter && filter->function == frame.function))
+		calls->held = frame;
 	else if (frame.sp <= sp) /* not of another call of the same method, further out */
-		dnp_calls_unwound(calls, frame.function);
+		dnp_calls_unwound(calls, frame.function, left_out_within(filter, frame.function));
 }
 
+/*
+ * What is called by a filter has ended with it. Of filters of dynamic methods the runtime tells the
+ * end alone, from further in than where it told of the one that is known.
+ */
 static void trace_filtering(uintptr_t function)
 {
 	struct dnp_calls *calls = dnp_calls_own;
@@ -443,39 +505,64 @@ static void trace_filtering(uintptr_t function)
 		return;
 	if (function) {
 		tell_held(calls);
-		forget_gone(calls, dnp_calls_innermost(calls));
-		*filter_of(calls, calls->n_filters++) =
-			(struct dnp_call_filter){function, calls->n_unwinding};
+		forget_gone(calls);
+		*filter_of(calls, calls->n_filters++) = (struct dnp_call_filter){
+			function, dnp_calls_innermost(calls), here(), calls->n_unwinding};
 		return;
 	}
 	calls->held.function = 0;
-	filter = filter_now(calls);
-	if (!filter)
+	while ((filter = filter_now(calls)) && filter->at + ONE_PLACE < here())
+		calls->n_filters--;
+	if (!filter || filter->at > here() + ONE_PLACE)
 		return;
+	dnp_calls_back(calls, filter->sp);
 	/* What was begun to be unwound in it does not go on: .NET 10 does not tell of its end. */
 	calls->n_unwinding = filter->n_unwinding;
 	calls->n_filters--;
 }
 
 /*
+ * An exception runs a finally or catch block of a frame, so what that called has ended. The runtime
+ * does not tell of all frames that are gone: .NET 10 leaves out one whose own catch block the
+ * exception comes from.
+ */
+static void come_to_block(struct dnp_calls *calls)
+{
+	COR_PRF_EX_CLAUSE_INFO clause;
+
+	if (SUCCEEDED(dnp_com(trace.setting->info->com, GetNotifiedExceptionClauseInfo, &clause)))
+		dnp_calls_back(calls, clause.framePointer + 1);
+}
+
+/* The frame is the last that the runtime began to unwind. */
+static void trace_in_finally(void)
+{
+	struct dnp_calls *calls = dnp_calls_own;
+
+	if (!calls)
+		return;
+	tell_held(calls);
+	forget_gone(calls);
+	come_to_block(calls);
+	if (calls->n_unwinding)
+		innermost_unwinding(calls)->sp = dnp_calls_innermost(calls);
+}
+
+/*
  * The frame that catches is the last that the runtime began to unwind. Was it being ended by
  * another exception before, that goes on where this one was thrown and caught within a finally
- * block, and does not where it left the block: so what was begun for it stays. The runtime does not
- * tell of all frames that are gone: .NET 10 leaves out one whose own catch block the exception
- * comes from.
+ * block, and does not where it left the block: so what was begun for it stays.
  */
 static void trace_caught(void)
 {
 	struct dnp_calls *calls = dnp_calls_own;
-	COR_PRF_EX_CLAUSE_INFO clause;
 
 	if (!calls)
 		return;
 	tell_held(calls);
 	if (calls->n_unwinding)
 		calls->n_unwinding--;
-	if (SUCCEEDED(dnp_com(trace.setting->info->com, GetNotifiedExceptionClauseInfo, &clause)))
-		dnp_calls_caught(calls, clause.framePointer);
+	come_to_block(calls);
 }
 
 /*
@@ -550,8 +637,10 @@ const struct dnp_engine dnp_engine_trace = {
 	.managed_end = trace_managed_end,
 	.stop = trace_stop,
 	.write = trace_write,
+	.throwing = trace_throwing,
 	.unwinding = trace_unwinding,
 	.unwound = trace_unwound,
+	.in_finally = trace_in_finally,
 	.caught = trace_caught,
 	.filtering = trace_filtering,
 	.transition = trace_transition,

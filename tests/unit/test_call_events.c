@@ -112,7 +112,7 @@ static void tailcall(const struct dnp_call_method *method)
 /* By an exception, as the runtime tells. */
 static void unwind(const struct dnp_call_method *method)
 {
-	dnp_calls_unwound(dnp_calls_own, method->function);
+	dnp_calls_unwound(dnp_calls_own, method->function, 0);
 	sp += CALLER_BYTES;
 }
 
@@ -506,7 +506,7 @@ TEST(calls_below_who_catches_have_ended)
 	enter(&methods[1]);
 	enter(&methods[2]);
 	sp += CALLER_BYTES;
-	dnp_calls_caught(dnp_calls_own, sp - CALLER_BYTES / 2);
+	dnp_calls_back(dnp_calls_own, sp - CALLER_BYTES / 2 + 1);
 	leave(&methods[1]);
 	leave(&methods[0]);
 	finish();
@@ -519,13 +519,33 @@ TEST(calls_of_others_are_not_unwound)
 	start();
 	enter(&methods[0]);
 	enter(&methods[1]);
-	dnp_calls_unwound(dnp_calls_own, methods[0].function);
-	dnp_calls_unwound(dnp_calls_own, methods[5].function);
+	dnp_calls_unwound(dnp_calls_own, methods[0].function, 0);
+	dnp_calls_unwound(dnp_calls_own, methods[5].function, 0);
 	leave(&methods[1]);
 	leave(&methods[0]);
 	leave(&methods[6]);
 	finish();
 	check_log("+1 +2 -2 -1 ");
+}
+
+/* But where some are left out: then what it called has ended with it, unless it is too far out. */
+TEST(calls_further_out_are_unwound_with_what_they_called)
+{
+	uintptr_t within;
+
+	start();
+	enter(&methods[0]);
+	within = sp;
+	enter(&methods[1]);
+	enter(&methods[2]);
+	enter(&methods[3]);
+	dnp_calls_unwound(dnp_calls_own, methods[0].function, within);
+	dnp_calls_unwound(dnp_calls_own, methods[5].function, UINTPTR_MAX);
+	dnp_calls_unwound(dnp_calls_own, methods[1].function, within);
+	sp += 3 * CALLER_BYTES;
+	leave(&methods[0]);
+	finish();
+	check_log("+1 +2 +3 +4 !4 !3 !2 -1 ");
 }
 
 TEST(calls_to_native_code_are_told_as_others)
@@ -537,7 +557,7 @@ TEST(calls_to_native_code_are_told_as_others)
 	leave(&methods[2]);
 	dnp_calls_native_leave(&methods[1]);
 	dnp_calls_native_enter(&methods[1]);
-	dnp_calls_unwound(dnp_calls_own, methods[0].function);
+	dnp_calls_unwound(dnp_calls_own, methods[0].function, 0);
 	finish();
 	check_log("+1 +2 +3 -3 -2 +2 !2 !1 ");
 }

@@ -285,12 +285,12 @@ TEST(exceptions_end_calls)
 	start(DNP_CALLS_TIME);
 	for (uint32_t i = 1; i <= 5; i++)
 		enter(i, TOP - 64 * i);
-	dnp_calls_unwound(dnp_calls_own, 0x1000 + 9); /* has no hooks */
+	dnp_calls_unwound(dnp_calls_own, 0x1000 + 9, 0); /* has no hooks */
 	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), 5);
-	dnp_calls_unwound(dnp_calls_own, 0x1000 + 5);
+	dnp_calls_unwound(dnp_calls_own, 0x1000 + 5, 0);
 	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), 4);
-	dnp_calls_caught(
-		dnp_calls_own, TOP - 64 * 3); /* in 2: its callee's caller's stack pointer */
+	dnp_calls_back(
+		dnp_calls_own, TOP - 64 * 3 + 1); /* in 2: its callee's caller's stack pointer */
 	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), 2);
 	CHECK_EQ(dnp_calls_own->unwinds, 3);
 	check_balance(5);
@@ -312,7 +312,7 @@ TEST(calls_to_native_code_and_back)
 	enter(4, TOP - 64);
 	CHECK_EQ(CALLS(1, 4), 1);
 	dnp_calls_native_enter(&dnp_call_methods[5]);
-	dnp_calls_unwound(dnp_calls_own, 0x1000 + 4); /* and with it the native one */
+	dnp_calls_unwound(dnp_calls_own, 0x1000 + 4, 0); /* and with it the native one */
 	CHECK_EQ(dnp_calls_own->unwinds, 2);
 	leave(1, TOP);
 	check_balance(6);
