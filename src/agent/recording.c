@@ -212,6 +212,7 @@ static void write_events(struct dnp_writer *writer)
 				.interval_ns = interval_ns(engine),
 				.source = dnp_str(engine->source()),
 				.note = dnp_str(engine->note ? engine->note() : ""),
+				.lot = engine->lot ? engine->lot() : 0,
 			});
 }
 

@@ -536,6 +536,16 @@ static void join_counted(
 		event->uncounted_in++;
 }
 
+/* Recordings of earlier versions do not say it: of many samples the least weight is that. */
+static uint64_t lot_of(const struct dnp_join *join, const struct dnp_raw_event *raw)
+{
+	if (!dnp_str_eq(raw->rec.unit, dnp_str("bytes")))
+		return 0;
+	if (dnp_str_eq(raw->rec.name, dnp_str("live")) && join->load->live_stats.mean_bytes)
+		return join->load->live_stats.mean_bytes;
+	return raw->rec.lot ? raw->rec.lot : raw->least;
+}
+
 static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 {
 	struct dnp_event *event;
@@ -545,6 +555,7 @@ static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 	join_counted(join, raw, event);
 	event->summed |= event->in_bytes && raw->summed;
 	event->by_lot |= event->in_bytes && raw->by_lot;
+	event->lot = greater(event->lot, lot_of(join, raw));
 	event->samples += raw->samples;
 	event->taken += raw->taken;
 	join_clock(join, raw, event);

@@ -15,6 +15,8 @@ void dnp_label_sum_add(struct dnp_label_sum *to, const struct dnp_label_sum *mor
 	to->weight += more->weight;
 	to->count += more->count;
 	to->variance += more->variance;
+	to->rare += more->rare;
+	to->rare_variance += more->rare_variance;
 	to->seen += more->seen;
 	to->unfinished += more->unfinished;
 	if (more->greatest > to->greatest)
@@ -24,6 +26,7 @@ void dnp_label_sum_add(struct dnp_label_sum *to, const struct dnp_label_sum *mor
 void dnp_label_sum_sample(struct dnp_label_sum *to, uint64_t weight, uint64_t value)
 {
 	double w = (double)weight, v = value && value < weight ? (double)value : w;
+	bool rare = v * 2 <= w;
 
 	dnp_label_sum_add(to,
 		&(struct dnp_label_sum){
@@ -31,6 +34,8 @@ void dnp_label_sum_sample(struct dnp_label_sum *to, uint64_t weight, uint64_t va
 			.weight = weight,
 			.count = v > 0 ? w / v : 1,
 			.variance = w * (w - v),
+			.rare = rare ? w : 0,
+			.rare_variance = rare ? w * (w - v) : 0,
 			.seen = v,
 			.greatest = weight,
 		});
@@ -51,17 +56,40 @@ void dnp_label_sum_exact(struct dnp_label_sum *to, uint64_t weight, uint64_t cou
 /*
  * As for a number of rare, independent happenings (Poisson): the sums that the one seen is no more
  * than so many of their own deviations away from. A few samples so have honest bounds, too, where
- * sum ± deviation would be too short. One happening of that distribution weighs variance / sum.
+ * sum ± deviation would be too short; and so has none at all, if one of them weighs `one`.
  */
-struct dnp_range dnp_label_range(const struct dnp_label_sum *sum)
+static struct dnp_range poisson_range(double weight, double variance, double one)
 {
-	double weight = (double)sum->weight, z = DEVIATIONS;
-	double one = weight > 0 ? sum->variance / weight : 0;
-	double middle = weight + one * z * z / 2;
-	double reach = z * sqrt(sum->variance + one * one * z * z / 4);
-	double low = middle - reach;
+	double z = DEVIATIONS, middle = weight + one * z * z / 2;
+	double reach = z * sqrt(variance + one * one * z * z / 4);
 
-	return (struct dnp_range){low > sum->seen ? low : sum->seen, middle + reach};
+	return (struct dnp_range){middle - reach, middle + reach};
+}
+
+static double squared(double a)
+{
+	return a * a;
+}
+
+/*
+ * Large objects are nearly all seen, and say nothing of small ones at the same place, of which none
+ * may have been: so both have a range, and their distances from the sums are added up as those of
+ * independent sums are (MOVER, Zou and Donner 2008).
+ */
+struct dnp_range dnp_label_range(const struct dnp_label_sum *sum, uint64_t lot)
+{
+	double weight = (double)sum->weight, often = weight - sum->rare;
+	double variance = sum->variance - sum->rare_variance;
+	struct dnp_range of_rare = poisson_range(sum->rare, sum->rare_variance,
+		sum->rare > 0 ? sum->rare_variance / sum->rare : (double)lot);
+	struct dnp_range of_often =
+		poisson_range(often, variance, often > 0 ? variance / often : 0);
+	double low =
+		weight - sqrt(squared(sum->rare - of_rare.low) + squared(often - of_often.low));
+	double high =
+		weight + sqrt(squared(of_rare.high - sum->rare) + squared(of_often.high - often));
+
+	return (struct dnp_range){low > sum->seen ? low : sum->seen, high};
 }
 
 static bool is_labelled(const struct dnp_load *load, uint32_t node)

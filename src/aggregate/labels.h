@@ -17,8 +17,10 @@
 
 struct dnp_label_sum {
 	uint64_t samples, weight;
-	double count;        /* happenings that they stand for */
-	double variance;     /* of the weight; 0: nothing was left to chance */
+	double count;    /* happenings that they stand for */
+	double variance; /* of the weight; 0: nothing was left to chance */
+	/* Of both, what is of samples that stand for twice as much as they are, or more. */
+	double rare, rare_variance;
 	double seen;         /* of the weight, what was there for certain */
 	uint64_t greatest;   /* of the weights */
 	uint64_t unfinished; /* where all are counted: begun besides, without an end */
@@ -48,8 +50,11 @@ void dnp_label_sum_sample(struct dnp_label_sum *to, uint64_t weight, uint64_t va
 /* Of so many happenings, all of which were counted. */
 void dnp_label_sum_exact(struct dnp_label_sum *to, uint64_t weight, uint64_t count);
 
-/* Where the true weight is, in 95 of 100 recordings. */
-struct dnp_range dnp_label_range(const struct dnp_label_sum *sum);
+/*
+ * Where the true weight is, in 95 of 100 recordings. `lot`: for how much weight one of the smallest
+ * happenings is kept (0: not known), which tells how much there may be of which none was.
+ */
+struct dnp_range dnp_label_range(const struct dnp_label_sum *sum, uint64_t lot);
 
 struct dnp_load;
 struct dnp_rec_sample;

@@ -307,6 +307,9 @@ static int on_sample(void *arg, const struct dnp_rec_sample *rec, uint64_t time_
 	saw(load, time_ns);
 	event->summed |= rec->count != 0;
 	event->by_lot |= !rec->count && rec->value;
+	if (!rec->count && rec->value && rec->value < rec->weight &&
+		(!event->least || rec->weight < event->least))
+		event->least = rec->weight;
 	event->taken += event->weighed ? rec->weight : rec->count ? rec->count : 1;
 	if (!dnp_load_wants(load, rec->thread, time_ns) || !state_wanted(filter->state, waiting))
 		return 0;

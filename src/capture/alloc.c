@@ -160,6 +160,11 @@ static void alloc_failures(unsigned index, dnp_failure_tell tell)
 		atomic_load_explicit(&not_understood, memory_order_relaxed));
 }
 
+static uint64_t alloc_lot(void)
+{
+	return alloc.mean_bytes;
+}
+
 const struct dnp_engine dnp_engine_alloc = {
 	.event = "alloc",
 	.unit = "bytes",
@@ -169,6 +174,7 @@ const struct dnp_engine dnp_engine_alloc = {
 	.delivered = alloc_delivered,
 	.start = alloc_start,
 	.source = alloc_source,
+	.lot = alloc_lot,
 	.note = alloc_note,
 	.stop = alloc_stop,
 	.failures = alloc_failures,

@@ -129,6 +129,15 @@ static bool is_left_out(const struct dnp_profile *profile, const char *name)
 	return false;
 }
 
+/* Of all events but wall nobody knows whether threads waited. */
+static bool knows_who_waited(const struct dnp_profile *profile, uint32_t event)
+{
+	const struct dnp_event *it = &profile->events.p[event];
+
+	return profile->filter.state != DNP_STATE_WAITING || it->samples || !it->taken ||
+		!strcmp(dnp_profile_string(profile, it->name), "wall");
+}
+
 int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,
 	const char *name, const char *output, uint32_t *event, struct dnp_err *err)
 {
@@ -143,6 +152,11 @@ int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *expor
 	if (exporter->stacks && only_stacks(profile, name, output, err))
 		return err->code;
 	*event = name ? dnp_profile_event(profile, name) : 0;
+	if (*event != DNP_NONE && !knows_who_waited(profile, *event))
+		return dnp_err(err, -EINVAL,
+			"cannot show %s for --state waiting: it does not know who waited; leave "
+			"--state away, or choose -e wall",
+			dnp_profile_string(profile, profile->events.p[*event].name));
 	if (*event != DNP_NONE)
 		return 0;
 	if (is_left_out(profile, name))

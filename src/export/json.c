@@ -356,7 +356,7 @@ static void put_thrown(const struct dnp_profile *profile, const struct dnp_throw
 static void put_sum(
 	const struct dnp_event *event, const struct dnp_label_sum *sum, struct dnp_json *json)
 {
-	struct dnp_range range = dnp_label_range(sum);
+	struct dnp_range range = dnp_label_range(sum, event->lot);
 
 	dnp_json_u64(json, "samples", sum->samples);
 	dnp_json_u64(json, "count", (uint64_t)(sum->count + 0.5));
@@ -520,9 +520,9 @@ static void put_collections(const struct dnp_profile *profile, size_t top, struc
 	dnp_json_close(json, ']');
 }
 
-static void put_estimate(const struct dnp_label_sum *sum, struct dnp_json *json)
+static void put_estimate(const struct dnp_label_sum *sum, uint64_t lot, struct dnp_json *json)
 {
-	struct dnp_range range = dnp_label_range(sum);
+	struct dnp_range range = dnp_label_range(sum, lot);
 
 	dnp_json_u64(json, "samples", sum->samples);
 	dnp_json_u64(json, "count", (uint64_t)(sum->count + 0.5));
@@ -548,12 +548,12 @@ static void put_type(
 	put_string(profile, json, "method", profile->frames.p[site->method].name);
 }
 
-static void put_live_site(
-	const struct dnp_profile *profile, const struct dnp_live_site *site, struct dnp_json *json)
+static void put_live_site(const struct dnp_profile *profile, const struct dnp_live_site *site,
+	uint64_t lot, struct dnp_json *json)
 {
 	dnp_json_open(json, NULL, '{');
 	put_type(profile, &site->at, json);
-	put_estimate(&site->at.sum, json);
+	put_estimate(&site->at.sum, lot, json);
 	dnp_json_u64(json, "median_ns", site->median_ns);
 	dnp_json_u64(json, "oldest_ns", site->oldest_ns);
 	dnp_json_u64(json, "median_full", site->median_full);
@@ -578,11 +578,11 @@ static void put_live_sites(const struct dnp_profile *profile, const struct dnp_l
 	dnp_json_u64(json, "collections", live->collections);
 	dnp_json_u64(json, "full", live->full);
 	dnp_json_open(json, "unseen", '{');
-	put_estimate(&live->unseen, json);
+	put_estimate(&live->unseen, live->mean_bytes, json);
 	dnp_json_close(json, '}');
 	dnp_json_open(json, "sites", '[');
 	for (size_t i = 0; i < live->sites.n && (!top || i < top); i++)
-		put_live_site(profile, &live->sites.p[i], json);
+		put_live_site(profile, &live->sites.p[i], live->mean_bytes, json);
 	dnp_json_close(json, ']');
 	dnp_json_close(json, '}');
 }

@@ -61,20 +61,20 @@ static size_t shown(size_t rows)
 
 /* ---- What samples are about */
 
-static void put_label(const struct dnp_profile *profile, const struct dnp_label *label,
-	bool in_bytes, bool in_ns, struct dnp_json *json)
+static void put_label(const struct dnp_profile *profile, const struct dnp_event *event,
+	const struct dnp_label *label, struct dnp_json *json)
 {
 	dnp_json_open(json, NULL, '[');
 	dnp_json_text(json, NULL, string(profile, label->name));
 	dnp_json_u64(json, NULL, (uint64_t)(label->sum.count + 0.5));
-	if (in_bytes) {
-		struct dnp_range range = dnp_label_range(&label->sum);
+	if (event->in_bytes) {
+		struct dnp_range range = dnp_label_range(&label->sum, event->lot);
 
 		dnp_json_u64(json, NULL, label->sum.weight);
 		dnp_json_u64(json, NULL, (uint64_t)range.low);
 		dnp_json_u64(json, NULL, (uint64_t)(range.high + 0.5));
 	}
-	if (in_ns) {
+	if (event->in_ns) {
 		dnp_json_u64(json, NULL, label->sum.weight);
 		dnp_json_u64(json, NULL, label->sum.greatest);
 	}
@@ -100,7 +100,7 @@ static void put_labels(
 	else
 		open_table(json, "Counts", n, counts, DNP_ARRAY_SIZE(counts));
 	for (size_t i = 0; i < shown(n); i++)
-		put_label(profile, &event->labels.p[i], event->in_bytes, event->in_ns, json);
+		put_label(profile, event, &event->labels.p[i], json);
 	close_table(json);
 }
 
@@ -341,10 +341,10 @@ static const char *frame_name(const struct dnp_profile *profile, uint32_t frame)
 }
 
 /* Of objects: the first columns of both tables. */
-static void put_made(
-	const struct dnp_profile *profile, const struct dnp_site *site, struct dnp_json *json)
+static void put_made(const struct dnp_profile *profile, const struct dnp_site *site, uint64_t lot,
+	struct dnp_json *json)
 {
-	struct dnp_range range = dnp_label_range(&site->sum);
+	struct dnp_range range = dnp_label_range(&site->sum, lot);
 
 	dnp_json_text(json, NULL, frame_name(profile, site->type));
 	dnp_json_text(json, NULL, frame_name(profile, site->method));
@@ -359,7 +359,7 @@ static void put_site(const struct dnp_profile *profile, const struct dnp_event *
 {
 	dnp_json_open(json, NULL, '[');
 	if (event->in_bytes) {
-		put_made(profile, site, json);
+		put_made(profile, site, event->lot, json);
 	} else {
 		dnp_json_text(json, NULL, frame_name(profile, site->type));
 		dnp_json_text(json, NULL, frame_name(profile, site->method));
@@ -407,11 +407,11 @@ static int put_sites(
 
 /* ---- Objects that stay */
 
-static void put_live_site(
-	const struct dnp_profile *profile, const struct dnp_live_site *site, struct dnp_json *json)
+static void put_live_site(const struct dnp_profile *profile, const struct dnp_live_site *site,
+	uint64_t lot, struct dnp_json *json)
 {
 	dnp_json_open(json, NULL, '[');
-	put_made(profile, &site->at, json);
+	put_made(profile, &site->at, lot, json);
 	dnp_json_u64(json, NULL, site->median_ns);
 	dnp_json_u64(json, NULL, site->median_full);
 	dnp_json_u64(json, NULL, (uint64_t)(site->even * 100 + 0.5));
@@ -429,7 +429,7 @@ static int put_live(const struct dnp_profile *profile, struct dnp_json *json)
 	if (!status && live.sites.n) {
 		open_table(json, "Sites", live.sites.n, columns, DNP_ARRAY_SIZE(columns));
 		for (size_t i = 0; i < shown(live.sites.n); i++)
-			put_live_site(profile, &live.sites.p[i], json);
+			put_live_site(profile, &live.sites.p[i], live.mean_bytes, json);
 		close_table(json);
 	}
 	dnp_live_done(&live);

@@ -246,7 +246,7 @@ static void put_counted(const struct dnp_event *event, struct dnp_line *line)
 		dnp_line_printf(
 			line, ", and %s without an end", dnp_format_count(all.unfinished).text);
 	if (all.variance > 0) {
-		range = dnp_label_range(&all);
+		range = dnp_label_range(&all, event->lot);
 		dnp_line_printf(line, "; ~ is an estimate: %s",
 			dnp_format_duration((uint64_t)range.low).text);
 		dnp_line_printf(line, " to %s in 95 of 100 times",

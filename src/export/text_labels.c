@@ -19,7 +19,7 @@ bool dnp_text_has_ranges(const struct dnp_event *event)
 
 	for (size_t i = 0; i < event->labels.n; i++)
 		variance += event->labels.p[i].sum.variance;
-	return event->in_bytes && variance > 0;
+	return event->in_bytes && (variance > 0 || event->lot);
 }
 
 void dnp_text_label_columns(const struct dnp_event *event, bool ranges, struct dnp_line *line)
@@ -31,9 +31,9 @@ void dnp_text_label_columns(const struct dnp_event *event, bool ranges, struct d
 					  : COUNT_COLUMNS);
 }
 
-void dnp_text_label_range(const struct dnp_label_sum *sum, struct dnp_line *line)
+void dnp_text_label_range(const struct dnp_label_sum *sum, uint64_t lot, struct dnp_line *line)
 {
-	struct dnp_range range = dnp_label_range(sum);
+	struct dnp_range range = dnp_label_range(sum, lot);
 	char text[128];
 
 	snprintf(text, sizeof(text), "%s – %s", dnp_format_bytes((uint64_t)range.low).text,
@@ -60,7 +60,7 @@ void dnp_text_label(const struct dnp_event *event, const struct dnp_label_sum *s
 	dnp_line_printf(line, "%6.1f %% ", dnp_percent(sum->weight, total));
 	dnp_line_right(line, dnp_format_weight(event, sum->weight).text, 11);
 	if (ranges)
-		dnp_text_label_range(sum, line);
+		dnp_text_label_range(sum, event->lot, line);
 	if (event->in_bytes || event->in_ns)
 		dnp_line_right(line,
 			ranges ? dnp_format_count((uint64_t)(sum->count + 0.5)).text

@@ -9,8 +9,8 @@
 /* Those that weigh most, at most `top` (0: all); nothing where samples have no labels. */
 void dnp_text_labels(const struct dnp_tree *tree, size_t top, struct dnp_line *line);
 
-/* Where the true bytes are, in a column: 95 % within. */
-void dnp_text_label_range(const struct dnp_label_sum *sum, struct dnp_line *line);
+/* Where the true bytes are, in a column: 95 % within. `lot` as of dnp_label_range. */
+void dnp_text_label_range(const struct dnp_label_sum *sum, uint64_t lot, struct dnp_line *line);
 
 /* Whether an event's sums are estimates: not every one was counted. */
 bool dnp_text_has_ranges(const struct dnp_event *event);

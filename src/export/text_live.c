@@ -27,12 +27,12 @@ static void put_parts(const struct dnp_live_site *site, struct dnp_line *line)
 	}
 }
 
-static void put_site(
-	const struct dnp_tree *tree, const struct dnp_live_site *site, struct dnp_line *line)
+static void put_site(const struct dnp_tree *tree, const struct dnp_live_site *site, uint64_t lot,
+	struct dnp_line *line)
 {
 	dnp_line_printf(line, "%6.1f %% ", dnp_percent(site->at.sum.weight, tree->total[0]));
 	dnp_line_right(line, dnp_format_bytes(site->at.sum.weight).text, 11);
-	dnp_text_label_range(&site->at.sum, line);
+	dnp_text_label_range(&site->at.sum, lot, line);
 	dnp_line_right(line, dnp_format_count((uint64_t)(site->at.sum.count + 0.5)).text, 14);
 	dnp_line_right(line, dnp_format_duration(site->median_ns).text, 10);
 	dnp_line_right(line, dnp_format_duration(site->oldest_ns).text, 10);
@@ -102,7 +102,7 @@ int dnp_text_live(const struct dnp_tree *tree, const struct dnp_export_options *
 			dnp_line_end(line);
 		}
 		for (size_t i = 0; i < n; i++)
-			put_site(tree, &live.sites.p[i], line);
+			put_site(tree, &live.sites.p[i], live.mean_bytes, line);
 	}
 	dnp_live_done(&live);
 	return status;

@@ -20,8 +20,10 @@ void dnp_text_site(const struct dnp_tree *tree, const struct dnp_site *site, str
 	dnp_line_puts(line, "        ");
 	line->wrap = 10;
 	put_frame(tree, site->type, line);
-	dnp_line_puts(line, " in ");
-	put_frame(tree, site->method, line);
+	if (site->method != site->type) { /* a stack of its type alone */
+		dnp_line_puts(line, " in ");
+		put_frame(tree, site->method, line);
+	}
 	for (uint32_t node = profile->nodes.p[site->node].parent; node && n < CALLERS;
 		node = profile->nodes.p[node].parent) {
 		uint32_t frame = profile->nodes.p[node].frame;

@@ -12,7 +12,7 @@ import termios
 
 import pytest
 
-from harness import DNPROF, NEWEST, ROOT, Report, dnprof, program, record
+from harness import DNPROF, NEWEST, ROOT, Report, dnprof, program, record, refused
 
 MAKE_RECORDING = DNPROF.parent.parent / "tests/tools/make-recording"
 
@@ -156,6 +156,13 @@ def test_events(wall):
     assert event["waiting"] == 15 == sum(t["waiting"] for t in report["threads"])
     assert sum(t["running_ns"] for t in report["threads"]) == 50_000_000
     assert "waiting" not in report["events"]["cpu"]
+
+
+def test_state_of_what_has_none(tmp_path):
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-e", "exception", "-o", out, "--", *program(NEWEST, "exceptions", "--work", 1)).expect()
+    assert json.loads(dnprof("report", "--json", "--state", "running", out).expect(0).stdout)["types"]
+    refused(dnprof("report", "--state", "waiting", out), 1, "cannot show exception for --state waiting", "-e wall")
 
 
 @pytest.mark.parametrize("state, samples", [("running", 5), ("waiting", 15), ("any", 20)])

@@ -4,9 +4,9 @@
 #include "aggregate/profile.h"
 #include "test.h"
 
-static struct crowded_site site_of(const struct dnp_live_site *site)
+static struct crowded_site site_of(const struct dnp_live_site *site, uint64_t lot)
 {
-	struct dnp_range range = dnp_label_range(&site->at.sum);
+	struct dnp_range range = dnp_label_range(&site->at.sum, lot);
 
 	return (struct crowded_site){(double)site->at.sum.weight, range.low, range.high};
 }
@@ -22,7 +22,7 @@ static void put_live(const struct dnp_profile *profile, struct crowded *crowded)
 		const char *type =
 			dnp_profile_string(profile, profile->frames.p[site->at.type].name);
 
-		crowded->site[!strcmp(type, "B")] = site_of(site);
+		crowded->site[!strcmp(type, "B")] = site_of(site, live.mean_bytes);
 	}
 	crowded->mean_bytes = live.mean_bytes;
 	crowded->asked_bytes = live.asked_bytes;

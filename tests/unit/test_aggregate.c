@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* From records to answers: totals, recursion, filters, names, what is lost, several recordings. */
+#include <math.h>
+
 #include "aggregate/ids.h"
 #include "aggregate/sites.h"
 #include "aggregate/spans.h"
 #include "aggregate/threads.h"
 
 #include "base/clean.h"
+#include "capture/thin.h"
 
 #include "profiled.h"
 
@@ -406,13 +409,13 @@ TEST(what_samples_are_about_is_added_up_with_its_bounds)
 	CHECK_EQ(small->sum.weight, 10000000);
 	CHECK_EQ((uint64_t)small->sum.count, 100000);
 	CHECK_EQ(small->sum.samples, 100);
-	range = dnp_label_range(&small->sum);
+	range = dnp_label_range(&small->sum, 0);
 	/* Of 100 Poisson counts: from 82.3 to 121.6. */
 	CHECK(range.low > 8210000 && range.low < 8240000);
 	CHECK(range.high > 12130000 && range.high < 12180000);
 	CHECK_STR(dnp_profile_string(&f.profile, large->name), "System.Byte[]");
 	CHECK_EQ((uint64_t)large->sum.count, 1);
-	range = dnp_label_range(&large->sum);
+	range = dnp_label_range(&large->sum, 0);
 	CHECK(range.low == 5000000 && range.high == 5000000);
 	/* Labels are leaves, and stay where native frames go. */
 	check_stacks(
@@ -525,24 +528,79 @@ TEST(one_sample_has_wide_bounds_and_none_below_what_was_seen)
 	struct dnp_range range;
 
 	dnp_label_sum_sample(&sum, 102400, 24);
-	range = dnp_label_range(&sum);
+	range = dnp_label_range(&sum, 0);
 	CHECK(range.low >= 24 && range.low < 30000);
 	CHECK(range.high > 500000 && range.high < 700000);
 	sum = (struct dnp_label_sum){0};
 	dnp_label_sum_sample(&sum, 110000, 100000);
-	range = dnp_label_range(&sum);
+	range = dnp_label_range(&sum, 0);
 	CHECK(range.low >= 100000);
 	CHECK(range.high > 150000);
 	sum = (struct dnp_label_sum){0};
 	dnp_label_sum_exact(&sum, 7000, 41);
 	dnp_label_sum_exact(&sum, 400, 2);
-	range = dnp_label_range(&sum);
+	range = dnp_label_range(&sum, 0);
 	CHECK(range.low >= 7400 && range.high <= 7400 && sum.count >= 43 && sum.count <= 43);
 	CHECK_EQ(sum.samples, 2);
 	sum = (struct dnp_label_sum){0};
 	dnp_label_sum_sample(&sum, 3, 0); /* without a value it stands for itself */
-	range = dnp_label_range(&sum);
+	range = dnp_label_range(&sum, 0);
 	CHECK(sum.count == 1 && range.low == 3 && range.high == 3);
+}
+
+enum { CHOSEN_BYTES = 102400, LOT_BYTES = 512 << 10, TRIALS = 2000 };
+
+/* Whether the truth is within, where .NET 10 chooses of so many objects of each size, and alloc of
+ * these. */
+static bool is_within(const uint64_t (*sizes)[2], size_t n, uint64_t *turn)
+{
+	struct dnp_label_sum sum = {0};
+	struct dnp_range range;
+	double truth = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (uint64_t k = 0; k < sizes[i][1]; k++) {
+			double size = (double)sizes[i][0], chosen = 1 - exp(-size / CHOSEN_BYTES);
+			uint64_t weight;
+
+			truth += size;
+			if (dnp_lot(*turn += DNP_LOT_STEP) >= chosen)
+				continue;
+			weight = dnp_thin(size / chosen, dnp_lot(*turn += DNP_LOT_STEP), LOT_BYTES);
+			if (weight)
+				dnp_label_sum_sample(&sum, weight, sizes[i][0]);
+		}
+	range = dnp_label_range(&sum, LOT_BYTES);
+	return truth >= range.low - 1 && truth <= range.high + 1;
+}
+
+/* Small ones, large ones that are all seen, both, those in between, and what a list takes that
+ * grows. */
+TEST(the_truth_is_in_its_range_95_times_in_100)
+{
+	static const struct {
+		uint64_t sizes[16][2]; /* bytes of one, how many */
+	} programs[] = {
+		{{{400, 25000}}},
+		{{{1000, 400}}},
+		{{{3000000, 1}, {1000, 400}}},
+		{{{3000000, 20}, {240, 10000}}},
+		{{{262144, 20}}},
+		{{{262144, 4}, {4000, 400}}},
+		{{{512, 1}, {1024, 1}, {2048, 1}, {4096, 1}, {8192, 1}, {16384, 1}, {32768, 1},
+			{65536, 1}, {131072, 1}, {262144, 1}, {524288, 1}, {1048576, 1},
+			{2097152, 1}, {4194304, 1}}},
+	};
+	uint64_t turn = 1;
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(programs); i++) {
+		unsigned within = 0;
+
+		for (unsigned k = 0; k < TRIALS; k++)
+			within += is_within(
+				programs[i].sizes, DNP_ARRAY_SIZE(programs[i].sizes), &turn);
+		CHECK(within >= TRIALS * 0.94);
+	}
 }
 
 TEST(threads_that_ran_and_that_waited)
@@ -889,7 +947,7 @@ TEST(calls_that_are_counted_and_those_that_are_not)
 	sum = &event->labels.p[0].sum;
 	CHECK_EQ((uint64_t)sum->count, 5010);
 	CHECK_EQ(sum->weight, 5006000);
-	range = dnp_label_range(sum);
+	range = dnp_label_range(sum, 0);
 	CHECK(range.low >= 4006000 && range.low < 5006000 && range.high > 5006000);
 	CHECK_STR(dnp_profile_string(&f.profile, f.profile.problems.p[f.profile.problems.n - 1]),
 		"transition: 1 of 2 recordings ended before calls were counted: what samples stand "
