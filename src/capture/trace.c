@@ -447,16 +447,17 @@ static uintptr_t left_out_within(const struct dnp_call_filter *filter, uintptr_t
 static bool may_be_block(uintptr_t function)
 {
 	const struct dnp_info *info = trace.setting->info;
-	const uint8_t *header;
+	const uint8_t *header = NULL;
 	ClassID of_class;
 	ModuleID module;
 	mdToken token;
-	uint32_t bytes;
+	uint32_t bytes = 0;
 
 	if (trace.runtime != 9)
 		return false;
 	if (FAILED(dnp_com(info->com, GetFunctionInfo, function, &of_class, &module, &token)) ||
-		FAILED(dnp_com(info->com, GetILFunctionBody, module, token, &header, &bytes)))
+		FAILED(dnp_com(info->com, GetILFunctionBody, module, token, &header, &bytes)) ||
+		!header || !bytes)
 		return true;
 	return (*header & IL_FORMAT) == IL_FAT && *header & IL_MORE_SECTIONS;
 }
