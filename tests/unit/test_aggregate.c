@@ -417,6 +417,10 @@ TEST(what_samples_are_about_is_added_up_with_its_bounds)
 	CHECK_EQ((uint64_t)large->sum.count, 1);
 	range = dnp_label_range(&large->sum, 0);
 	CHECK(range.low == 5000000 && range.high == 5000000);
+	/* None of the small ones of that type was seen: it may be up to four lots. */
+	CHECK_EQ(f.profile.events.p[0].lot, 100000);
+	range = dnp_label_range(&large->sum, f.profile.events.p[0].lot);
+	CHECK(range.low == 5000000 && range.high > 5380000 && range.high < 5390000);
 	/* Labels are leaves, and stay where native frames go. */
 	check_stacks(
 		&f, "App.P.M();App.Box<System.Int32> 10000000\nApp.P.M();System.Byte[] 5000000\n");
@@ -995,7 +999,8 @@ static void put_allocations(struct fixture *f, uint64_t number, bool every)
 	f->rec.number = number;
 	f->rec.sequence = 0;
 	RECORD(&f->rec, process, .pid = number);
-	RECORD(&f->rec, event, .name = dnp_str("alloc"), .unit = dnp_str("bytes"));
+	RECORD(&f->rec, event, .name = dnp_str("alloc"), .unit = dnp_str("bytes"),
+		.lot = every ? 0 : 50000);
 	RECORD(&f->rec, frame, .index = 1, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.A"));
 	recording_stack(&f->rec, 1, 0, stack, 1);
 	if (every)
@@ -1023,6 +1028,7 @@ TEST(every_object_is_not_added_to_estimates)
 		CHECK_STR(dnp_profile_string(&f.profile, events[1].name), names[first]);
 		CHECK_EQ(events[first].labels.p[0].sum.weight, 200000);
 		CHECK(events[first].labels.p[0].sum.variance > 0);
+		CHECK(events[first].lot == 50000 && !events[!first].lot);
 		CHECK_EQ(events[!first].labels.p[0].sum.weight, 480);
 		CHECK(events[!first].labels.p[0].sum.variance <= 0);
 		CHECK_EQ((uint64_t)events[!first].labels.p[0].sum.count, 20);
