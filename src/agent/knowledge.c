@@ -224,9 +224,12 @@ static bool ask_type(const struct dnp_label *label, struct dnp_text *text)
 void dnp_knowledge_label(uint32_t number, struct dnp_text *text)
 {
 	struct dnp_label label = dnp_label_get(number);
+	size_t from = text->n;
 
-	if (!ask_type(&label, text))
-		dnp_text_put(text, label.text);
+	if (ask_type(&label, text))
+		return;
+	dnp_text_rewind(text, from); /* what the runtime knows of it may be a part alone */
+	dnp_text_put(text, label.text);
 }
 
 /* ---- Methods that were there before */

@@ -62,6 +62,7 @@ def test_estimates_are_within_their_bars(tmp_path, tfm, size):
     # three of them are missing less than once in a million runs, or five times 6 %.
     large = seen["System.Int64[]"]
     assert large["bytes"] == pytest.approx(result.truth["large"], rel=0.06 if size == "100k" else 0.32)
+    assert "System.Int32*[]" in seen
     # And small ones of that type, of which none was seen, would be hidden by them.
     assert large["bytes_high"] > large["bytes"] + MEAN[size]
     shown.check_few_lost("alloc")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`-e trace`: every call counted, against programs that count their own calls."""
 import collections
+import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -19,10 +21,10 @@ DEPTHS = ("tree", "time", "events")
 #: Each calls in ways that the others do not.
 CASES = ("exceptions", "hardware", "frames", "tails", "emitted", "generics", "tasks", "iterators", "dynamic",
          "members", "statics", "recursion", "ends", "native", "tiers", "osr", "inlining", "locks", "finalizers",
-         "unload")
+         "unload", "unwinding")
 
 #: Cases where every call that an exception ends is one that counts.
-UNWOUND_EXACTLY = ("exceptions", "hardware", "frames", "dynamic", "recursion", "osr", "locks")
+UNWOUND_EXACTLY = ("exceptions", "hardware", "frames", "dynamic", "recursion", "osr", "locks", "unwinding")
 
 
 PAIRS = [(tfm, depth) for tfm in TESTED for depth in DEPTHS]
@@ -110,6 +112,57 @@ def test_unwound(tmp_path, tfm, depth):
         callers[plain(path[-1]["name"])].add(plain(path[-2]["name"]) if len(path) > 1 else "")
     for callee, caller in (("Behind", "Outer"), ("Within", "Inner")):
         assert callers[f"Truth.Calls.Throwing.{callee}"] == {f"Truth.Calls.Throwing.{caller}"}, callee
+
+
+def paths_of(case, calls):
+    """The calls of a case of `unwinding` in their order, each as the methods that lead to it: `Run(A!(B) C)` is four."""
+    path, called = [], []
+    for token in re.findall(r"\w+|[()]", calls):
+        if token == "(":
+            path.append(called[-1][-1])
+        elif token == ")":
+            path.pop()
+        else:
+            called.append((*path, f"Truth.Calls.Unwinding+{case}.{token}"))
+    return called
+
+
+def check_callers_in_log(truth, text):
+    """The calls of each thread, as often as it went through all cases, and how deep each is."""
+    threads, _ = read_log(text)
+    for name, calls in truth["by_thread"].items():
+        lines, times = iter(threads[name]), calls["Truth.Calls.Unwinding+Swallowed.Run"]
+        for n in range(times):
+            for case in truth["unwinding"]:
+                called = [(len(path) - 1, path[-1]) for path in paths_of(*case)]
+                assert list(itertools.islice(lines, len(called))) == called, (name, n)
+        assert times > 1 and not list(lines)
+
+
+def check_callers_in_tree(truth, shown):
+    """How often each method was called by which, and by whom those were."""
+    counted = collections.Counter()
+    for path in shown.paths():
+        counted[tuple(plain(node["name"]) for node in path)] += path[-1]["calls"]
+    cases = collections.Counter(call for case in truth["unwinding"] for call in paths_of(*case))
+    times = truth["calls"]["Truth.Calls.Unwinding+Swallowed.Run"]
+    assert counted == {call: n * times for call, n in cases.items()}
+
+
+#: The methods of the cases, and no others: what a dynamic method calls is called by who calls that.
+UNWINDING = ("--no-inline", "--include", "Truth.Calls.Unwinding+*", "--exclude", "*..cctor,*.Make,*<>c.*")
+
+
+@pytest.mark.parametrize("tiering", [(), ("--no-tiering",)], ids=["tiers", "optimised"])
+@pytest.mark.parametrize("tfm", harness.TFMS)
+def test_whose_callers(tmp_path, tfm, tiering):
+    """What is called after exceptions of which each runtime tells in odd ways of its own stands below who called it."""
+    traced = trace_case(tmp_path, tfm, "unwinding", "events", threads=2, options=(*UNWINDING, *tiering))
+    assert traced.event["unwinds"] == traced.truth["unwound"]
+    check_callers_in_log(traced.truth, dnprof("log", "--calls", tmp_path / "out.dnp").expect().out)
+    traced = trace_case(tmp_path, tfm, "unwinding", "tree", threads=2, options=(*UNWINDING, *tiering))
+    assert traced.event["unwinds"] == traced.truth["unwound"]
+    check_callers_in_tree(traced.truth, traced.report)
 
 
 def test_arguments_of_code_that_was_replaced(tmp_path, tfm):

@@ -8,7 +8,8 @@ import pytest
 
 from harness import LOOSE, PATIENCE_S, cases, check_whole, dnprof, plain, refused, report
 from test_args import logged, short
-from test_trace import DEPTHS, UNWOUND_EXACTLY, Traced, calls_of, read_log
+from test_trace import (DEPTHS, UNWINDING, UNWOUND_EXACTLY, Traced, calls_of, check_callers_in_log, check_callers_in_tree,
+                        read_log)
 from test_windows import on_windows, pytestmark, truth, wine  # noqa: F401
 
 #: Of test_trace.CASES those that the program passes under Wine by itself. Not `hardware` (an overflow is a division by zero
@@ -53,6 +54,14 @@ def test_case(truth, tmp_path, case, depth):
     traced.check_balance()
     if case in UNWOUND_EXACTLY:
         assert traced.event["unwinds"] == traced.truth["unwound"]
+
+
+def test_whose_callers(truth, tmp_path):
+    """What is called after exceptions of which the runtime tells in odd ways stands below who called it."""
+    traced = trace_case(truth, tmp_path, "unwinding", depth="events", options=UNWINDING)
+    check_callers_in_log(traced.truth, dnprof("log", "--calls", tmp_path / "out.dnp").expect().out)
+    traced = trace_case(truth, tmp_path, "unwinding", depth="tree", options=UNWINDING)
+    check_callers_in_tree(traced.truth, traced.report)
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ static class Sizes
         Batch(kinds[next / 4], next % 4 == 0 ? 0 : 1);
     }
     long large = Large((int)(each / 1_000_000));
+    Pointers();
     var types = new JsonObject();
     foreach (var kind in kinds)
       types[kind.Name] = new JsonArray(kind.Bytes[0], kind.Bytes[1]);
@@ -63,6 +64,10 @@ static class Sizes
       Kept = new long[125_000 - 3];
     return GC.GetAllocatedBytesForCurrentThread() - before;
   }
+
+  /// <summary>The runtime has no answer to what these are arrays of.</summary>
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static unsafe void Pointers() => Kept = new int*[125_000 - 3];
 
   static readonly Type[] parts = [typeof(byte), typeof(short), typeof(int), typeof(long), typeof(float), typeof(double), typeof(char)];
 

@@ -17,7 +17,7 @@ static class Suite
     ("members", 20, Members.All), ("statics", 1, Statics.All), ("recursion", 1, Recursion.All),
     ("ends", 1, Ends.All), ("native", 3, Crossing.All), ("tiers", 1, Tiers.All), ("osr", 1, Loops.All),
     ("inlining", 5, Inlining.All), ("locks", 3, Locking.All), ("finalizers", 1, Finalizing.All),
-    ("unload", 1, Unloading.All),
+    ("unload", 1, Unloading.All), ("unwinding", 2, Unwinding.All),
   ];
 
   public static JsonObject Run(Options o)
@@ -33,6 +33,7 @@ static class Suite
     var truth = Tally.ToJson();
     truth["work"] = budget.Done;
     truth["case"] = which;
+    truth["unwinding"] = Unwinding.ToJson();
     return truth;
   }
 
