@@ -240,6 +240,15 @@ void dnp_calls_tailcall_timed_miss(uintptr_t sp, uint64_t now);
  */
 void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function, uintptr_t within);
 
+/*
+ * The same, but it may not have ended: it is told of later, with dnp_calls_tell_held, and at the
+ * next call that begins at the latest.
+ */
+void dnp_calls_hold(struct dnp_calls *calls, struct dnp_call_unwinding frame);
+void dnp_calls_tell_held(struct dnp_calls *calls);
+/* It has not ended. */
+void dnp_calls_forget_held(struct dnp_calls *calls);
+
 /* What tells the innermost managed call from others: its caller's stack pointer. */
 uintptr_t dnp_calls_innermost(const struct dnp_calls *calls);
 

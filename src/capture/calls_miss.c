@@ -434,6 +434,7 @@ void dnp_calls_enter_miss(const struct dnp_call_method *method, uintptr_t sp)
 
 	if (!calls)
 		return;
+	dnp_calls_tell_held(calls);
 	drop(calls, sp + 1, now_of(calls));
 	if (!is_paused(calls))
 		push(calls, method, sp);
@@ -510,6 +511,35 @@ void dnp_calls_unwound(struct dnp_calls *calls, uintptr_t function, uintptr_t wi
 		return;
 	drop(calls, frame->sp, now_of(calls));
 	pop(calls, now_of(calls), DNP_CALL_UNWOUND);
+}
+
+/* Hooks come here with each call from now on: the limit is where they do. */
+void dnp_calls_hold(struct dnp_calls *calls, struct dnp_call_unwinding frame)
+{
+	struct dnp_call_frame *end = calls->end;
+
+	calls->held = frame;
+	atomic_compare_exchange_strong(&calls->limit, &end, calls->base);
+}
+
+void dnp_calls_forget_held(struct dnp_calls *calls)
+{
+	struct dnp_call_frame *base = calls->base;
+
+	calls->held.function = 0;
+	/* Else recording is paused, or was resumed meanwhile. */
+	atomic_compare_exchange_strong(&calls->limit, &base, calls->end);
+}
+
+void dnp_calls_tell_held(struct dnp_calls *calls)
+{
+	struct dnp_call_unwinding held = calls->held;
+
+	if (!held.function)
+		return;
+	dnp_calls_forget_held(calls);
+	if (held.sp == dnp_calls_innermost(calls))
+		dnp_calls_unwound(calls, held.function, 0);
 }
 
 void dnp_calls_back(struct dnp_calls *calls, uintptr_t sp)

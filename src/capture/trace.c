@@ -362,15 +362,6 @@ static const struct dnp_call_filter *filter_now(struct dnp_calls *calls)
 	return calls->n_filters ? filter_of(calls, calls->n_filters - 1) : NULL;
 }
 
-static void tell_held(struct dnp_calls *calls)
-{
-	struct dnp_call_unwinding held = calls->held;
-
-	calls->held.function = 0;
-	if (held.function && held.sp == dnp_calls_innermost(calls))
-		dnp_calls_unwound(calls, held.function, 0);
-}
-
 /* Where the runtime is on the thread's stack while it tells of an exception: roughly. */
 static uintptr_t here(void)
 {
@@ -408,7 +399,7 @@ static void trace_throwing(void)
 
 	if (!calls)
 		return;
-	tell_held(calls);
+	dnp_calls_tell_held(calls);
 	forget_further_in(calls, here() + ONE_PLACE);
 }
 
@@ -419,8 +410,8 @@ static void trace_unwinding(uintptr_t function)
 	if (!calls)
 		return;
 	if (trace.runtime == 9 && calls->held.function == function)
-		calls->held.function = 0;
-	tell_held(calls);
+		dnp_calls_forget_held(calls);
+	dnp_calls_tell_held(calls);
 	forget_gone(calls);
 	calls->unwinding[calls->n_unwinding++ % DNP_CALLS_UNWINDING] =
 		(struct dnp_call_unwinding){function, dnp_calls_innermost(calls), here()};
@@ -477,7 +468,7 @@ static void trace_unwound(void)
 
 	if (!calls)
 		return;
-	tell_held(calls);
+	dnp_calls_tell_held(calls);
 	forget_gone(calls);
 	filter = filter_now(calls);
 	if (calls->n_unwinding <= (filter ? filter->n_unwinding : 0))
@@ -488,7 +479,7 @@ static void trace_unwound(void)
 	calls->n_unwinding--;
 	sp = dnp_calls_innermost(calls);
 	if (may_be_block(frame.function) || (filter && filter->function == frame.function))
-		calls->held = frame;
+		dnp_calls_hold(calls, frame);
 	else if (frame.sp <= sp) /* not of another call of the same method, further out */
 		dnp_calls_unwound(calls, frame.function, left_out_within(filter, frame.function));
 }
@@ -505,13 +496,13 @@ static void trace_filtering(uintptr_t function)
 	if (!calls)
 		return;
 	if (function) {
-		tell_held(calls);
+		dnp_calls_tell_held(calls);
 		forget_gone(calls);
 		*filter_of(calls, calls->n_filters++) = (struct dnp_call_filter){
 			function, dnp_calls_innermost(calls), here(), calls->n_unwinding};
 		return;
 	}
-	calls->held.function = 0;
+	dnp_calls_forget_held(calls);
 	while ((filter = filter_now(calls)) && filter->at + ONE_PLACE < here())
 		calls->n_filters--;
 	if (!filter || filter->at > here() + ONE_PLACE)
@@ -542,7 +533,7 @@ static void trace_in_finally(void)
 
 	if (!calls)
 		return;
-	tell_held(calls);
+	dnp_calls_tell_held(calls);
 	forget_gone(calls);
 	come_to_block(calls);
 	if (calls->n_unwinding)
@@ -560,7 +551,7 @@ static void trace_caught(void)
 
 	if (!calls)
 		return;
-	tell_held(calls);
+	dnp_calls_tell_held(calls);
 	if (calls->n_unwinding)
 		calls->n_unwinding--;
 	come_to_block(calls);

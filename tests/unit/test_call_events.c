@@ -548,6 +548,52 @@ TEST(calls_further_out_are_unwound_with_what_they_called)
 	check_log("+1 +2 +3 +4 !4 !3 !2 -1 ");
 }
 
+static void hold(const struct dnp_call_method *method)
+{
+	dnp_calls_hold(dnp_calls_own,
+		(struct dnp_call_unwinding){
+			.function = method->function, .sp = dnp_calls_innermost(dnp_calls_own)});
+}
+
+/* What may have ended has when the next call begins, or goes on. */
+TEST(calls_that_are_held)
+{
+	start();
+	enter(&methods[0]);
+	enter(&methods[1]);
+	hold(&methods[1]);
+	enter(&methods[2]);
+	enter(&methods[3]);
+	hold(&methods[3]);
+	dnp_calls_forget_held(dnp_calls_own);
+	enter(&methods[4]);
+	leave(&methods[4]);
+	leave(&methods[3]);
+	leave(&methods[2]);
+	sp += CALLER_BYTES;
+	leave(&methods[0]);
+	finish();
+	check_log("+1 +2 !2 +3 +4 +5 -5 -4 -3 -1 ");
+}
+
+TEST(calls_that_are_held_while_recording_is_paused)
+{
+	start();
+	enter(&methods[0]);
+	enter(&methods[1]);
+	hold(&methods[1]);
+	dnp_calls_switch(false);
+	enter(&methods[2]);
+	leave(&methods[2]);
+	dnp_calls_switch(true);
+	enter(&methods[3]);
+	leave(&methods[3]);
+	sp += CALLER_BYTES;
+	leave(&methods[0]);
+	finish();
+	check_log("+1 +2 !2 +4 -4 -1 ");
+}
+
 TEST(calls_to_native_code_are_told_as_others)
 {
 	start();

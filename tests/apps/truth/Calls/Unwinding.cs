@@ -23,6 +23,7 @@ static class Unwinding
     (nameof(Rethrown), Rethrown.Run, "Run(A!(M!(Throw! Again!(Throw!)) Leaf))"),
     (nameof(DynamicFilter), DynamicFilter.Run, "Run(Filter!(Throw!(Throw!) Throw!) Leaf)"),
     (nameof(DynamicFinally), DynamicFinally.Run, "Run(R!(R!) Leaf)"),
+    (nameof(BelowDynamicFinally), BelowDynamicFinally.Run, "Run(M!(Throw! Throw!) Leaf)"),
   ];
 
   [ThreadStatic] static List<string>? begun;
@@ -412,6 +413,39 @@ static class Unwinding
         throw new Thrown(1);
       R(depth - 1);
       Leaf();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Leaf() => Begin();
+  }
+
+  /// <summary>The end of M might be that of its block on .NET 9, and the next that is known is what calls Leaf.</summary>
+  static class BelowDynamicFinally
+  {
+    static readonly Action dynamic = Make();
+
+    static Action Make() => Expression.Lambda<Action>(Expression.TryFinally(
+      Expression.Call(((Action)M).Method), Expression.Call(((Action)Leaf).Method))).Compile();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static void Run()
+    {
+      Begin();
+      try { dynamic(); } catch (Thrown) { }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void M()
+    {
+      Begin();
+      try { Throw(); } catch (Thrown) { Throw(); }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Throw()
+    {
+      Begin();
+      throw new Thrown(1);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
