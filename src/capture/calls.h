@@ -130,7 +130,8 @@ struct dnp_calls {
 	struct dnp_call_ring *ring; /* where each event is stored; NULL in the other depths */
 	/* The thread's own: the innermost open call, and where there is no room for one more. */
 	struct dnp_call_frame *_Atomic top;
-	struct dnp_call_frame *_Atomic limit; /* NULL: no further call is recorded (pause) */
+	struct dnp_call_frame *_Atomic
+		limit; /* NULL: no further call is recorded (pause); the base: see dnp_calls_hold */
 	_Atomic uint64_t leaves, tailcalls;
 	char *nodes; /* struct dnp_call_node, or the timed ones */
 	struct dnp_call_block *blocks;
