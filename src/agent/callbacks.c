@@ -18,6 +18,7 @@
 #include "agent/methods.h"
 #include "agent/pipe.h"
 #include "agent/thread_names.h"
+#include "capture/catches.h"
 #include "capture/suspension.h"
 #include "clr/hresult.h"
 #include "format/rec.h"
@@ -430,10 +431,20 @@ static HRESULT DNP_COM on_thrown(ICorProfilerCallback *self, ObjectID object)
 	return S_OK;
 }
 
+static void handling(enum dnp_handling what, FunctionID function, ObjectID object)
+{
+	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
+		dnp_engines_handling(what, function, object);
+		dnp_allowed_leave();
+	}
+}
+
 static HRESULT DNP_COM on_unwinding(ICorProfilerCallback *self, FunctionID function)
 {
 	(void)self;
 	dnp_engines_unwinding(function);
+	if (dnp_catches_is_root(function))
+		handling(DNP_HANDLING_ROOT_UNWIND, function, 0);
 	return S_OK;
 }
 
@@ -444,12 +455,21 @@ static HRESULT DNP_COM on_unwound(ICorProfilerCallback *self)
 	return S_OK;
 }
 
-static void handling(enum dnp_handling what, FunctionID function, ObjectID object)
+/* These two come for each frame. */
+static HRESULT DNP_COM on_searching(ICorProfilerCallback *self, FunctionID function)
 {
-	if (dnp_allowed_enter(DNP_ALLOWED_THREADS)) {
-		dnp_engines_handling(what, function, object);
-		dnp_allowed_leave();
-	}
+	(void)self;
+	if (dnp_catches_is_root(function))
+		handling(DNP_HANDLING_ROOT, function, 0);
+	return S_OK;
+}
+
+static HRESULT DNP_COM on_searched(ICorProfilerCallback *self)
+{
+	(void)self;
+	if (dnp_catches_is_root(0))
+		handling(DNP_HANDLING_ROOT_DONE, 0, 0);
+	return S_OK;
 }
 
 static HRESULT DNP_COM on_catcher_found(ICorProfilerCallback *self, FunctionID function)
@@ -550,6 +570,8 @@ static struct ICorProfilerCallbackVtbl table = {
 	.ExceptionUnwindFunctionEnter = on_unwinding,
 	.ExceptionUnwindFunctionLeave = on_unwound,
 	.ExceptionUnwindFinallyEnter = on_finally,
+	.ExceptionSearchFunctionEnter = on_searching,
+	.ExceptionSearchFunctionLeave = on_searched,
 	.ExceptionSearchCatcherFound = on_catcher_found,
 	.ExceptionCatcherEnter = on_caught,
 	.ExceptionSearchFilterEnter = on_filter,

@@ -22,6 +22,7 @@
 #include "os/tasks.h"
 #include "os/thread.h"
 #include "os/watch.h"
+#include "os/word.h"
 #include "store/drain.h"
 #include "store/labels.h"
 #include "store/overflow.h"
@@ -39,6 +40,10 @@ static_assert(LOOK_EVERY % DNP_CALM_TICKS == 0 && STATS_EVERY % DNP_CALM_TICKS =
 /* It is calm after so long without a new thread, and with so much time between two samples. */
 #define CALM_AFTER_NS    UINT64_C(1000000000)
 #define CALM_INTERVAL_NS UINT64_C(1000000)
+
+/* For a program that is about to end: how long it may be kept from it, and how often it looks. */
+#define SAVE_PATIENCE_NS UINT64_C(2000000000)
+#define SAVE_LOOK_NS     UINT64_C(20000000)
 
 static struct {
 	bool on;
@@ -60,6 +65,12 @@ static struct {
 	uint64_t begin_ns; /* CPU time that it took the program's thread to begin it */
 	int client;
 } recording = {.file = -1};
+
+/* What threads wait for that have said their last word, counted; `over`: none need wait. */
+static struct {
+	_Atomic uint32_t wanted, done;
+	_Atomic bool over;
+} saves;
 
 bool dnp_recording_is_on(void)
 {
@@ -320,9 +331,36 @@ static void look_after_engines(void)
 			engine->look();
 }
 
+static bool is_saved(uint32_t wanted)
+{
+	return atomic_load(&saves.over) || (int32_t)(atomic_load(&saves.done) - wanted) >= 0;
+}
+
+/* Only one is woken, and several threads may wait: so they look themselves now and then. */
+static void save(void)
+{
+	uint32_t wanted = atomic_fetch_add(&saves.wanted, 1) + 1;
+	uint64_t until_ns = dnp_now_ns() + SAVE_PATIENCE_NS;
+
+	dnp_watch_call();
+	while (!is_saved(wanted) && dnp_now_ns() < until_ns)
+		dnp_word_wait(&saves.done, wanted - 1, SAVE_LOOK_NS);
+}
+
+/* `wanted` before a round: what it has written is what there was. */
+static void saved(uint32_t wanted)
+{
+	if (wanted == atomic_load(&saves.done))
+		return;
+	dnp_writer_flush(&recording.drain.writer);
+	atomic_store(&saves.done, wanted);
+	dnp_word_wake(&saves.done);
+}
+
 /* One round: what is new in the process, then the samples; a full one now and then (`tick`). */
 void dnp_recording_tick(unsigned tick)
 {
+	uint32_t saves_wanted = atomic_load(&saves.wanted);
 	bool look = look_due(tick);
 
 	recording.tick = tick;
@@ -338,6 +376,7 @@ void dnp_recording_tick(unsigned tick)
 		write_stats();
 	if (tick % FLUSH_EVERY == 0)
 		dnp_writer_flush(&recording.drain.writer);
+	saved(saves_wanted);
 	publish();
 }
 
@@ -462,6 +501,7 @@ int dnp_recording_end(enum dnp_end_reason reason, struct dnp_err *err)
 
 	if (!recording.head_written)
 		write_head();
+	atomic_store(&saves.over, true);
 	dnp_engines_stop();
 	write_engines(1);
 	failed = close_file(reason, err);
@@ -526,6 +566,7 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 		.frame = frame,
 		.type_label = dnp_knowledge_type_label,
 		.class_label = dnp_knowledge_class_label,
+		.save = save,
 	};
 	int failed = prepare(order, err);
 
@@ -566,6 +607,7 @@ int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err 
 	recording.process_before_ns = dnp_process_cpu_ns(dnp_process_id());
 	recording.failed = 0;
 	recording.head_written = false;
+	atomic_store(&saves.over, false);
 	failed = start(order, err);
 	if (failed) {
 		dnp_recording_file_close();

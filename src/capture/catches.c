@@ -8,12 +8,14 @@
 #include "base/u64map.h"
 #include "base/vec.h"
 #include "capture/happened.h"
+#include "capture/self.h"
 #include "clr/hresult.h"
 #include "clr/info.h"
 #include "clr/message.h"
 #include "os/clock.h"
 #include "os/mem.h"
 #include "store/labels.h"
+#include "unwind/code.h"
 
 enum {
 	CODES_MAX = 64,      /* of one method */
@@ -22,9 +24,14 @@ enum {
 	MESSAGE_UNITS = 200, /* UTF-16 units that are kept of one */
 	MESSAGE_BYTES = 1 + 3 * MESSAGE_UNITS + 3,
 	ENDED_MAX = 65536, /* that are waiting for the recorder */
+	ROOTS_MAX = 32,    /* methods that threads begin with */
 };
 
 #define NO_MESSAGE UINT32_MAX /* label */
+
+/* FunctionIDs of those that threw, 0: none; and how many threads are at_root. */
+static _Atomic uintptr_t roots[ROOTS_MAX];
+static _Atomic uint32_t n_at_root;
 
 /* Thrown and not caught yet. */
 struct open {
@@ -34,9 +41,13 @@ struct open {
 	uint64_t thrown_ns, found_ns; /* found_ns 0: nobody yet */
 	uint32_t message;             /* label */
 	uint32_t filters;             /* that the thread was in */
+	uint32_t roots;               /* frames of its root that the search has left */
 };
 
 struct of_thread {
+	dnp_frame_word root_frame; /* of the method that it began with */
+	uintptr_t root;            /* its FunctionID, 0: not known */
+	bool at_root;              /* the runtime looks there for who catches */
 	uint32_t n, filters;
 	struct open open[OPEN_MAX];
 };
@@ -75,6 +86,9 @@ static void forget(void)
 	dnp_vec_done(&ended);
 	dnp_u64map_done(&messages);
 	asked = NOT_ASKED;
+	for (unsigned i = 0; i < ROOTS_MAX; i++)
+		atomic_store(&roots[i], 0);
+	atomic_store(&n_at_root, 0);
 }
 
 int dnp_catches_open(const struct dnp_engine_setting *setting, unsigned event)
@@ -89,11 +103,14 @@ int dnp_catches_open(const struct dnp_engine_setting *setting, unsigned event)
 }
 
 /* NULL: the thread cannot be recorded, so that it has no samples either. */
+static struct of_thread *of(const struct dnp_thread *thread)
+{
+	return thread ? &catches.threads[thread->place] : NULL;
+}
+
 static struct of_thread *own(void)
 {
-	const struct dnp_thread *thread = dnp_happened_on(catches.setting);
-
-	return thread ? &catches.threads[thread->place] : NULL;
+	return of(dnp_happened_on(catches.setting));
 }
 
 /* ---- What they say */
@@ -316,9 +333,111 @@ static void answered(struct of_thread *thread)
 	thread->filters -= thread->filters > 0;
 }
 
+/* ---- That nobody catches */
+
+bool dnp_catches_is_root(uintptr_t function)
+{
+	if (!function)
+		return atomic_load_explicit(&n_at_root, memory_order_relaxed);
+	for (unsigned i = 0; i < ROOTS_MAX; i++) {
+		uintptr_t root = atomic_load_explicit(&roots[i], memory_order_relaxed);
+
+		if (!root || root == function)
+			return root;
+	}
+	return false;
+}
+
+static void add_root(uintptr_t function)
+{
+	for (unsigned i = 0; i < ROOTS_MAX; i++) {
+		uintptr_t none = 0;
+
+		if (atomic_compare_exchange_strong(&roots[i], &none, function) || none == function)
+			return;
+	}
+}
+
+/* 0: it is not known. */
+static uintptr_t function_of(dnp_frame_word frame)
+{
+	uintptr_t function = 0;
+
+	return dnp_code_frame_may_be_asked_for(frame) &&
+			SUCCEEDED(dnp_com(catches.setting->info->com, GetFunctionFromIP,
+				(const uint8_t *)dnp_code_of_frame(frame), &function))
+		? function
+		: 0;
+}
+
+void dnp_catches_root(const struct dnp_thread *thread, dnp_frame_word root)
+{
+	struct of_thread *own = of(thread);
+
+	if (own->root_frame == root)
+		return;
+	own->root_frame = root;
+	own->root = function_of(root);
+	if (own->root)
+		add_root(own->root);
+}
+
+static void set_at_root(struct of_thread *thread, bool now)
+{
+	if (thread->at_root == now)
+		return;
+	thread->at_root = now;
+	atomic_fetch_add_explicit(&n_at_root, now ? 1 : UINT32_MAX, memory_order_relaxed);
+}
+
+/* Nobody catches the innermost one. */
+static void say_last_word(struct of_thread *thread)
+{
+	end_to(thread, 0, DNP_EXCEPTION_NOT_CAUGHT);
+	catches.setting->save();
+}
+
+/* How many frames of a method the calling thread has; 0: it is not known. */
+static uint32_t count_frames(struct dnp_thread *thread, uintptr_t function)
+{
+	enum dnp_walk_stop stop = DNP_STOP_UNKNOWN;
+	uint32_t n, of = 0;
+
+	dnp_self_begin(thread);
+	n = dnp_self_walk(thread, dnp_label_frame(DNP_LABEL_OTHER), NULL, &stop, NULL);
+	for (uint32_t i = 1; i < n; i++)
+		of += dnp_frame_is_managed(thread->own.frames[i]) &&
+			function_of(thread->own.frames[i]) == function;
+	dnp_self_end_walked(thread, n, stop);
+	return n && stop == DNP_STOP_END ? of : 0;
+}
+
+static bool awaits_catcher(const struct of_thread *thread)
+{
+	return thread->n && !thread->open[thread->n - 1].found_ns;
+}
+
+/* It may be the root of what another frame of the same method has called. */
+static void root_done(struct of_thread *thread, struct dnp_thread *self)
+{
+	if (!thread->at_root)
+		return;
+	set_at_root(thread, false);
+	if (awaits_catcher(thread) &&
+		++thread->open[thread->n - 1].roots == count_frames(self, thread->root))
+		say_last_word(thread);
+}
+
+static void unwind_root(struct of_thread *thread, uintptr_t function)
+{
+	if (function == thread->root && awaits_catcher(thread))
+		say_last_word(thread);
+}
+
 void dnp_catches_handling(enum dnp_handling what, uintptr_t function, uintptr_t class_id)
 {
-	struct of_thread *thread = own();
+	struct dnp_thread *self = dnp_happened_on(catches.setting);
+	struct of_thread *thread = of(self);
 
 	if (!thread)
 		return;
@@ -327,6 +446,9 @@ void dnp_catches_handling(enum dnp_handling what, uintptr_t function, uintptr_t 
 	case DNP_HANDLING_CATCH: caught(thread, function, class_id); break;
 	case DNP_HANDLING_FILTER: thread->filters++; break;
 	case DNP_HANDLING_ANSWER: answered(thread); break;
+	case DNP_HANDLING_ROOT: set_at_root(thread, function == thread->root); break;
+	case DNP_HANDLING_ROOT_DONE: root_done(thread, self); break;
+	case DNP_HANDLING_ROOT_UNWIND: unwind_root(thread, function); break;
 	}
 }
 
@@ -337,8 +459,8 @@ void dnp_catches_thread_end(const struct dnp_thread *thread)
 	if (!catches.threads) /* all was told */
 		return;
 	gone = &catches.threads[thread->place];
-	if (!gone->n && !gone->filters)
-		return;
+	gone->root_frame = gone->root = 0;
+	set_at_root(gone, false);
 	end_to(gone, 0, DNP_EXCEPTION_NOT_CAUGHT);
 	gone->filters = 0;
 }

@@ -26,6 +26,18 @@ void dnp_catches_search(void);
 /* See struct dnp_engine; `class_id`: of the exception that is caught, 0: not known. */
 void dnp_catches_handling(enum dnp_handling what, uintptr_t function, uintptr_t class_id);
 
+/*
+ * An exception that leaves the method that its thread began with, and that nobody there catches,
+ * ends the program: no recorder gets a turn any more if it is not waited for. `root` is the
+ * outermost managed frame that one can come to which the calling thread throws.
+ */
+void dnp_catches_root(const struct dnp_thread *thread, dnp_frame_word root);
+/*
+ * Whether that function, or any whose search is under way (function 0), is one that a thread began
+ * with which has thrown. Any thread, at any time.
+ */
+bool dnp_catches_is_root(uintptr_t function);
+
 /* The thread has gone. On the recorder's thread, as the next; no callback is under way there. */
 void dnp_catches_thread_end(const struct dnp_thread *thread);
 

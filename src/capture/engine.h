@@ -65,6 +65,14 @@ enum dnp_handling {
 	DNP_HANDLING_CATCH,  /* whose handler is about to begin (ExceptionCatcherEnter) */
 	DNP_HANDLING_FILTER, /* a filter is asked (ExceptionSearchFilterEnter) … */
 	DNP_HANDLING_ANSWER, /* and has answered, or thrown one itself (…Leave) */
+	/*
+	 * It looks at the method that the thread began with (ExceptionSearchFunctionEnter), has
+	 * looked at it (…Leave), or is about to end it (ExceptionUnwindFunctionEnter). Told only of
+	 * methods that dnp_catches_is_root knows.
+	 */
+	DNP_HANDLING_ROOT,
+	DNP_HANDLING_ROOT_DONE,
+	DNP_HANDLING_ROOT_UNWIND,
 };
 
 /* What engines are told at their start. Outlives them. */
@@ -112,6 +120,11 @@ struct dnp_engine_setting {
 	 * its callbacks, about an object of that type.
 	 */
 	uint32_t (*class_label)(uintptr_t class_id);
+	/*
+	 * The program is about to end without another word: returns when all that was stored so far
+	 * is in the file, or after a while. Any thread but the recorder's, in a callback.
+	 */
+	void (*save)(void);
 };
 
 /* So many times so far (0: nothing is told) could a thread not be sampled at all, for that reason.
@@ -224,7 +237,8 @@ struct dnp_engine {
 	void (*thrown)(uintptr_t object);
 	/*
 	 * … and what the runtime does with the one that it threw last and that is not caught yet.
-	 * Where one is caught: `function` that catches `object` (the same holds for it), else 0.
+	 * Where one is caught: `function` that catches `object` (the same holds for it), else 0;
+	 * for ROOT and ROOT_UNWIND the function that it is about.
 	 */
 	void (*handling)(enum dnp_handling what, uintptr_t function, uintptr_t object);
 	/*

@@ -24,11 +24,11 @@
 #include "os/watch.h"
 #include "store/labels.h"
 
-#define PLACES      (UINT32_C(1) << 17)
-#define FRAMES      (UINT32_C(1) << 22) /* of all stacks together; 32 MiB, as far as it is used */
-#define TRIES       64u
-#define ALIGNMENT   8u  /* of objects, by which the heap counts */
-#define WRITE_EVERY 50u /* rounds of the recorder */
+#define PLACES    (UINT32_C(1) << 17)
+#define FRAMES    (UINT32_C(1) << 22) /* of all stacks together; 32 MiB, as far as it is used */
+#define TRIES     64u
+#define ALIGNMENT 8u                  /* of objects, by which the heap counts */
+#define WRITE_NS  UINT64_C(100000000) /* between two times that all counts are written */
 
 struct place {
 	_Atomic uint64_t key;     /* of the thread and its stack; 0: it is free */
@@ -54,7 +54,7 @@ static struct {
 	uint32_t n_made, n_frames;
 	/* The recorder's. */
 	uint32_t n_known; /* of those that are made */
-	unsigned rounds;
+	uint64_t written_ns;
 } exact = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct dnp_gate gate;
@@ -253,9 +253,12 @@ static void write_place(struct dnp_writer *writer, struct place *place)
 
 static void exact_write(struct dnp_writer *writer, int last)
 {
+	uint64_t now_ns = dnp_now_ns();
+
 	take_stacks();
-	if (!last && exact.rounds++ % WRITE_EVERY)
+	if (!last && now_ns - exact.written_ns < WRITE_NS)
 		return;
+	exact.written_ns = now_ns;
 	for (uint32_t i = 0; i < exact.n_known; i++)
 		write_place(writer, &exact.places[exact.made[i]]);
 }
@@ -280,7 +283,8 @@ static int exact_start(
 {
 	exact.setting = setting;
 	exact.event = index;
-	exact.n_made = exact.n_frames = exact.n_known = exact.rounds = 0;
+	exact.n_made = exact.n_frames = exact.n_known = 0;
+	exact.written_ns = 0;
 	exact.places = dnp_mem_map(PLACES * sizeof(*exact.places));
 	exact.frames = dnp_mem_map(FRAMES * sizeof(*exact.frames));
 	exact.made = dnp_mem_map(PLACES * sizeof(*exact.made));

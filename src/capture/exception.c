@@ -17,6 +17,8 @@
 #include "clr/prf.h"
 #include "os/clock.h"
 #include "os/gate.h"
+#include "os/library.h"
+#include "os/modules.h"
 #include "unwind/code.h"
 
 /* Written in start, before the gate opens. */
@@ -81,6 +83,39 @@ static uint32_t label_of(ClassID class_id)
 	return DNP_LABEL_OTHER;
 }
 
+/* Whether exceptions do not go through that, as they do through what the runtime has on the stack.
+ */
+static bool is_barrier(dnp_frame_word frame)
+{
+	uintptr_t runtime = (uintptr_t)setting->info->com->vtbl->GetFunctionFromIP;
+
+	return !dnp_library_lets_through && DNP_FRAME_KIND(frame) == DNP_WALK_NATIVE &&
+		dnp_module_find(dnp_code_of_frame(frame)) != dnp_module_find(runtime);
+}
+
+/* The outermost managed frame that it can come to; 0: it is not known. */
+static dnp_frame_word root_of(const struct dnp_walked *walked)
+{
+	dnp_frame_word root = 0;
+
+	for (uint32_t i = 1; i < walked->n; i++)
+		if (dnp_frame_is_managed(walked->frames[i]))
+			root = walked->frames[i];
+		else if (root == walked->frames[i - 1] && is_barrier(walked->frames[i]))
+			return root;
+	return walked->stop == DNP_STOP_END ? root : 0;
+}
+
+static void find_root(struct dnp_thread *thread, const struct dnp_happening *happening,
+	const struct dnp_walked *walked)
+{
+	dnp_frame_word root = root_of(walked);
+
+	(void)happening;
+	if (root)
+		dnp_catches_root(thread, root);
+}
+
 static void store(uintptr_t object)
 {
 	ClassID class_id = class_of(object);
@@ -91,6 +126,7 @@ static void store(uintptr_t object)
 		.weight = 1,
 		.value = dnp_catches_thrown(object, class_id),
 		.tells = looks,
+		.walked = find_root,
 	};
 
 	dnp_happened(setting, &happening);

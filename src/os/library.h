@@ -3,6 +3,7 @@
 #ifndef DNP_OS_LIBRARY_H
 #define DNP_OS_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -24,6 +25,9 @@ const char *dnp_library_error(void);
 
 /* What a library that is loaded, "coreclr", exports by that name; NULL: nothing. */
 void *dnp_library_symbol(const char *library, const char *symbol);
+
+/* Whether the runtime's exceptions go through what native libraries have on the stack. */
+extern const bool dnp_library_lets_through;
 
 /* What this system writes between the parts of a path. */
 extern const char dnp_path_slash;

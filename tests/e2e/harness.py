@@ -444,6 +444,11 @@ def record(tmp_path, argv, *, hz=997, options=(), name="out.dnp", status=0, **mo
     return result, report(out)
 
 
+def incomplete(out):
+    """The report of all events of a recording that ends early, which it says."""
+    return Report(json.loads(dnprof("report", "--json", "-n", 0, out).expect(3).stdout))
+
+
 def report(*files, options=()):
     return Report(json.loads(dnprof("report", "--json", *options, *files).expect().stdout))
 

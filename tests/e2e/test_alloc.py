@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What was allocated, by type and place, against what the runtime itself counted; and what is refused."""
+import os
 import re
+import signal
 
 import pytest
 
 import attached
-from harness import (LOOSE, NEWEST, OTHER_CLSID, SOAK, cases, chance, check_whole, dnprof, dnprof_again, other_profiler, program,
-                     refused, report)
+from harness import (DNPROF, LOOSE, NEWEST, OTHER_CLSID, SOAK, cases, chance, check_whole, dnprof, dnprof_again, incomplete,
+                     other_profiler, program, refused, report, start, wait_for)
 from test_record import record_while_it_computes
 
 #: Bytes between two samples.
@@ -154,6 +156,18 @@ def test_every_object_of_two_threads(tmp_path, tfm):
     assert re.search(r"^   share       bytes         objects   type\n +[\d.]+ % +[\d.]+ MiB +[\d,]+   ", text, re.M)
     assert re.search(r"^Sites.*\n   share       bytes         objects\n +[\d.]+ % +[\d.]+ MiB +[\d,]+\n", text, re.M), text
     assert re.search(rf" {node['count']:,}\n        Truth\.Alloc\+Node in Truth\.Alloc\.Chain\(int\) ← Truth\.Alloc\.Round\(", text)
+
+
+def test_every_object_of_a_program_that_is_killed(tmp_path, tfm):
+    """What it made is written while it lives."""
+    out, when, nodes = tmp_path / "out.dnp", tmp_path / "when", "Truth.Garbage+Node"
+    with start([DNPROF, "run", "-q", "-e", "alloc=exact", "-o", out, "--", *program(tfm, "garbage", "--work", 1, "--when", when)]) as it:
+        wait_for(when.with_suffix(".ready").exists, "the program to be ready")
+        wait_for(lambda: types(incomplete(out)).get(nodes, {"count": 0})["count"] == 200_000, "all objects")
+        os.kill(it.child("garbage"), signal.SIGKILL)
+        it.end()
+    item = types(incomplete(out))[nodes]
+    assert item["count"] == 200_000 and item["bytes"] == 32 * 200_000
 
 
 def test_every_object_is_told_from_the_start_only(tmp_path):

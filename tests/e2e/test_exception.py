@@ -6,8 +6,8 @@ import re
 import pytest
 
 import attached
-from harness import (NEWEST, OTHER_CLSID, SOAK, check_whole, dnprof, dnprof_again, other_profiler, plain, program, refused,
-                     report)
+from harness import (NEWEST, OTHER_CLSID, SOAK, check_whole, dnprof, dnprof_again, incomplete, other_profiler, plain, program,
+                     refused, report)
 
 THROWING = ("exceptions", "--work", 3, "--first-chance")
 
@@ -97,6 +97,31 @@ def test_attached_again_and_again(tmp_path, tfm):
     cycles = attached.Cycles(tmp_path / "out.dnp", program(tfm, "exceptions", "--seconds", 600), limit=CYCLES, seconds=0.05,
                              options="event=cpu,exception;interval_ns=1000000")
     assert len(cycles.times) == CYCLES
+
+
+#: Where an exception may be thrown that nobody catches.
+UNHANDLED = ("main", "thread", "pool", "async", "native", "native-thread", "reflection", "filter", "another",
+             "recursion")
+
+
+def check_last(way, told, shown):
+    """TOLD: the file in which the program notes each that the runtime tells it of. Its last one ended it, caught by none."""
+    names = {"L": "Truth.Unhandled+Last", "I": "System.InvalidOperationException"}
+    expected = collections.Counter(names[letter] for letter in told.read_text())
+    counts = {t["name"]: t["count"] for t in shown.data["types"]}
+    assert expected[names["L"]] and counts == expected and shown.data["events"]["exception"]["lost"] == 0
+    last = next(t for t in shown.data["types"] if t["name"] == names["L"])
+    assert last["known"] == last["count"] == last["caught"] + last["not_caught"] and last["not_caught"], last
+    assert last["caught"] == (way in ("async", "recursion"))
+    assert last["messages"] == [{"text": "the last word", "count": last["count"]}]
+
+
+@pytest.mark.parametrize("way", UNHANDLED)
+def test_that_ends_the_program(tmp_path, tfm, way):
+    """It is there, though the program has no time for anything else."""
+    out, told = tmp_path / "out.dnp", tmp_path / "told"
+    dnprof("run", "-q", "-e", "exception", "-o", out, "--", *program(tfm, "unhandled", way, told)).expect(134)
+    check_last(way, told, incomplete(out))
 
 
 def test_beside_another_profiler(tmp_path):

@@ -16,7 +16,7 @@ import test_lock
 import test_mark
 import test_safepoint
 import test_transition
-from harness import ROOT, check_whole, dnprof, is_sequence, report, run
+from harness import ROOT, check_whole, dnprof, incomplete, is_sequence, report, run
 from test_windows import compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401: fixtures and marks
 
 pytestmark = [*pytestmark, pytest.mark.slow]
@@ -51,6 +51,15 @@ def test_exceptions_are_counted_where_they_were_thrown(record):
     assert whole
     for path in whole:
         assert is_sequence(path, "Truth.Exceptions.ThroughNative", re.compile("msvcrt"), "Truth.Exceptions.Compare"), path
+
+
+@pytest.mark.parametrize("way", test_exception.UNHANDLED)
+def test_exception_that_ends_the_program(truth, tmp_path, way):
+    """Those above native frames go on below, and are told of a second time."""
+    out, told = tmp_path / "out.dnp", tmp_path / "told"
+    ended = on_windows("run", "-q", "-e", "exception", "-o", out, "--", truth, "unhandled", way, told)
+    assert ended.status == 0xe0434352 & 0xff, ended
+    test_exception.check_last(way, told, incomplete(out))
 
 
 # Collections, and what is compiled and loaded

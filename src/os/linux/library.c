@@ -20,6 +20,7 @@ int dnp_library_keep(void)
 
 const char dnp_path_slash = '/';
 const char dnp_library_prefix[] = "lib", dnp_library_suffix[] = ".so";
+const bool dnp_library_lets_through = false; /* the runtime ends the program */
 
 void *dnp_library_open(const char *path)
 {

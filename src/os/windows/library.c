@@ -22,6 +22,7 @@ int dnp_library_keep(void)
 
 const char dnp_path_slash = '\\';
 const char dnp_library_prefix[] = "", dnp_library_suffix[] = ".dll";
+const bool dnp_library_lets_through = true; /* they are structured exceptions */
 
 void *dnp_library_open(const char *path)
 {

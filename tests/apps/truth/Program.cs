@@ -220,6 +220,7 @@ static class Program
     ["onsignal"] = Endings.OnSignal,
     ["overflow"] = Endings.Overflow,
     ["stdin"] = Endings.Stdin,
+    ["unhandled"] = Unhandled.Run,
   };
 
   static int Main(string[] args)
