@@ -29,6 +29,7 @@ static uint64_t least_ns;
 
 static _Atomic uint64_t waits, waited_ns, kept;
 static _Atomic uint64_t not_understood; /* events */
+static _Atomic bool crowded; /* there was no room for a wait that began */
 static uint64_t told_ns;                /* when the recorder last wrote them */
 
 uint64_t dnp_lock_kept(void)
@@ -78,6 +79,18 @@ static void begin(const struct dnp_delivered *delivered)
 	wait.label = label_of(&contention);
 	if (dnp_lock_waits_begin(&wait))
 		dnp_lock_owner_await(wait.since_ns);
+	else
+		atomic_store(&crowded, true);
+}
+
+/* One of which only the end was told, or for whose begin there was no room. */
+static void begun_untold(struct dnp_lock_wait *wait)
+{
+	bool before = !atomic_load(&crowded);
+
+	wait->label = dnp_label(
+		dnp_str(before ? "[waited for since before the recording]" : "[unknown type]"));
+	dnp_lock_owner_missed(before ? DNP_LOCK_BEFORE : DNP_LOCK_MANY);
 }
 
 static void store(const struct dnp_lock_wait *wait, uint64_t now_ns, uint64_t ns)
@@ -109,9 +122,7 @@ static void end(const struct dnp_delivered *delivered)
 	if (ns < least_ns)
 		return;
 	if (!known)
-		wait.label = dnp_label(dnp_str("[unknown type]"));
-	if (!known)
-		dnp_lock_owner_missed(DNP_LOCK_MANY);
+		begun_untold(&wait);
 	else if (!wait.looked_at)
 		dnp_lock_owner_missed(DNP_LOCK_SHORT);
 	store(&wait, now_ns, ns);
@@ -163,6 +174,7 @@ static int lock_start(const struct dnp_engine_setting *given, unsigned index, st
 	atomic_store(&waited_ns, 0);
 	atomic_store(&kept, 0);
 	atomic_store(&not_understood, 0);
+	atomic_store(&crowded, false);
 	dnp_lock_waits_clear();
 	return 0;
 }

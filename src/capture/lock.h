@@ -15,6 +15,7 @@ void dnp_lock_owner_await(uint64_t since_ns);
 enum dnp_lock_missed {
 	DNP_LOCK_NOT_TOLD, /* the runtime did not say who the owner was */
 	DNP_LOCK_MANY,     /* too many waits at once */
+	DNP_LOCK_BEFORE,   /* the wait began before the recording */
 	DNP_LOCK_SHORT,    /* over before its turn came, or the lock had changed hands */
 	DNP_LOCK_GONE,     /* the owner had gone, or was none of the program's threads */
 	DNP_LOCK_MOVED,    /* it did not keep still */

@@ -38,6 +38,7 @@
 static const char *const missed_names[DNP_LOCK_MISSED] = {
 	[DNP_LOCK_NOT_TOLD] = "owner not told by the runtime",
 	[DNP_LOCK_MANY] = "too many waits at once",
+	[DNP_LOCK_BEFORE] = "wait began before the recording",
 	[DNP_LOCK_SHORT] = "over before the owner was seen",
 	[DNP_LOCK_GONE] = "owner not known",
 	[DNP_LOCK_MOVED] = "owner moved while it was read",

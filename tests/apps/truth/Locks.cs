@@ -10,7 +10,7 @@ namespace Truth;
 /// One thread holds a lock until another one waits for it, and <c>hold_ns</c> longer (<c>--hold</c> milliseconds): asleep,
 /// or computing. <c>waits</c>: for each way how often that was and how long it took the one that waited, in all, by his own
 /// clock. <c>contentions</c> is what the runtime counts, <c>before</c> what it did until then. With <c>--brief</c> there are as many waits more that are over at
-/// once. With <c>--interrupted</c> one thread alone waits for two locks, and not to the end for the first. <c>--hot</c> is for bench/events and bench/steady. With <c>--seconds</c> threads wait for each other in turns until then, and nothing is known of it. <c>--when FILE</c> as of exceptions.
+/// once. With <c>--interrupted</c> one thread alone waits for two locks, and not to the end for the first. With <c>--before</c> one waits for what <c>--when</c> lets go. <c>--hot</c> is for bench/events and bench/steady. With <c>--seconds</c> threads wait for each other in turns until then, and nothing is known of it. <c>--when FILE</c> as of exceptions.
 /// </summary>
 static class Locks
 {
@@ -35,6 +35,8 @@ static class Locks
       InTurns(o);
       return new JsonObject { ["work"] = 0 };
     }
+    if (o.Has("--before"))
+      return Before(o);
     o.WaitToBegin();
     if (o.Has("--interrupted"))
       return Interrupted();
@@ -186,6 +188,22 @@ static class Locks
     }
     Check.That(interrupted, "the thread has got the lock");
     return new JsonObject { ["work"] = 1, ["ns"] = waited, ["hold_ns"] = holdMs * 1_000_000L };
+  }
+
+  /// <summary>A thread waits before anybody is told of it, until SayDone is near.</summary>
+  static JsonObject Before(Options o)
+  {
+    var gate = new Gate();
+    long since = Monitor.LockContentionCount, waited = 0;
+    var waiter = new Thread(() => waited = WaitHere(gate)) { Name = "waiter" };
+    lock (gate) {
+      waiter.Start();
+      UntilContended(since);
+      o.WaitToBegin();
+    }
+    waiter.Join();
+    o.SayDone();
+    return new JsonObject { ["work"] = 1, ["ns"] = waited };
   }
 
   const int TurnsAtOnce = 4000;
