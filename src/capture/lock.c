@@ -29,7 +29,7 @@ static uint64_t least_ns;
 
 static _Atomic uint64_t waits, waited_ns, kept;
 static _Atomic uint64_t not_understood; /* events */
-static _Atomic bool crowded; /* there was no room for a wait that began */
+static _Atomic bool crowded;            /* there was no room for a wait that began */
 static uint64_t told_ns;                /* when the recorder last wrote them */
 
 uint64_t dnp_lock_kept(void)
