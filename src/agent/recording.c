@@ -352,6 +352,7 @@ static void saved(uint32_t wanted)
 {
 	if (wanted == atomic_load(&saves.done))
 		return;
+	write_stats();
 	dnp_writer_flush(&recording.drain.writer);
 	atomic_store(&saves.done, wanted);
 	dnp_word_wake(&saves.done);

@@ -806,12 +806,29 @@ static int need_switches(struct dnp_load *load)
 	return 0;
 }
 
+static int tell_early_end(const struct dnp_load *load)
+{
+	char text[128];
+
+	if (!load->exited)
+		return dnp_profile_missing(load->profile,
+			"the recording ends early: the program was killed, or is still being "
+			"recorded; what was written until then is here");
+	if (!load->exit.signal)
+		return dnp_profile_missing(load->profile,
+			"the recording ends early: the program ended amid it; what was written "
+			"until then is here");
+	snprintf(text, sizeof(text),
+		"the recording ends early: signal %" PRIu64
+		" ended the program; what was written until then is here",
+		load->exit.signal);
+	return dnp_profile_missing(load->profile, text);
+}
+
 /* What of it cannot be there. */
 static int ended_early(struct dnp_load *load)
 {
-	int status = dnp_profile_missing(load->profile,
-		"the recording ends early: the program was killed, or is still being "
-		"recorded; what was written until then is here");
+	int status = tell_early_end(load);
 
 	for (size_t i = 0; i < load->events.n && !status; i++)
 		if (!load->events.p[i].taken &&

@@ -55,8 +55,11 @@ static void put_command(
 	}
 }
 
+/* Not where it is not known. */
 static void put_cpu(uint64_t cpu_ns, uint64_t agent_cpu_ns, struct dnp_json *json)
 {
+	if (!cpu_ns)
+		return;
 	dnp_json_u64(json, "cpu_ns", cpu_ns);
 	dnp_json_u64(json, "agent_cpu_ns", agent_cpu_ns);
 }

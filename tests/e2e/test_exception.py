@@ -121,7 +121,10 @@ def test_that_ends_the_program(tmp_path, tfm, way):
     """It is there, though the program has no time for anything else."""
     out, told = tmp_path / "out.dnp", tmp_path / "told"
     dnprof("run", "-q", "-e", "exception", "-o", out, "--", *program(tfm, "unhandled", way, told)).expect(134)
-    check_last(way, told, incomplete(out))
+    shown = incomplete(out)
+    check_last(way, told, shown)
+    [problem] = shown.data["problems"]
+    assert problem == "the recording ends early: signal 6 ended the program; what was written until then is here"
 
 
 def test_beside_another_profiler(tmp_path):

@@ -142,6 +142,7 @@ def test_becomes_another_program(tmp_path, tfm, source):
         assert "--source timer" in result.err
     else:
         assert result.status == 3 and result.out == "became another program\n", result
+        assert "the program ended amid it" in result.err
 
 
 def first_words(result):
