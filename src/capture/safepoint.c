@@ -19,12 +19,13 @@
 #include "os/clock.h"
 #include "os/gate.h"
 #include "os/mem.h"
+#include "os/thread.h"
 
 /* By COR_PRF_SUSPEND_REASON. */
 static const char *const reasons[] = {
 	[COR_PRF_SUSPEND_OTHER] = "other",
 	[COR_PRF_SUSPEND_FOR_GC] = "collection",
-	[COR_PRF_SUSPEND_FOR_APPDOMAIN_SHUTDOWN] = "shutdown of a domain",
+	[COR_PRF_SUSPEND_FOR_APPDOMAIN_SHUTDOWN] = "types to be unloaded",
 	[COR_PRF_SUSPEND_FOR_CODE_PITCHING] = "code to be thrown away",
 	[COR_PRF_SUSPEND_FOR_SHUTDOWN] = "shutdown",
 	[COR_PRF_SUSPEND_FOR_INPROC_DEBUGGER] = "debugger",
@@ -69,6 +70,7 @@ static struct of_thread *threads; /* owned; NULL: nothing is recorded */
 static struct {
 	uint64_t number, began_ns, stood_ns; /* stood_ns 0: not all stand */
 	uint32_t label;
+	int tid; /* of who stops the others */
 } suspension;
 
 /* The word of threads is what it is taken for. */
@@ -99,13 +101,16 @@ static void look_who_runs(void)
 
 /*
  * How long the calling thread was waited for; 0: it was not, since it came back out of native code
- * meanwhile, or has said so before. It may wake up and sleep again for the same suspension.
+ * meanwhile, or has said so before. It may wake up and sleep again for the same suspension. Who
+ * stops the others says so of himself as well, and may run managed code all the while.
  */
 static uint64_t waited_for(uintptr_t id, uint32_t place, uint64_t now_ns)
 {
 	struct of_thread *thread = &threads[place];
 	bool first = suspension.number && thread->stood != suspension.number;
 
+	if (suspension.tid == dnp_thread_id())
+		return 0;
 	if (trusted && cooperative(id))
 		trusted = false; /* by now it is not */
 	if (!trusted)
@@ -129,6 +134,7 @@ static void safepoint_suspending(COR_PRF_SUSPEND_REASON reason)
 	suspension.began_ns = dnp_now_ns();
 	suspension.stood_ns = 0;
 	suspension.label = labels[i];
+	suspension.tid = dnp_thread_id();
 	if (threads)
 		look_who_runs();
 	pthread_mutex_unlock(&lock);

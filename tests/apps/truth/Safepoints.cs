@@ -75,6 +75,7 @@ static class Safepoints
     ];
     while (!threads[2].ThreadState.HasFlag(ThreadState.WaitSleepJoin))
       Thread.Sleep(1);
+    GC.GetTotalAllocatedBytes(precise: true); // stops all for something else, by a thread that is in managed code meanwhile
     for (int i = 0; i < Collections; i++) {
       int now = holds;
       while (holds == now)
