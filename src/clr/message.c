@@ -75,6 +75,12 @@ bool dnp_message_find(const struct dnp_info *info, ClassID class_id, struct dnp_
 		SUCCEEDED(dnp_com(info->com, GetStringLayout2, &at->length, &at->chars));
 }
 
+/* Of a character that takes two. */
+static bool is_first_half(uint16_t unit)
+{
+	return unit >= 0xd800 && unit < 0xdc00;
+}
+
 bool dnp_message_read(
 	const struct dnp_message_place *at, ObjectID object, uint32_t max, struct dnp_text *text)
 {
@@ -89,6 +95,8 @@ bool dnp_message_read(
 	n = n < UNITS_MAX ? n : UNITS_MAX;
 	if (dnp_mem_read(string + at->chars, units, n * sizeof(*units)))
 		return false;
+	if (n && n < length && is_first_half(units[n - 1]))
+		n--;
 	dnp_text_put16(text, units, n);
 	if (n < length)
 		dnp_text_puts(text, "…");

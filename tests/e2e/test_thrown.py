@@ -19,7 +19,7 @@ ONCE = {
     "Replaced": ({"not_caught": 1}, {"replaced": 1}),
     "Replacement": ({"CatchReplacement": 1}, {"in its place": 1}),
     "Again": ({"CatchAndThrow": 1, "CatchAgain": 1}, {"again": 2}),
-    "Plain": ({"CatchHere": 4, "CatchThere": 2}, {"plain": 2, "ünïcödé \U0001f600 €": 1, "x" * 200 + "…": 1}),
+    "Plain": ({"CatchHere": 4, "CatchThere": 2}, {"plain": 2, "ünïcödé \U0001f600 €": 1, "x" * 199 + "…": 1}),  # not half of a character
 }
 #: Different messages that are kept, of a recording.
 MESSAGES = 1000

@@ -28,7 +28,7 @@ static class Thrown
   sealed class InConstructor(string message) : Exception(message);
 
   const int Times = 10, Numbers = 1500, FilterMs = 20;
-  static readonly string Long = new('x', 1000);
+  static readonly string Long = new string('x', 199) + "\U0001f600" + new string('x', 800);
 
   [MethodImpl(MethodImplOptions.NoInlining)]
   static void Throw(Exception e) => throw e;
