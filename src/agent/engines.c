@@ -62,6 +62,14 @@ bool dnp_engines_at_once(void)
 	return false;
 }
 
+bool dnp_engines_only_happen(void)
+{
+	for (unsigned i = 0; i < n_engines; i++)
+		if (!engines[i]->happens)
+			return false;
+	return true;
+}
+
 bool dnp_engines_tell_threads(void)
 {
 	for (unsigned i = 0; i < n_engines; i++)

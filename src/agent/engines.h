@@ -50,6 +50,8 @@ unsigned dnp_engines_count(void);
 bool dnp_engines_walk(void);
 /* Whether any has to know of a thread as soon as that begins. */
 bool dnp_engines_at_once(void);
+/* Whether threads matter to none of them before something happens on them. */
+bool dnp_engines_only_happen(void);
 /* Whether one of them tells of threads that begin, as long as it does. */
 bool dnp_engines_tell_threads(void);
 

@@ -506,6 +506,8 @@ static void take_counts(struct dnp_thread *thread, void *context)
 	struct dnp_feed *feeds[] = {&thread->own, &thread->outside};
 
 	for (unsigned i = 0; i < DNP_ARRAY_SIZE(feeds); i++) {
+		if (!dnp_feed_is_used(feeds[i]))
+			continue;
 		for (unsigned event = 0; event < drain->n_events; event++) {
 			write_losses(drain, thread, feeds[i], event);
 			add_counts(drain, feeds[i], event);

@@ -38,11 +38,20 @@ void dnp_feed_init(struct dnp_feed *feed, void *memory, uint32_t depth, size_t w
 
 void dnp_feed_clear(struct dnp_feed *feed, unsigned n_events)
 {
-	memset(feed->reported, 0, n_events * sizeof(*feed->reported));
-	memset(feed->counts, 0, n_events * sizeof(*feed->counts));
+	if (dnp_feed_is_used(feed)) {
+		memset(feed->reported, 0, n_events * sizeof(*feed->reported));
+		memset(feed->counts, 0, n_events * sizeof(*feed->counts));
+		atomic_store_explicit(&feed->used, false, memory_order_relaxed);
+	}
 	feed->n_before = 0;
 	feed->flags_before = feed->stop_before = 0;
 	dnp_ring_init(&feed->ring, feed->ring.words, feed->ring.size);
+}
+
+static SIGSAFE struct dnp_counts *counts_of(struct dnp_feed *feed, unsigned event)
+{
+	atomic_store_explicit(&feed->used, true, memory_order_relaxed);
+	return &feed->counts[event];
 }
 
 static SIGSAFE void count(_Atomic uint64_t *counter, uint64_t n)
@@ -158,7 +167,7 @@ static SIGSAFE int store(struct dnp_feed *feed, struct dnp_sample *sample, uint3
 
 static SIGSAFE void count_sample(struct dnp_feed *feed, const struct dnp_sample *sample)
 {
-	struct dnp_counts *counts = &feed->counts[sample->event];
+	struct dnp_counts *counts = counts_of(feed, sample->event);
 
 	count(&counts->frames, feed->n_before);
 	count(&counts->truncated, feed->stop_before == DNP_STOP_DEPTH);
@@ -176,7 +185,7 @@ SIGSAFE int dnp_feed_try(struct dnp_feed *feed, struct dnp_sample *sample, uint3
 	if (!store(feed, sample, n))
 		return 0;
 	if (walk_ns)
-		count_walk(&feed->counts[sample->event], walk_ns);
+		count_walk(counts_of(feed, sample->event), walk_ns);
 	feed->stop_before = (uint8_t)stop;
 	count_sample(feed, sample);
 	return 1;
@@ -188,7 +197,7 @@ SIGSAFE int dnp_feed_put(struct dnp_feed *feed, struct dnp_sample *sample, uint3
 	if (dnp_feed_try(feed, sample, n, stop, walk_ns))
 		return 1;
 	if (walk_ns)
-		count_walk(&feed->counts[sample->event], walk_ns);
+		count_walk(counts_of(feed, sample->event), walk_ns);
 	dnp_feed_lost(feed, sample->event, DNP_LOSS_RING, sample->weight);
 	return 0;
 }
@@ -200,13 +209,13 @@ SIGSAFE int dnp_feed_put_unwalked(struct dnp_feed *feed, struct dnp_sample *samp
 	sample->flags |= DNP_SAMPLE_UNWALKED;
 	sample->shared = (uint16_t)n_frames;
 	sample->written = (uint16_t)n;
-	count_walk(&feed->counts[sample->event], walk_ns);
+	count_walk(counts_of(feed, sample->event), walk_ns);
 	if (!write_words(feed, sample)) {
 		dnp_feed_lost(feed, sample->event, DNP_LOSS_RING, sample->weight);
 		return 0;
 	}
 	feed->n_before = 0;
-	count_last(&feed->counts[sample->event].samples, 1);
+	count_last(&counts_of(feed, sample->event)->samples, 1);
 	return 1;
 }
 
@@ -251,5 +260,5 @@ SIGSAFE int dnp_feed_has_room(struct dnp_feed *feed, uint32_t n, size_t besides)
 SIGSAFE void dnp_feed_lost(
 	struct dnp_feed *feed, unsigned event, enum dnp_loss_reason reason, uint64_t units)
 {
-	count(&feed->counts[event].lost[reason], units);
+	count(&counts_of(feed, event)->lost[reason], units);
 }

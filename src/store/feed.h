@@ -68,6 +68,7 @@ struct dnp_feed {
 	uint8_t flags_before;
 	uint8_t stop_before; /* enum dnp_walk_stop */
 	struct dnp_ring ring;
+	_Atomic bool used; /* something was counted in it: most threads of many are never sampled */
 	struct dnp_counts counts[DNP_EVENTS_MAX];
 
 	/* The drain thread's. */
@@ -80,6 +81,15 @@ struct dnp_feed {
  * many words of ring (a power of two).
  */
 size_t dnp_feed_bytes(uint32_t depth, size_t words);
+
+/*
+ * Whether anything was ever counted in it, since it was cleared. Any thread: of one whose producer
+ * has come to its end it is so, else what is not seen yet is the next time.
+ */
+static inline bool dnp_feed_is_used(const struct dnp_feed *feed)
+{
+	return atomic_load_explicit(&feed->used, memory_order_relaxed);
+}
 
 /* A zeroed feed in such memory, aligned as a pointer is. */
 void dnp_feed_init(struct dnp_feed *feed, void *memory, uint32_t depth, size_t words);
