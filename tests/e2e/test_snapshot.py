@@ -154,7 +154,7 @@ def test_program_is_killed(tmp_path):
         os.kill(pid, signal.SIGKILL)
         result = started.end()
     assert result.status == 128 + signal.SIGKILL
-    assert "the program was killed" in dnprof("report", out).expect(3).err
+    assert "signal 9 ended the program" in dnprof("report", out).expect(3).err
 
 
 def test_fast_snapshots_are_warned_of(tmp_path):
