@@ -344,7 +344,7 @@ static void save(void)
 
 	dnp_watch_call();
 	while (!is_saved(wanted) && dnp_now_ns() < until_ns)
-		dnp_word_wait(&saves.done, wanted - 1, SAVE_LOOK_NS);
+		dnp_word_wait(&saves.done, atomic_load(&saves.done), SAVE_LOOK_NS);
 }
 
 /* `wanted` before a round: what it has written is what there was. */

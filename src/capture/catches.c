@@ -29,7 +29,7 @@ enum {
 
 #define NO_MESSAGE UINT32_MAX /* label */
 
-/* FunctionIDs of those that threw, 0: none; and how many threads are at_root. */
+/* FunctionIDs of those that threw, 0: none; and how many exceptions are at_root. */
 static _Atomic uintptr_t roots[ROOTS_MAX];
 static _Atomic uint32_t n_at_root;
 
@@ -41,13 +41,13 @@ struct open {
 	uint64_t thrown_ns, found_ns; /* found_ns 0: nobody yet */
 	uint32_t message;             /* label */
 	uint32_t filters;             /* that the thread was in */
-	uint32_t roots;               /* frames of its root that the search has left */
+	uint32_t roots;               /* frames of its thread's root that the search has left */
+	bool at_root;                 /* the runtime looks there for who catches it */
 };
 
 struct of_thread {
 	dnp_frame_word root_frame; /* of the method that it began with */
 	uintptr_t root;            /* its FunctionID, 0: not known */
-	bool at_root;              /* the runtime looks there for who catches */
 	uint32_t n, filters;
 	struct open open[OPEN_MAX];
 };
@@ -191,11 +191,20 @@ static void tell_end(const struct ended *one)
 	pthread_mutex_unlock(&lock);
 }
 
-static void end(const struct open *open, enum dnp_exception_end how, dnp_frame_word catcher)
+static void set_at_root(struct open *open, bool now)
+{
+	if (open->at_root == now)
+		return;
+	open->at_root = now;
+	atomic_fetch_add_explicit(&n_at_root, now ? 1 : UINT32_MAX, memory_order_relaxed);
+}
+
+static void end(struct open *open, enum dnp_exception_end how, dnp_frame_word catcher)
 {
 	uint64_t now_ns = dnp_now_ns();
 	uint64_t found_ns = open->found_ns ? open->found_ns : how ? now_ns : 0;
 
+	set_at_root(open, false);
 	tell_end(&(struct ended){
 		.number = open->number,
 		.time_ns = now_ns,
@@ -231,6 +240,7 @@ static void push(struct of_thread *thread, struct open open)
 {
 	if (thread->n == OPEN_MAX) {
 		atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+		set_at_root(&thread->open[0], false);
 		thread->n--;
 		for (uint32_t i = 0; i < thread->n; i++)
 			thread->open[i] = thread->open[i + 1];
@@ -382,14 +392,6 @@ void dnp_catches_root(const struct dnp_thread *thread, dnp_frame_word root)
 		add_root(own->root);
 }
 
-static void set_at_root(struct of_thread *thread, bool now)
-{
-	if (thread->at_root == now)
-		return;
-	thread->at_root = now;
-	atomic_fetch_add_explicit(&n_at_root, now ? 1 : UINT32_MAX, memory_order_relaxed);
-}
-
 /* Nobody catches the innermost one. */
 static void say_last_word(struct of_thread *thread)
 {
@@ -412,25 +414,37 @@ static uint32_t count_frames(struct dnp_thread *thread, uintptr_t function)
 	return n && stop == DNP_STOP_END ? of : 0;
 }
 
-static bool awaits_catcher(const struct of_thread *thread)
+/* The one that the runtime looks for a catcher for; NULL: it has one, or there is none. */
+static struct open *awaiting(struct of_thread *thread)
 {
-	return thread->n && !thread->open[thread->n - 1].found_ns;
+	struct open *open = thread->n ? &thread->open[thread->n - 1] : NULL;
+
+	return open && !open->found_ns ? open : NULL;
+}
+
+static void at_root(struct of_thread *thread, uintptr_t function)
+{
+	struct open *open = awaiting(thread);
+
+	if (open)
+		set_at_root(open, function == thread->root);
 }
 
 /* It may be the root of what another frame of the same method has called. */
 static void root_done(struct of_thread *thread, struct dnp_thread *self)
 {
-	if (!thread->at_root)
+	struct open *open = awaiting(thread);
+
+	if (!open || !open->at_root)
 		return;
-	set_at_root(thread, false);
-	if (awaits_catcher(thread) &&
-		++thread->open[thread->n - 1].roots == count_frames(self, thread->root))
+	set_at_root(open, false);
+	if (++open->roots == count_frames(self, thread->root))
 		say_last_word(thread);
 }
 
 static void unwind_root(struct of_thread *thread, uintptr_t function)
 {
-	if (function == thread->root && awaits_catcher(thread))
+	if (function == thread->root && awaiting(thread))
 		say_last_word(thread);
 }
 
@@ -446,7 +460,7 @@ void dnp_catches_handling(enum dnp_handling what, uintptr_t function, uintptr_t 
 	case DNP_HANDLING_CATCH: caught(thread, function, class_id); break;
 	case DNP_HANDLING_FILTER: thread->filters++; break;
 	case DNP_HANDLING_ANSWER: answered(thread); break;
-	case DNP_HANDLING_ROOT: set_at_root(thread, function == thread->root); break;
+	case DNP_HANDLING_ROOT: at_root(thread, function); break;
 	case DNP_HANDLING_ROOT_DONE: root_done(thread, self); break;
 	case DNP_HANDLING_ROOT_UNWIND: unwind_root(thread, function); break;
 	}
@@ -459,8 +473,9 @@ void dnp_catches_thread_end(const struct dnp_thread *thread)
 	if (!catches.threads) /* all was told */
 		return;
 	gone = &catches.threads[thread->place];
+	if (!gone->root_frame && !gone->n && !gone->filters)
+		return;
 	gone->root_frame = gone->root = 0;
-	set_at_root(gone, false);
 	end_to(gone, 0, DNP_EXCEPTION_NOT_CAUGHT);
 	gone->filters = 0;
 }

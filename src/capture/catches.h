@@ -33,8 +33,8 @@ void dnp_catches_handling(enum dnp_handling what, uintptr_t function, uintptr_t 
  */
 void dnp_catches_root(const struct dnp_thread *thread, dnp_frame_word root);
 /*
- * Whether that function, or any whose search is under way (function 0), is one that a thread began
- * with which has thrown. Any thread, at any time.
+ * Whether a thread that has thrown began with that function; with 0, whether in such a one the
+ * runtime is looking for who catches an exception. Any thread, at any time.
  */
 bool dnp_catches_is_root(uintptr_t function);
 

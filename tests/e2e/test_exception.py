@@ -101,7 +101,7 @@ def test_attached_again_and_again(tmp_path, tfm):
 
 #: Where an exception may be thrown that nobody catches.
 UNHANDLED = ("main", "thread", "pool", "async", "native", "native-thread", "reflection", "filter", "another",
-             "recursion")
+             "in-filter", "recursion")
 
 
 def check_last(way, told, shown):
@@ -112,7 +112,8 @@ def check_last(way, told, shown):
     assert expected[names["L"]] and counts == expected and shown.data["events"]["exception"]["lost"] == 0
     last = next(t for t in shown.data["types"] if t["name"] == names["L"])
     assert last["known"] == last["count"] == last["caught"] + last["not_caught"] and last["not_caught"], last
-    assert last["caught"] == (way in ("async", "recursion"))
+    assert last["caught"] == (way in ("async", "in-filter", "recursion"))
+    assert [t["caught"] for t in shown.data["types"] if t["name"] == names["I"]] in ([], [way == "in-filter"])
     assert last["messages"] == [{"text": "the last word", "count": last["count"]}]
 
 

@@ -78,6 +78,22 @@ static class Unhandled
       Throw();
   }
 
+  static bool CatchesOne()
+  {
+    try { ThrowFirst(); } catch (InvalidOperationException) { return true; }
+    return false;
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void ThrowFirst() => throw new InvalidOperationException("the first word");
+
+  /// <summary>A thread begins with it: its own filter throws and catches another one.</summary>
+  static void InFilter()
+  {
+    try { Throw(); } catch (Last) when (CatchesOne()) { }
+    Throw();
+  }
+
   static readonly Dictionary<string, Action> ways = new() {
     ["main"] = Throw,
     ["thread"] = () => OnThread(Throw),
@@ -88,6 +104,7 @@ static class Unhandled
     ["reflection"] = ByReflection,
     ["filter"] = BelowFilter,
     ["another"] = AmidAnother,
+    ["in-filter"] = () => new Thread(InFilter).Start(),
     ["recursion"] = () => new Thread(Again).Start(3),
   };
 
