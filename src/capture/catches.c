@@ -414,12 +414,15 @@ static uint32_t count_frames(struct dnp_thread *thread, uintptr_t function)
 	return n && stop == DNP_STOP_END ? of : 0;
 }
 
-/* The one that the runtime looks for a catcher for; NULL: it has one, or there is none. */
+/*
+ * The one that the runtime looks for a catcher for; NULL: it has one, or there is none, or it was
+ * thrown in a filter, which it does not get out of.
+ */
 static struct open *awaiting(struct of_thread *thread)
 {
 	struct open *open = thread->n ? &thread->open[thread->n - 1] : NULL;
 
-	return open && !open->found_ns ? open : NULL;
+	return open && !open->found_ns && !open->filters ? open : NULL;
 }
 
 static void at_root(struct of_thread *thread, uintptr_t function)

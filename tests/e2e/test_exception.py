@@ -6,8 +6,8 @@ import re
 import pytest
 
 import attached
-from harness import (NEWEST, OTHER_CLSID, SOAK, check_whole, dnprof, dnprof_again, incomplete, other_profiler, plain, program,
-                     refused, report)
+from harness import (NEWEST, OTHER_CLSID, SOAK, TFMS, check_whole, dnprof, dnprof_again, incomplete, other_profiler, plain,
+                     program, refused, report)
 
 THROWING = ("exceptions", "--work", 3, "--first-chance")
 
@@ -101,7 +101,7 @@ def test_attached_again_and_again(tmp_path, tfm):
 
 #: Where an exception may be thrown that nobody catches.
 UNHANDLED = ("main", "thread", "pool", "async", "native", "native-thread", "reflection", "filter", "another",
-             "in-filter", "recursion")
+             "by-filter", "in-filter", "recursion")
 
 
 def check_last(way, told, shown):
@@ -112,11 +112,13 @@ def check_last(way, told, shown):
     assert expected[names["L"]] and counts == expected and shown.data["events"]["exception"]["lost"] == 0
     last = next(t for t in shown.data["types"] if t["name"] == names["L"])
     assert last["known"] == last["count"] == last["caught"] + last["not_caught"] and last["not_caught"], last
-    assert last["caught"] == (way in ("async", "in-filter", "recursion"))
-    assert [t["caught"] for t in shown.data["types"] if t["name"] == names["I"]] in ([], [way == "in-filter"])
+    assert last["caught"] == (way in ("async", "by-filter", "in-filter", "recursion"))
+    first = [(t["caught"], t["ended_in_filter"]) for t in shown.data["types"] if t["name"] == names["I"]]
+    assert first in ([], [(way == "in-filter", way == "by-filter")])
     assert last["messages"] == [{"text": "the last word", "count": last["count"]}]
 
 
+@pytest.mark.parametrize("tfm", TFMS)
 @pytest.mark.parametrize("way", UNHANDLED)
 def test_that_ends_the_program(tmp_path, tfm, way):
     """It is there, though the program has no time for anything else."""

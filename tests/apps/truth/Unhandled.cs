@@ -87,6 +87,21 @@ static class Unhandled
   [MethodImpl(MethodImplOptions.NoInlining)]
   static void ThrowFirst() => throw new InvalidOperationException("the first word");
 
+  static bool Fails()
+  {
+    ThrowFirst();
+    return true;
+  }
+
+  /// <summary>A thread begins with it: what its own filter throws goes no further, and is a no.</summary>
+  static void ByFilter()
+  {
+    try {
+      try { Throw(); } catch (Last) when (Fails()) { }
+    } catch (Last) { }
+    Throw();
+  }
+
   /// <summary>A thread begins with it: its own filter throws and catches another one.</summary>
   static void InFilter()
   {
@@ -104,6 +119,7 @@ static class Unhandled
     ["reflection"] = ByReflection,
     ["filter"] = BelowFilter,
     ["another"] = AmidAnother,
+    ["by-filter"] = () => new Thread(ByFilter).Start(),
     ["in-filter"] = () => new Thread(InFilter).Start(),
     ["recursion"] = () => new Thread(Again).Start(3),
   };
