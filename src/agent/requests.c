@@ -22,6 +22,7 @@
 
 #define MS_NS     UINT64_C(1000000)
 #define SECOND_NS UINT64_C(1000000000)
+#define AGAIN_NS  (50 * MS_NS) /* until a runtime that is starting is asked again */
 
 /* The connection that stays. */
 static struct {
@@ -217,14 +218,28 @@ static void flush(const struct dnp_asker *asker)
 
 /* ---- Detach */
 
+/* The runtime lets nobody go before it has started. */
+static bool is_starting(HRESULT hr)
+{
+	return hr == CORPROF_E_RUNTIME_UNINITIALIZED ||
+		hr == CORPROF_E_PROFILER_NOT_YET_INITIALIZED;
+}
+
+/* Of a runtime that is starting the agent is on its way out all the same: it asks again. */
 static HRESULT leave(void)
 {
+	HRESULT hr;
+
 	stay.until_ns = UINT64_MAX;
 	if (dnp_agent_presence() == DNP_LEAVING)
 		return CORPROF_E_PROFILER_DETACHING;
 	if (dnp_recording_is_on())
 		dnp_requests_end(DNP_END_STOP);
-	return dnp_detach_request();
+	hr = dnp_detach_request();
+	if (!is_starting(hr))
+		return hr;
+	stay.until_ns = dnp_now_ns() + AGAIN_NS;
+	return S_OK;
 }
 
 static void stay_longer(void)

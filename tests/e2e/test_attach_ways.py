@@ -281,6 +281,28 @@ def test_agent_at_the_port(tmp_path, tfm):
         assert not told.out.strip(), told
 
 
+def test_agent_leaves_a_runtime_that_is_starting(tmp_path, tfm, library):
+    """The runtime lets nobody go before it has begun: the agent asks it until it does."""
+    port, gate = tmp_path / "port", tmp_path / "gate"
+    os.mkfifo(gate)
+    env = {"DOTNET_DiagnosticPorts": str(port), "MARK_TEXT": "here", "OTHER_WAITS": str(gate),
+           "CORECLR_ENABLE_NOTIFICATION_PROFILERS": "1",
+           "CORECLR_NOTIFICATION_PROFILERS": f"{library}={harness.OTHER_NOTIFY_CLSID};"}
+    with start([DNPROF, "attach", "--port", port, "--timeout", PATIENCE_S]) as waiting:
+        with running(tmp_path, program(tfm, "cpu", "--seconds", 600, "--rests"), env=env) as pid:
+            waiting.end().expect()
+            wait_for(lambda: marked(tmp_path, pid) == "here", "the profiler that keeps the runtime from starting")
+            refused(dnprof("detach", "--timeout", 1, pid), 1, "still has the agent")
+            # The same at the end of a recording.
+            dnprof("start", "-q", "-o", tmp_path / "t.dnp", pid).expect()
+            with start([DNPROF, "detach", "-q", "--timeout", PATIENCE_S, pid]) as leaving:
+                wait_for(lambda: "records nothing" in dnprof("status", pid).expect().out, "the end of the recording")
+                gate.write_bytes(b"")
+                leaving.end().expect()
+            assert "libdnprof" not in maps(pid)
+            dnprof("record", "-q", "-d", 1, "-o", tmp_path / "more.txt", pid).expect()
+
+
 # ---- Microsoft's client
 
 @pytest.fixture(scope="module")
