@@ -11,6 +11,9 @@
  */
 #include "base/pretty.h"
 
+#include <limits.h>
+#include <stdio.h>
+
 #include "base/clean.h"
 
 enum { MAX_PARTS = 32, MAX_NESTING = 8, MIN_FILE_DIGITS = 32 };
@@ -163,6 +166,36 @@ static void put_dotted(struct dnp_str name, struct dnp_text *out)
 	dnp_text_put(out, name);
 }
 
+/* Its number among the lambdas and local functions of its method: of `b__5_2`, or of `b__2`. */
+static unsigned lambda_number(struct dnp_str rest)
+{
+	unsigned number = 0;
+
+	for (size_t i = strlen("b__"); i < rest.n; i++) {
+		if (rest.p[i] == '_')
+			number = 0;
+		else if (rest.p[i] >= '0' && rest.p[i] <= '9' && number < UINT_MAX / 10)
+			number = number * 10 + (unsigned)(rest.p[i] - '0');
+		else
+			break;
+	}
+	return number;
+}
+
+/* `.<lambda>`, and of others in the same method `.<lambda 1>`, `.<lambda 2>` … */
+static void put_lambda(struct dnp_str rest, struct dnp_text *out)
+{
+	unsigned number = lambda_number(rest);
+	char digits[16];
+
+	dnp_text_puts(out, ".<lambda");
+	if (number) {
+		snprintf(digits, sizeof(digits), " %u", number);
+		dnp_text_puts(out, digits);
+	}
+	dnp_text_puts(out, ">");
+}
+
 /* A method, or what a method's name was made into. */
 static void put_method(struct dnp_str name, int nesting, struct dnp_text *out)
 {
@@ -175,7 +208,7 @@ static void put_method(struct dnp_str name, int nesting, struct dnp_text *out)
 			dnp_text_put(out, name);
 	} else if (starts_with(rest, "b__")) {
 		put_method(of, nesting + 1, out);
-		dnp_text_puts(out, ".<lambda>");
+		put_lambda(rest, out);
 	} else if (starts_with(rest, "g__")) {
 		put_method(of, nesting + 1, out);
 		dnp_text_puts(out, ".");

@@ -6,6 +6,7 @@
  *	App.Io+<ReadAsync>d__3<int>.MoveNext()            App.Io.ReadAsync<int> [async]
  *	App.Io+<Lines>d__7.MoveNext()                     App.Io.Lines [iterator]
  *	App.Io+<>c__DisplayClass1_0.<Find>b__0(string)    App.Io.Find.<lambda>(string)
+ *	App.Io+<>c.<Find>b__1_2(string)                   App.Io.Find.<lambda 2>(string)
  *	App.Io.<Find>g__Match|4_1(ref <closure>, int)     App.Io.Find.Match(int)
  *
  * Recordings keep the raw names; whoever shows them calls this. Sources: the public behaviour of

@@ -40,7 +40,7 @@ TEST(top_level_statements)
 	CHECK_PRETTY("App.Program.<Main>(string[])", "App.Program.Main(string[])");
 	CHECK_ASYNC("Program+<<Main>$>d__0.MoveNext()", "Program.Main [async]");
 	CHECK_PRETTY("Program.<<Main>$>g__Work|0_2(int)", "Program.Main.Work(int)");
-	CHECK_PRETTY("Program+<>c.<<Main>$>b__0_1(int)", "Program.Main.<lambda>(int)");
+	CHECK_PRETTY("Program+<>c.<<Main>$>b__0_1(int)", "Program.Main.<lambda 1>(int)");
 }
 
 TEST(state_machines)
@@ -67,6 +67,12 @@ TEST(lambdas_and_local_functions)
 	CHECK_PRETTY("App.Io<int>+<>c__5<string>.<Find>b__5_0(string)",
 		"App.Io<int>.Find.<lambda>(string)");
 	CHECK_PRETTY("App.Io.<Find>b__5_0()", "App.Io.Find.<lambda>()");
+	CHECK_PRETTY("App.Io+<>c.<Find>b__5_1()", "App.Io.Find.<lambda 1>()");
+	CHECK_PRETTY("App.Io+<>c__DisplayClass5_3.<Find>b__11()", "App.Io.Find.<lambda 11>()");
+	CHECK_PRETTY("App.Io+<>c.<Find>b__5_9#1()", "App.Io.Find.<lambda 9>()");
+	CHECK_PRETTY("App.Io.<<Find>b__5_0>b__5_1()", "App.Io.Find.<lambda>.<lambda 1>()");
+	CHECK_PRETTY("App.Io.<Find>b__()", "App.Io.Find.<lambda>()");
+	CHECK_PRETTY("App.Io.<Find>b__99999999999999999999()", "App.Io.Find.<lambda 999999999>()");
 	CHECK_PRETTY("App.Io+<>c.<.ctor>b__5_0()", "App.Io..ctor.<lambda>()");
 	CHECK_PRETTY("App.Io.<Find>g__Match|4_1<int>(int)", "App.Io.Find.Match<int>(int)");
 	CHECK_PRETTY("App.Io+<>c__DisplayClass1_0.<Find>g__Match|0(int)", "App.Io.Find.Match(int)");
@@ -96,7 +102,7 @@ TEST(names_in_lists)
 		"System.Builder<T>.Start<Work.RunAsync<T>>(ref Work.RunAsync<T>)");
 	CHECK_PRETTY("B<int>.Start<P+<>c__DisplayClass0_0+<<<Main>$>b__4>d>"
 		     "(ref P+<>c__DisplayClass0_0+<<<Main>$>b__4>d, int[,])",
-		"B<int>.Start<P.Main.<lambda>>(ref P.Main.<lambda>, int[,])");
+		"B<int>.Start<P.Main.<lambda 4>>(ref P.Main.<lambda 4>, int[,])");
 	CHECK_PRETTY("<>f__AnonymousType0<int, <B>j__TPar>..ctor(int, <B>j__TPar)",
 		"<anonymous type><int, B>..ctor(int, B)");
 	CHECK_PRETTY("A.F(delegate*<int, B+<X>d__1*, void>)", "A.F(delegate*<int, B.X*, void>)");
