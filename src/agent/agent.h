@@ -71,6 +71,14 @@ static inline int dnp_agent_tid(ThreadID managed)
 	return (int)tid;
 }
 
+/* The calling thread, 0: it is none of the runtime's. */
+static inline ThreadID dnp_agent_own_id(void)
+{
+	ThreadID own = 0;
+
+	return SUCCEEDED(dnp_com(dnp_agent.info.com, GetCurrentThreadID, &own)) ? own : 0;
+}
+
 /* Whether the runtime has us already, or still. Any thread. */
 static inline enum dnp_presence dnp_agent_presence(void)
 {

@@ -351,9 +351,7 @@ static HRESULT DNP_COM on_resuming(ICorProfilerCallback *self)
  */
 static bool says_it_of_itself(ThreadID managed)
 {
-	ThreadID own = 0;
-
-	return SUCCEEDED(dnp_com(dnp_agent.info.com, GetCurrentThreadID, &own)) && own == managed;
+	return managed && dnp_agent_own_id() == managed;
 }
 
 static void hold(ThreadID managed, bool now)

@@ -241,6 +241,7 @@ int dnp_engines_start(const struct dnp_engine_setting *offered, struct dnp_err *
 	made.runtime = (unsigned)strtoul(dnp_agent.runtime, NULL, 10);
 	made.thread = dnp_engines_thread;
 	made.is_ours = dnp_thread_is_own;
+	made.own_id = dnp_agent_own_id;
 	made.traced = dnp_methods_traced;
 	made.reserve = dnp_methods_reserve;
 	made.exact = dnp_methods_exact;

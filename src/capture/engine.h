@@ -84,6 +84,8 @@ struct dnp_engine_setting {
 	/* The record of a thread, made when there is none (dnp_agent_thread). */
 	struct dnp_thread *(*thread)(int tid, int before);
 	int (*is_ours)(int tid); /* whether a thread is the profiler's own */
+	/* The calling thread's ThreadID; 0: it is none of the runtime's. Outside of handlers. */
+	uintptr_t (*own_id)(void);
 	/* Has the recording define a thread, if it does not yet. On the recorder's thread. */
 	void (*announce)(struct dnp_thread *thread);
 	/* A thread has begun, as dnp_watch_wait tells. On the recorder's thread. NULL: not asked.

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture/happened.h"
 
+#include <stdatomic.h>
+
+#include "capture/engine.h"
 #include "capture/self.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -59,6 +62,16 @@ static bool put(struct dnp_thread *thread, const struct dnp_happening *happening
 	return false;
 }
 
+/*
+ * Of a thread that was there before an attach the runtime has told nothing; what it knows of where
+ * methods return to (struct dnp_stacks) is found by its ThreadID.
+ */
+static void learn_id(struct dnp_thread *thread, const struct dnp_engine_setting *setting)
+{
+	if (!atomic_load_explicit(&thread->managed, memory_order_relaxed))
+		atomic_store_explicit(&thread->managed, setting->own_id(), memory_order_relaxed);
+}
+
 /* Between dnp_self_begin and an end of it, which depends on what this says: see put. */
 static bool store(
 	struct dnp_thread *thread, const struct dnp_happening *happening, struct dnp_walked *walked)
@@ -89,6 +102,7 @@ void dnp_happened(const struct dnp_engine_setting *setting, const struct dnp_hap
 
 	if (!thread)
 		return;
+	learn_id(thread, setting);
 	dnp_self_begin(thread);
 	stored = store(thread, happening, &walked);
 	filling = dnp_ring_is_filling(&thread->own.ring);

@@ -19,6 +19,12 @@ static inline int is_ours(int tid)
 	return 0;
 }
 
+/* Of none that the runtime knows. */
+static inline uintptr_t no_id(void)
+{
+	return 0;
+}
+
 static inline void announce(struct dnp_thread *thread)
 {
 	(void)thread;

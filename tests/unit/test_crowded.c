@@ -92,6 +92,7 @@ static const struct dnp_engine_setting setting = {
 	.runtime = 10,
 	.thread = thread_of,
 	.is_ours = is_ours,
+	.own_id = no_id,
 	.announce = announce,
 	.walked = node_of,
 	.class_label = class_label,

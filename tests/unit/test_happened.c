@@ -20,7 +20,8 @@
 #define ALLOC 1u
 #define LOAD  2u
 
-static const struct dnp_engine_setting setting = {.thread = thread_of, .is_ours = is_ours};
+static const struct dnp_engine_setting setting = {
+	.thread = thread_of, .is_ours = is_ours, .own_id = no_id};
 
 static void begin(uint32_t depth)
 {
@@ -66,6 +67,30 @@ TEST(what_happens_is_stored_with_the_stack_and_its_label)
 	CHECK_EQ(DNP_FRAME_KIND(thread->own.before[1]), DNP_WALK_NATIVE);
 	CHECK_EQ(thread->handling % 2, 0);
 	CHECK_EQ(thread->busy, 0);
+}
+
+static unsigned n_asked;
+
+static uintptr_t some_id(void)
+{
+	n_asked++;
+	return 0x7000;
+}
+
+TEST(thread_that_the_runtime_has_not_told_of_learns_its_id)
+{
+	const struct dnp_engine_setting of_runtime = {
+		.thread = thread_of, .is_ours = is_ours, .own_id = some_id};
+	struct dnp_happening what = {.event = ALLOC, .label = 7, .weight = 1};
+	struct dnp_thread *thread;
+
+	begin(64);
+	dnp_happened(&of_runtime, &what);
+	dnp_happened(&of_runtime, &what);
+	thread = dnp_thread_find(dnp_thread_id());
+	CHECK(thread != NULL);
+	CHECK_EQ(thread->managed, 0x7000);
+	CHECK_EQ(n_asked, 1);
 }
 
 TEST(stack_of_one_frame_has_room_for_the_label_alone)

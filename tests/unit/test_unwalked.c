@@ -224,7 +224,8 @@ TEST(who_runs_managed_code_collects_no_more)
 
 #define LABEL 7
 
-static const struct dnp_engine_setting setting = {.thread = thread_of, .is_ours = is_ours};
+static const struct dnp_engine_setting setting = {
+	.thread = thread_of, .is_ours = is_ours, .own_id = no_id};
 
 __attribute__((noinline)) static void tell_what_happens(void)
 {
