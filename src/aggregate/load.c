@@ -816,8 +816,8 @@ static int tell_early_end(const struct dnp_load *load)
 			"recorded; what was written until then is here");
 	if (!load->exit.signal)
 		return dnp_profile_missing(load->profile,
-			"the recording ends early: the program ended amid it; what was written "
-			"until then is here");
+			"the recording ends early: the program ended amid it, or there was no "
+			"room for more; what was written until then is here");
 	snprintf(text, sizeof(text),
 		"the recording ends early: signal %" PRIu64
 		" ended the program; what was written until then is here",

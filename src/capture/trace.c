@@ -29,9 +29,17 @@
 #include "os/clock.h"
 #include "os/ticks.h"
 
-#define TELL_NS    UINT64_C(1000000000) /* between two tellings: what a killed program loses */
-#define TELL_SHARE 30                   /* at most so much of its time goes into that: 1/30 */
-#define ONE_PLACE  2048                 /* bytes of the stack, see forget_gone */
+/*
+ * Between two tellings, which is what a killed program loses: the shortest rest, unless that is
+ * more than 1/100 of the time or 200 KB a second; and the longest, unless that is more than 1/30.
+ */
+#define TELL_NS         UINT64_C(100000000)
+#define TELL_SHARE      100
+#define TELL_BYTE_NS    5000
+#define TELL_LONG_NS    UINT64_C(1000000000)
+#define TELL_LONG_SHARE 30
+
+#define ONE_PLACE 2048 /* bytes of the stack, see forget_gone */
 
 /* The first byte of a method's IL (ECMA-335, II.25.4): it has blocks if more sections follow. */
 #define IL_FORMAT        0x7
@@ -298,9 +306,27 @@ static void tell_trees(struct dnp_writer *writer, int last)
 	dnp_call_times_unlock();
 }
 
+static uint64_t rest_after(uint64_t took_ns, uint64_t bytes)
+{
+	uint64_t rest_ns = TELL_NS;
+
+	if (rest_ns < took_ns * TELL_SHARE)
+		rest_ns = took_ns * TELL_SHARE;
+	if (rest_ns < bytes * TELL_BYTE_NS)
+		rest_ns = bytes * TELL_BYTE_NS;
+	if (rest_ns > TELL_LONG_NS)
+		rest_ns = TELL_LONG_NS;
+	return rest_ns < took_ns * TELL_LONG_SHARE ? took_ns * TELL_LONG_SHARE : rest_ns;
+}
+
+static uint64_t bytes_of(const struct dnp_writer *writer)
+{
+	return dnp_writer_written(writer) + writer->used;
+}
+
 static void trace_write(struct dnp_writer *writer, int last)
 {
-	uint64_t now_ns = dnp_now_ns(), took_ns, rest_ns;
+	uint64_t now_ns = dnp_now_ns(), took_ns, bytes;
 
 	trace.writer = writer;
 	if (depth() == DNP_CALLS_EVENTS)
@@ -309,13 +335,13 @@ static void trace_write(struct dnp_writer *writer, int last)
 		dnp_call_info_write(writer, last);
 	if (!last && now_ns < trace.next_ns)
 		return;
+	bytes = bytes_of(writer);
 	if (depth() != DNP_CALLS_EVENTS)
 		tell_trees(writer, last);
 	dnp_left_out_write(writer, trace.event);
 	write_stats(writer, last);
 	took_ns = dnp_now_ns() - now_ns;
-	rest_ns = took_ns * TELL_SHARE;
-	trace.next_ns = now_ns + took_ns + (rest_ns > TELL_NS ? rest_ns : TELL_NS);
+	trace.next_ns = now_ns + took_ns + rest_after(took_ns, bytes_of(writer) - bytes);
 }
 
 /* Its tree must be told before another thread has its index. */

@@ -36,7 +36,7 @@
 #define METHODS_MAX 1024u /* of a thread; all others are one */
 #define SLOTS       (2 * METHODS_MAX)
 #define RAW_MAX     2048u
-#define TELL_NS     UINT64_C(1000000000)
+#define TELL_NS     UINT64_C(100000000)
 
 enum way { OUT, IN, WAYS };
 

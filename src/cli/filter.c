@@ -243,6 +243,9 @@ bool dnp_choice_missed(const struct dnp_choice *choice, const struct dnp_input *
 		return dnp_said_nothing_left(profile) != DNP_EXIT_DONE;
 	if (!choice->trace && has_samples(profile))
 		return false;
+	/* What it would have matched may be in what is missing; that is told. */
+	if (profile->incomplete)
+		return false;
 	if (!read_names(&names, input)) {
 		missed = choice->include.list.n ? judge_includes(&names, choice)
 						: judge_nothing(&names, choice);

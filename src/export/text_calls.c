@@ -52,8 +52,11 @@ void dnp_text_calls_event(const struct dnp_tree *tree, struct dnp_line *line)
 
 	line->wrap = 4;
 	dnp_line_text(line, dnp_profile_string(tree->profile, event->name));
-	dnp_line_printf(line, ": %s calls, lost %s, depth %s", dnp_format_count(calls->calls).text,
-		dnp_format_count(event->lost).text, dnp_call_depth_name(calls->depth));
+	dnp_line_printf(line, ": %s calls, lost %s", dnp_format_count(calls->calls).text,
+		dnp_format_count(event->lost).text);
+	/* That of what was told. */
+	if (calls->calls)
+		dnp_line_printf(line, ", depth %s", dnp_call_depth_name(calls->depth));
 	if (*dnp_profile_string(tree->profile, event->source)) {
 		dnp_line_puts(line, ", ");
 		dnp_line_text(line, dnp_profile_string(tree->profile, event->source));
