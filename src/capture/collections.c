@@ -81,6 +81,7 @@ static void begin_pause(struct dnp_collections *all, const struct dnp_gc_event *
 		return;
 	all->pause.open = true;
 	all->pause.begin_ns = all->pause.suspended_ns = moment->time_ns;
+	all->pause.resumed_ns = 0;
 	all->pause.tid = moment->tid;
 	all->pause.thread = moment->thread;
 }
@@ -94,6 +95,16 @@ static void stand(struct dnp_collections *all, const struct dnp_gc_moment *momen
 {
 	if (is_of_pause(all, moment))
 		all->pause.suspended_ns = moment->time_ns;
+}
+
+/*
+ * All may go on from now on. The end of that is told by a thread which may wait for a processor
+ * then, while the others run.
+ */
+static void resume(struct dnp_collections *all, const struct dnp_gc_moment *moment)
+{
+	if (is_of_pause(all, moment))
+		all->pause.resumed_ns = moment->time_ns;
 }
 
 /*
@@ -133,12 +144,13 @@ static void add_pause(
 static void end_pause(struct dnp_collections *all, const struct dnp_gc_moment *moment)
 {
 	struct dnp_collection *one = find_paused(all);
-	uint64_t ns = moment->time_ns - all->pause.begin_ns;
+	uint64_t end_ns = all->pause.resumed_ns ? all->pause.resumed_ns : moment->time_ns;
+	uint64_t ns = end_ns - all->pause.begin_ns;
 
 	if (!is_of_pause(all, moment))
 		return;
 	all->pause.open = false;
-	add_pause(all, one, moment->time_ns);
+	add_pause(all, one, end_ns);
 	if (!one)
 		return;
 	one->pauses++;
@@ -252,7 +264,7 @@ void dnp_collections_event(struct dnp_collections *all, const struct dnp_gc_even
 	case DNP_GC_END: end_one(all, event, moment); break;
 	case DNP_GC_GLOBAL_HISTORY: begin_histories(all, event, moment); return;
 	case DNP_GC_HEAP_HISTORY: add_history(all, event, moment); break;
-	case DNP_GC_RESTART_BEGIN: return;
+	case DNP_GC_RESTART_BEGIN: resume(all, moment); return;
 	case DNP_GC_RESTART_END: end_pause(all, moment); break;
 	}
 	end_those_told(all);

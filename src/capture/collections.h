@@ -54,6 +54,7 @@ struct dnp_collections {
 		int tid;
 		uint32_t thread;
 		uint64_t begin_ns, suspended_ns;
+		uint64_t resumed_ns; /* 0: not yet */
 	} pause;
 	uint64_t trigger; /* of the next one that starts */
 
