@@ -23,7 +23,8 @@ int dnp_thread_stack(uintptr_t *low, uintptr_t *high);
 /*
  * The mapping that `sp` lies in, cut above at the thread's control block when that is in it too:
  * the stack of the calling thread, found in a handler, for threads that never told us theirs. With
- * another thread's stack pointer it is that one's stack, together with what lies on top of it.
+ * another thread's stack pointer it is that one's stack, together with what lies on top of it. Of
+ * the stack that the program began with, which is mapped as it grows, `low` is how far it may.
  * Reads the memory map: some 0.1 ms, so once a thread. 0 or -ENOENT.
  */
 SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -75,9 +76,29 @@ static SIGSAFE int map_feed(struct map_parser *parser, char c)
 	return 0;
 }
 
+#define STACK_GAP ((uintptr_t)256 * 4096) /* what the kernel keeps free below a stack that grows */
+
+/*
+ * The stack that the program began with is mapped as far as it was used. It may grow up to its
+ * limit, and up to the mapping below, which ends at `below`.
+ */
+static SIGSAFE uintptr_t lowest_of(uintptr_t low, uintptr_t high, uintptr_t below)
+{
+	uintptr_t lowest = below + STACK_GAP, within = getauxval(AT_RANDOM);
+	struct rlimit limit;
+
+	if (within < low || within >= high)
+		return low;
+	if (!syscall(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) && limit.rlim_cur < high &&
+		high - limit.rlim_cur > lowest)
+		lowest = high - limit.rlim_cur;
+	return lowest < low ? lowest : low;
+}
+
 SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	struct map_parser parser = {0};
+	uintptr_t below = 0;
 	char buffer[1024];
 	int found = 0;
 	ssize_t n;
@@ -86,14 +107,17 @@ SIGSAFE int dnp_thread_stack_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 	if (fd < 0)
 		return -ENOENT;
 	while (!found && (n = syscall(SYS_read, fd, buffer, sizeof(buffer))) > 0) {
-		for (ssize_t i = 0; i < n && !found; i++)
-			found = map_feed(&parser, buffer[i]) && sp >= parser.low &&
-				sp < parser.high;
+		for (ssize_t i = 0; i < n && !found; i++) {
+			if (!map_feed(&parser, buffer[i]))
+				continue;
+			found = sp >= parser.low && sp < parser.high;
+			below = found ? below : parser.high;
+		}
 	}
 	syscall(SYS_close, fd);
 	if (!found)
 		return -ENOENT;
-	*low = parser.low;
+	*low = lowest_of(parser.low, parser.high, below);
 	*high = parser.high;
 #ifdef __x86_64__
 	unsigned long block = 0;
