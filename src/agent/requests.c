@@ -184,20 +184,32 @@ void dnp_requests_end(enum dnp_end_reason reason)
 	dnp_recording_file_close();
 }
 
+/* By the command that began it. */
+static bool is_awaited(void)
+{
+	struct dnp_recording_status status;
+
+	dnp_recording_status(&status);
+	return holder.recording || status.awaited;
+}
+
 static void stop(const struct dnp_asker *asker)
 {
 	struct dnp_err err = {0};
-	int failed;
+	uint32_t how = 0;
 
 	if (!dnp_recording_is_on()) {
 		refuse(asker, ENODATA, "nothing is recorded; 'dnprof start' begins");
 		return;
 	}
-	failed = dnp_recording_end(DNP_END_STOP, &err);
+	if (is_awaited())
+		how |= DNP_STOPPED_AWAITED;
+	if (dnp_recording_end(DNP_END_STOP, &err))
+		how |= DNP_STOPPED_CUT;
 	if (holder.fd == asker->fd)
 		holder.recording = false;
 	tell_holder(DNP_END_STOP, err.text);
-	dnp_answer_send(asker->fd, DNP_CONTROL_DONE, failed != 0, err.text, dnp_recording_file());
+	dnp_answer_send(asker->fd, DNP_CONTROL_DONE, how, err.text, dnp_recording_file());
 	dnp_recording_file_close();
 }
 
@@ -341,7 +353,7 @@ static void put_recording(struct dnp_text *text)
 	put_number(text, "bytes", status.bytes);
 	put_number(text, "client", (uint64_t)status.client);
 	put_word(text, "held", holder.recording ? "yes" : "no");
-	put_word(text, "awaited", holder.recording || status.awaited ? "yes" : "no");
+	put_word(text, "awaited", is_awaited() ? "yes" : "no");
 }
 
 static const char *state(void)

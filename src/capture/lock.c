@@ -50,18 +50,20 @@ static bool is_monitor(const struct dnp_contention *contention)
 		!dnp_mem_read(contention->lock, &word, sizeof(word));
 }
 
-/* The first word of an object is its type. */
+/*
+ * The first word of an object is its type, which is there as long as somebody waits for the object:
+ * it is asked for now, since any unloading makes it unsure whether it may be asked for later.
+ */
 static uint32_t label_of(const struct dnp_contention *contention)
 {
-	struct dnp_str unknown = dnp_str("[unknown type]");
 	uintptr_t class_id = 0;
 
 	if (!is_monitor(contention))
 		return dnp_label(dnp_str("System.Threading.Lock"));
 	if (setting->runtime > LAST_RUNTIME ||
 		dnp_mem_read(contention->object, &class_id, sizeof(class_id)) || !class_id)
-		return dnp_label(unknown);
-	return setting->type_label(class_id, unknown);
+		return dnp_label(dnp_str("[unknown type]"));
+	return setting->class_label(class_id);
 }
 
 static void begin(const struct dnp_delivered *delivered)

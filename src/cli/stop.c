@@ -98,7 +98,8 @@ static void finish(const struct stop *stop, const char *original, int *from)
 /* What becomes of the recording *from. An exit status. */
 static int conclude(struct stop *stop, struct dnp_copy *copy, int *from)
 {
-	bool awaited = stop->before.awaited;
+	/* It may have begun only after the look at how things stood. */
+	bool awaited = stop->ended.awaited || stop->before.awaited;
 	auto_free char *original = awaited ? NULL : dnp_copy_original(*from);
 
 	if (original)

@@ -73,8 +73,8 @@ enum dnp_control_kind {
 	DNP_CONTROL_START = 5,
 	/*
 	 * Request: end the recording. The answer comes when it is whole and closed and brings it,
-	 * as a descriptor that was opened as START's was. Its value: 0, or 1 if the end is missing;
-	 * then text says why. ENODATA: nothing is recorded.
+	 * as a descriptor that was opened as START's was. Its value: enum dnp_control_stopped; text
+	 * says why the end is missing. ENODATA: nothing is recorded.
 	 */
 	DNP_CONTROL_STOP = 6,
 	/*
@@ -99,6 +99,13 @@ enum dnp_control_kind {
 enum dnp_control_start {
 	DNP_START_HOLD = 1,   /* the recording ends when this connection does, whoever ends it */
 	DNP_START_DETACH = 2, /* and then the agent leaves the process */
+};
+
+/* Flags of the answer to DNP_CONTROL_STOP. */
+enum dnp_control_stopped {
+	DNP_STOPPED_CUT = 1, /* the recording's end is missing */
+	DNP_STOPPED_AWAITED =
+		2, /* who began it waits for its end, and makes of it what it is to be */
 };
 
 /* Flags of DNP_CONTROL_DETACH. */

@@ -255,7 +255,11 @@ int dnp_control_stop(
 
 	if (failed)
 		return failed;
-	*ended = (struct dnp_control_ended){.whole = !answer.value, .reason = DNP_END_STOP};
+	*ended = (struct dnp_control_ended){
+		.whole = !(answer.value & DNP_STOPPED_CUT),
+		.awaited = answer.value & DNP_STOPPED_AWAITED,
+		.reason = DNP_END_STOP,
+	};
 	snprintf(ended->why, sizeof(ended->why), "%.*s", (int)answer.text.n, answer.text.p);
 	return 0;
 }

@@ -45,6 +45,7 @@ int dnp_control_start(struct dnp_control *control, int fd, const struct dnp_agen
 struct dnp_control_ended {
 	bool by_itself;  /* nobody asked for it by this connection */
 	bool whole;      /* its end is there */
+	bool awaited;    /* asked for here, and awaited by the command that began it */
 	unsigned reason; /* enum dnp_end_reason; 0: not told */
 	char why[256];   /* it went wrong; empty: it did not */
 };

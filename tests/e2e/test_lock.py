@@ -5,7 +5,7 @@ import re
 import pytest
 
 import attached
-from harness import NEWEST, OTHER_CLSID, SOAK, check_whole, dnprof, other_profiler, program, refused, report
+from harness import NEWEST, OTHER_CLSID, SOAK, TFMS, check_whole, dnprof, other_profiler, program, refused, report
 
 #: What is locked in each way, by the method that holds it meanwhile.
 LOCKED = {"HoldAsleep": "Truth.Locks+Gate", "HoldBusy": "System.Object", "HoldLock": "System.Threading.Lock"}
@@ -53,6 +53,15 @@ def check(result, waited):
     assert sum(t["count"] for t in seen.values()) == event["seen"]
     # Of the newer kind managed code tells, which is not where the wait was.
     assert not any("EventSource" in path[-2] for path, _ in waited.stacks() if len(path) > 1)
+
+
+@pytest.mark.parametrize("tfm", TFMS)
+def test_while_others_are_unloaded(tmp_path, tfm):
+    """What is locked is of assemblies that stay: its type has its name."""
+    result, waited, _ = record(tmp_path, tfm, "--unloading")
+    names = set(types(waited))
+    assert {LOCKED[way] for way in result.truth["waits"]} <= names
+    assert "[unknown type]" not in names
 
 
 def check_owners(result, owners):

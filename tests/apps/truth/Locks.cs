@@ -41,6 +41,8 @@ static class Locks
     if (o.Has("--interrupted"))
       return Interrupted();
     var waits = new JsonObject();
+    bool over = false;
+    var unloading = o.Has("--unloading") ? Unload.Meanwhile(() => Volatile.Read(ref over)) : null;
     long before = Monitor.LockContentionCount;
     waits["HoldAsleep"] = Play(o, new Gate(), HoldAsleep);
     waits["HoldBusy"] = Play(o, new object(), HoldBusy);
@@ -50,6 +52,8 @@ static class Locks
     if (o.Has("--brief"))
       Play(o, new Brief(), HoldBriefly);
     long contentions = Monitor.LockContentionCount - before;
+    Volatile.Write(ref over, true);
+    unloading?.Join();
     o.SayDone();
     return new JsonObject {
       ["work"] = o.Work, ["waits"] = waits, ["contentions"] = contentions, ["before"] = before, ["hold_ns"] = holdMs * 1_000_000L,

@@ -42,6 +42,21 @@ static class Unload
     return new JsonObject { ["work"] = budget.Done, ["unloaded"] = contexts.Count };
   }
 
+  /// <summary>Assemblies come and go on a thread of their own until that is over.</summary>
+  public static Thread Meanwhile(Func<bool> over)
+  {
+    var thread = new Thread(() => {
+      while (!over()) {
+        Check.Same("emitted assembly", 42, Emitted());
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
+        Thread.Sleep(1);
+      }
+    });
+    thread.Start();
+    return thread;
+  }
+
   [MethodImpl(MethodImplOptions.NoInlining)]
   static WeakReference InContext()
   {
