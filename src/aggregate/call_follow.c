@@ -133,6 +133,26 @@ static int follow_event(struct follow *follow, const struct dnp_call_event *even
 	return 0;
 }
 
+/*
+ * What goes on after a thread's last event does so until its end or the recording's; if that is
+ * missing, later events may be, too.
+ */
+static int follow_to_end(struct follow *follow)
+{
+	const struct dnp_load *load = follow->load;
+	uint64_t end_ns = load->threads.p[follow->thread].end_ns, at_ns;
+
+	if (!load->ended || !follow->open.n)
+		return 0;
+	at_ns = dnp_load_since_start(load, end_ns ? end_ns : load->newest_ns);
+	if (at_ns <= follow->last_ns)
+		return 0;
+	if (charge(follow, at_ns))
+		return -ENOMEM;
+	follow->last_ns = at_ns;
+	return 0;
+}
+
 static int follow_thread(struct follow *follow, struct dnp_call_log *log,
 	const struct dnp_call_thread *thread, uint64_t *damaged)
 {
@@ -150,6 +170,8 @@ static int follow_thread(struct follow *follow, struct dnp_call_log *log,
 		if (status)
 			break;
 	}
+	if (!status)
+		status = follow_to_end(follow);
 	if (!status)
 		status = settle(follow);
 	if (follow->load->recording->process.start_ns + follow->last_ns > follow->load->newest_ns)

@@ -267,7 +267,10 @@ static int follow_thread(struct follower *follower, struct dnp_call_log *log, ui
 		return status;
 	while (!status && (more = dnp_call_cursor_next(cursor, &event)))
 		status = more < 0 ? more : on_event(follower, &event);
-	/* What goes on after the last event is not known. */
+	/* What goes on after the last event does so until the end, unless that is missing. */
+	if (!status && follower->open.n && follower->process->complete &&
+		dnp_process_end_ns(follower->process) > follower->at_ns)
+		status = go_on(follower, dnp_process_end_ns(follower->process));
 	while (!status && follower->open.n)
 		status = end(follower, follower->at_ns, false);
 	dnp_call_cursor_free(cursor);

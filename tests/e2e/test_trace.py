@@ -438,6 +438,15 @@ def test_with_samples(tmp_path, depth):
     assert sampled.cpu["failed"] <= LOOSE * 0.02 * sampled.samples, "hooks can be walked through"
 
 
+@pytest.mark.parametrize("depth", ["time", "events"])
+def test_calls_that_never_end(tmp_path, depth):
+    """They go on until the recording ends, though nothing is told of them any more."""
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-e", "trace", "--depth", depth, "-o", out, "--", *program(NEWEST, "deadlock", "--seconds", 1)).expect()
+    threads = report(out, options=("-e", "trace")).threads()
+    assert all(threads[name] >= 1e9 for name in ("stuck-left", "stuck-right")), threads
+
+
 def test_killed(tmp_path, depth):
     """What was recorded until then is there."""
     out = tmp_path / "out.dnp"
