@@ -43,8 +43,13 @@ enum dnp_exit {
 /* What the command line gave. */
 struct dnp_values {
 	const struct dnp_command *command; /* static */
-	const char *text[DNP_VALUES_MAX];  /* borrowed; the default where not given; flags: NULL */
-	unsigned given[DNP_VALUES_MAX];    /* how often */
+	/*
+	 * Borrowed; the default where not given; flags: NULL. Of lists that were given several
+	 * times all, joined by commas; of others the last.
+	 */
+	const char *text[DNP_VALUES_MAX];
+	char *joined[DNP_VALUES_MAX];   /* owned; NULL: it was not given several times */
+	unsigned given[DNP_VALUES_MAX]; /* how often */
 	/* Each value that was given, in their order: for options of which all count. */
 	struct dnp_value {
 		size_t option;
@@ -91,6 +96,9 @@ const struct dnp_command *dnp_command_suggest(const char *name);
  */
 int dnp_values_parse(const struct dnp_command *command, struct dnp_values *values, int argc,
 	char **argv, int *status);
+
+/* Frees what it holds, also after it failed. */
+void dnp_values_done(struct dnp_values *values);
 
 /*
  * An option's text, and how often it was given, by its name in options.def: for what several

@@ -95,9 +95,10 @@ static int run(int argc, char **argv)
 	if (!command)
 		return unknown_command(argv[1]);
 	rest = dnp_values_parse(command, &values, argc - 1, argv + 1, &status);
-	if (rest < 0)
-		return status;
-	return command->run(&values, argc - 1 - rest, argv + 1 + rest);
+	if (rest >= 0)
+		status = command->run(&values, argc - 1 - rest, argv + 1 + rest);
+	dnp_values_done(&values);
+	return status;
 }
 
 int main(int argc, char **argv)

@@ -2,8 +2,10 @@
 /* What turns argv into values. */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "cli/cli.h"
 
 /* Options that have no letter are told apart by numbers above any letter. */
@@ -79,6 +81,56 @@ static bool ends_at_first_word(const struct dnp_command *command)
 	return strstr(command->usage, "ARG") != NULL;
 }
 
+static bool is_list(const struct dnp_option *option)
+{
+	static const char *const lists[] = {"LIST", "PATTERNS", "THREADS"};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(lists); i++)
+		if (!strcmp(option->argument, lists[i]))
+			return true;
+	return false;
+}
+
+/* An exit status. */
+static int join(struct dnp_values *values, size_t i, const char *text)
+{
+	size_t bytes = strlen(values->text[i]) + strlen(text) + 2;
+	char *joined = malloc(bytes);
+
+	if (!joined) {
+		dnp_say("cannot read the command line: out of memory; free some");
+		return DNP_EXIT_FAILED;
+	}
+	snprintf(joined, bytes, "%s,%s", values->text[i], text);
+	free(values->joined[i]);
+	values->text[i] = values->joined[i] = joined;
+	return DNP_EXIT_DONE;
+}
+
+/* One more value of an option. An exit status. */
+static int take(struct dnp_values *values, size_t i, const char *text)
+{
+	const struct dnp_option *option = &values->command->options[i];
+
+	if (values->each_count == DNP_VALUES_EACH)
+		return dnp_usage(values->command->name, "too many options");
+	values->each[values->each_count++] = (struct dnp_value){i, text};
+	if (values->given[i] > 1 && is_list(option))
+		return join(values, i, text);
+	if (values->given[i] > 1 && !strcmp(option->argument, "EVENT"))
+		return dnp_usage(values->command->name,
+			"--%s is given twice, and one event is shown at a time; name one",
+			option->name);
+	values->text[i] = text;
+	return DNP_EXIT_DONE;
+}
+
+void dnp_values_done(struct dnp_values *values)
+{
+	for (size_t i = 0; i < DNP_VALUES_MAX; i++)
+		free(values->joined[i]);
+}
+
 int dnp_values_parse(const struct dnp_command *command, struct dnp_values *values, int argc,
 	char **argv, int *status)
 {
@@ -108,12 +160,9 @@ int dnp_values_parse(const struct dnp_command *command, struct dnp_values *value
 		values->given[i]++;
 		if (!command->options[i].argument)
 			continue;
-		if (values->each_count == DNP_VALUES_EACH) {
-			*status = dnp_usage(command->name, "too many options");
+		*status = take(values, i, optarg);
+		if (*status)
 			return -1;
-		}
-		values->text[i] = optarg;
-		values->each[values->each_count++] = (struct dnp_value){i, optarg};
 	}
 	return optind;
 }

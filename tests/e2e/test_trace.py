@@ -443,7 +443,7 @@ def test_calls_that_never_end(tmp_path, depth):
     """They go on until the recording ends, though nothing is told of them any more."""
     out = tmp_path / "out.dnp"
     dnprof("run", "-q", "-e", "trace", "--depth", depth, "-o", out, "--", *program(NEWEST, "deadlock", "--seconds", 1)).expect()
-    threads = report(out, options=("-e", "trace")).threads()
+    threads = {t["name"]: t["self_ns"] for t in report(out, options=("-e", "trace")).data["threads"]}
     assert all(threads[name] >= 1e9 for name in ("stuck-left", "stuck-right")), threads
 
 

@@ -269,3 +269,16 @@ def test_full_disk(small_disk):
     assert result.truth["program"] == "cpu"
     assert result.status == 3 and "space" in result.err, result
     assert dnprof("report", small_disk / "out.dnp").status == 3
+
+
+def test_lists_that_are_given_in_parts(tmp_path):
+    """All of them count, for whoever reads as for whoever records."""
+    out = tmp_path / "out.dnp"
+    both = ("Truth.Cpu.Sieve", "Truth.Cpu.Sines")
+    dnprof("run", "-q", "-e", "trace", "-e", "gc", *(a for b in both for a in ("--include", b)), "-o", out, "--",
+           *program(NEWEST, "cpu", "--seconds", 0.3)).expect()
+    assert set(calls(out)) == set(both)
+    assert set(report(out, options=["-e", "trace"]).data["events"]) == {"trace", "gc"}
+    summary = dnprof("log", "--summary", *(a for b in both for a in ("--include", b)), out).expect().out
+    assert all(f"{method} : call count" in summary for method in both)
+    refused(dnprof("report", "-e", "trace", "-e", "gc", out), 2, "--event is given twice", "name one")
