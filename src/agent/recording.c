@@ -567,6 +567,7 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 		.announce = announce,
 		.begun = dnp_recording_thread_begun,
 		.walked = walked,
+		.unwalked = dnp_unwalked_walk,
 		.frame = frame,
 		.type_label = dnp_knowledge_type_label,
 		.class_label = dnp_knowledge_class_label,

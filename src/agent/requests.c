@@ -202,7 +202,7 @@ static void stop(const struct dnp_asker *asker)
 		refuse(asker, ENODATA, "nothing is recorded; 'dnprof start' begins");
 		return;
 	}
-	if (is_awaited())
+	if (holder.fd != asker->fd && is_awaited())
 		how |= DNP_STOPPED_AWAITED;
 	if (dnp_recording_end(DNP_END_STOP, &err))
 		how |= DNP_STOPPED_CUT;

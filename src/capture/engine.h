@@ -108,6 +108,12 @@ struct dnp_engine_setting {
 	/* Puts a stack into the recording, as a sample of an event. On the recorder's thread. */
 	struct dnp_walked_node (*walked)(unsigned event, const struct dnp_walked *walked);
 	/*
+	 * The rest of a stack that a thread has left to be walked, where that is recorded
+	 * (dnp_drain.walk). On the recorder's thread.
+	 */
+	uint32_t (*unwalked)(const struct dnp_unwalked *left, const void *stack, size_t n_bytes,
+		dnp_frame_word *frames, uint32_t max, enum dnp_walk_stop *stop);
+	/*
 	 * The recording's frame of what a walk would store (a label, an address in code that was
 	 * there at `time_ns`). On the recorder's thread.
 	 */

@@ -33,17 +33,21 @@
 
 #define PATIENCE_NS UINT64_C(1000000000) /* for what may come after a collection's end */
 #define RING_WORDS  ((size_t)32768)
-#define HEAD_WORDS  5
+#define HEAD_WORDS  6
 #define HELD_MAX    256u /* stacks of collections that are not over, or never began */
 
-/* The stack of who wants a collection on its way to the recorder; its frames follow. */
+/*
+ * The stack of who wants a collection on its way to the recorder; its frames follow. What code was
+ * not known of is left to be walked there: that follows them.
+ */
 struct seen {
 	uint64_t trigger;
 	uint64_t time_ns, walk_ns;
 	uint32_t thread;
 	int32_t tid;
-	uint32_t n;
-	uint32_t stop; /* enum dnp_walk_stop */
+	uint32_t n;     /* frames */
+	uint32_t words; /* frames and what follows them */
+	uint64_t stop;  /* enum dnp_walk_stop */
 };
 
 _Static_assert(sizeof(struct seen) == HEAD_WORDS * sizeof(uint64_t), "it is a ring's words");
@@ -83,14 +87,14 @@ static void put(const struct seen *seen, const dnp_frame_word *frames)
 {
 	uint64_t head[HEAD_WORDS], at;
 
-	if (!dnp_ring_reserve(&gc.ring, HEAD_WORDS + seen->n, &at)) {
+	if (!dnp_ring_reserve(&gc.ring, HEAD_WORDS + seen->words, &at)) {
 		count(&no_room);
 		return;
 	}
 	memcpy(head, seen, sizeof(head));
 	dnp_ring_write(&gc.ring, at, head, HEAD_WORDS);
-	dnp_ring_write(&gc.ring, at + HEAD_WORDS, frames, seen->n);
-	dnp_ring_commit(&gc.ring, at + HEAD_WORDS + seen->n);
+	dnp_ring_write(&gc.ring, at + HEAD_WORDS, frames, seen->words);
+	dnp_ring_commit(&gc.ring, at + HEAD_WORDS + seen->words);
 }
 
 static uint64_t see(struct dnp_thread *thread)
@@ -101,13 +105,14 @@ static uint64_t see(struct dnp_thread *thread)
 		.tid = thread->tid,
 	};
 	enum dnp_walk_stop stop = DNP_STOP_UNKNOWN;
-	uint32_t n;
+	uint32_t n, left;
 
 	dnp_self_begin(thread);
 	/* The label on top is not known yet. */
-	n = dnp_self_walk(thread, dnp_label_frame(DNP_LABEL_OTHER), NULL, &stop, NULL);
+	n = dnp_self_walk(thread, dnp_label_frame(DNP_LABEL_OTHER), NULL, &stop, &left);
 	seen.walk_ns = dnp_now_ns() - seen.time_ns;
 	seen.n = n ? n - 1 : 0;
+	seen.words = left ? left - 1 : seen.n;
 	seen.stop = stop;
 	pthread_mutex_lock(&gc.lock);
 	seen.trigger = ++gc.triggers;
@@ -150,16 +155,48 @@ static void gc_delivered(const struct dnp_delivered *delivered)
 
 /* ---- The recorder: stacks */
 
+/* By now it may be known what code that was. Its frames are in gc.taken then. */
+static void walk_rest(struct seen *seen, const dnp_frame_word *words)
+{
+	const dnp_frame_word *stack = words + seen->n + DNP_UNWALKED_WORDS;
+	enum dnp_walk_stop stop = DNP_STOP_UNKNOWN;
+	struct dnp_unwalked left;
+
+	memcpy(gc.taken, words, seen->n * sizeof(*words));
+	memcpy(&left, words + seen->n, sizeof(left));
+	seen->n += gc.setting->unwalked(&left, stack,
+		(seen->words - seen->n - DNP_UNWALKED_WORDS) * sizeof(*words), gc.taken + seen->n,
+		dnp_threads_depth() - 1 - seen->n, &stop);
+	seen->stop = stop;
+}
+
+/* NULL: no memory. */
+static dnp_frame_word *frames_of(struct seen *seen, dnp_frame_word *words)
+{
+	dnp_frame_word *frames = words;
+
+	if (!words || seen->words == seen->n)
+		return words;
+	walk_rest(seen, words);
+	frames = malloc(seen->n * sizeof(*frames) + 1);
+	if (frames)
+		memcpy(frames, gc.taken, seen->n * sizeof(*frames));
+	free(words);
+	return frames;
+}
+
 static void hold(const struct seen *seen, uint64_t at)
 {
 	struct held held = {.seen = *seen};
 
-	held.frames = malloc(seen->n * sizeof(*held.frames) + 1);
+	held.frames = malloc(seen->words * sizeof(*held.frames) + 1);
+	if (held.frames)
+		dnp_ring_read(&gc.ring, at, held.frames, seen->words);
+	held.frames = frames_of(&held.seen, held.frames);
 	if (!held.frames) {
 		count(&no_room);
 		return;
 	}
-	dnp_ring_read(&gc.ring, at, held.frames, seen->n);
 	if (dnp_vec_push(&gc.held, held)) {
 		count(&no_room);
 		free(held.frames);
@@ -179,7 +216,7 @@ static void take_seen(void)
 		dnp_ring_read(&gc.ring, at, head, HEAD_WORDS);
 		memcpy(&seen, head, sizeof(seen));
 		hold(&seen, at + HEAD_WORDS);
-		at += HEAD_WORDS + seen.n;
+		at += HEAD_WORDS + seen.words;
 		dnp_ring_release(&gc.ring, at);
 	}
 }

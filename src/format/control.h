@@ -103,9 +103,8 @@ enum dnp_control_start {
 
 /* Flags of the answer to DNP_CONTROL_STOP. */
 enum dnp_control_stopped {
-	DNP_STOPPED_CUT = 1, /* the recording's end is missing */
-	DNP_STOPPED_AWAITED =
-		2, /* who began it waits for its end, and makes of it what it is to be */
+	DNP_STOPPED_CUT = 1,     /* the recording's end is missing */
+	DNP_STOPPED_AWAITED = 2, /* the command that began it waits for its end */
 };
 
 /* Flags of DNP_CONTROL_DETACH. */

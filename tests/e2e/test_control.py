@@ -25,6 +25,7 @@ from harness import (LOOSE, NEWEST, PATIENCE_S, allows_events, cases, cpu_second
 MAGIC, VERSION = 0x43504e44, 2
 STACK, DONE, ERROR, END, START, STOP, FLUSH, STATUS, DETACH = range(1, 10)
 HOLD, HOLD_AND_DETACH = 1, 3  # of START
+AWAITED = 2                   # of the answer to STOP: who began it makes of it what it is to be
 OWN = 1                       # of DETACH
 HEAD = struct.Struct("<IHHII")
 LONGEST = 32768
@@ -275,7 +276,7 @@ def test_program_started_by_dnprof(tmp_path, tfm):
         wait_for(lambda: target.status["state"] == "recording", "its recording")
         assert (target.status["how"], target.status["held"], target.status["awaited"]) == ("startup", "no", "yes")
         warm_up(target.pid, 0.5)
-        target.ask(STOP).done()
+        target.ask(STOP).done(AWAITED)
         path = target.begin()
         target.wait_for_samples()
         target.ask(STOP).done()
@@ -347,7 +348,7 @@ def test_holder_is_told(attached):
     _, fd = attached.file()
     with attached.connect() as holder:
         holder.ask(START, HOLD, "event=cpu", fds=[fd]).done()
-        attached.ask(STOP).done()
+        attached.ask(STOP).done(AWAITED)
         told = holder.receive()
         assert (told.kind, told.value, told.text) == (END, STOPPED, "")
         assert holder.ask(STATUS).done().status["state"] == "attached"

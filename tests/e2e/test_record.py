@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-import attached
 import harness
 
 from harness import (DNPROF, LOOSE, NEWEST, NOBODY, PATIENCE_S, agent_in, allows_events, as_nobody_else, cases, cpu_seconds,
@@ -761,13 +760,3 @@ def test_container_that_cannot_write(tmp_path):
         check(tmp_path / "steps.dnp")
         dnprof("detach", pid).expect()
         assert not list(Path(f"/proc/{pid}/root/tmp").glob("dnprof*"))
-
-
-def test_who_ends_it_learns_whether_another_waits(tmp_path, begun):
-    """With the recording, not before: two commands must not both finish its file."""
-    for hold, awaited in ((1, 2), (0, 0)):
-        with attached.Agent(begun) as holder, open(tmp_path / f"{hold}.dnp", "w+b") as file:
-            holder.ask(attached.START, hold, "event=cpu;interval_ns=1000000", file.fileno())
-            value, _, fd = attached.ask(begun, attached.STOP)
-            os.close(fd)
-            assert value == awaited

@@ -76,9 +76,7 @@ static SIGSAFE int map_feed(struct map_parser *parser, char c)
 	return 0;
 }
 
-#define STACK_GAP                                                                                  \
-	((uintptr_t)256 * 4096) /* what the kernel keeps free below a stack that grows             \
-				 */
+#define STACK_GAP ((uintptr_t)1 << 20) /* the kernel keeps it free below a stack that grows */
 
 /*
  * The stack that the program began with is mapped as far as it was used. It may grow up to its
