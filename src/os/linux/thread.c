@@ -84,7 +84,8 @@ static SIGSAFE int map_feed(struct map_parser *parser, char c)
  */
 static SIGSAFE uintptr_t lowest_of(uintptr_t low, uintptr_t high, uintptr_t below)
 {
-	uintptr_t lowest = below + STACK_GAP, within = getauxval(AT_RANDOM);
+	/* sigsafe: reads an array that the kernel has made */
+	uintptr_t within = getauxval(AT_RANDOM), lowest = below + STACK_GAP;
 	struct rlimit limit;
 
 	if (within < low || within >= high)
