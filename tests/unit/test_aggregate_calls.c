@@ -216,7 +216,7 @@ TEST(events_are_followed)
 		f.rec = recording_new(1);
 		recording_call_log(&f.rec);
 		load(&f, NULL, timed ? DNP_BY_TIME : DNP_SUMS);
-		check_method(&f, "App.Calls.Main(string[])", 1, 13 * MS, 32 * MS, 32 * MS);
+		check_method(&f, "App.Calls.Main(string[])", 1, 21 * MS, 40 * MS, 40 * MS);
 		check_method(&f, "App.Calls.Work(int)", 2, 13 * MS, 20 * MS, 20 * MS);
 		check_method(&f, "App.Calls.Fib(int)", 4, 10 * MS, 10 * MS, 14 * MS);
 		check_method(&f, "App.Calls.Work(string)", 1, 6 * MS, 7 * MS, 7 * MS);

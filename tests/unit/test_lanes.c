@@ -178,7 +178,7 @@ TEST(lanes_are_the_calls_of_a_recording)
 		{1, 20, 32, "Work(int)"},
 		{2, 41, 42, "Fib"},
 		{1, 35, 42, "Work(string)"},
-		{0, 10, 42, "Main"},
+		{0, 10, 50, "Main"},
 		{0, 15, 23, "Work(int)"},
 		{0, 30, 32, "Fib"},
 	};
@@ -189,8 +189,8 @@ TEST(lanes_are_the_calls_of_a_recording)
 	CHECK_EQ(dnp_lanes_init(&lanes, &f.profile, 0, &f.input, 1000, 1000), 0);
 	check_slices(&f, &lanes, expected, sizeof(expected) / sizeof(*expected));
 	CHECK_EQ(lanes.slices.threads.n, 2);
-	/* Main's 32 ms hold all of its thread's. */
-	CHECK_EQ(sum_of(&lanes.time) / MS, 32 + 8 + 2);
+	/* Main's 40 ms, up to the recording's end, hold all of its thread's. */
+	CHECK_EQ(sum_of(&lanes.time) / MS, 40 + 8 + 2);
 	CHECK_EQ(sum_of(&lanes.time), sum_of(&f.profile.events.p[0].rows));
 	CHECK_EQ(sum_of(&lanes.counts), 8);
 	CHECK_EQ(sum_of(&lanes.counts), f.profile.events.p[0].calls->calls);
@@ -268,7 +268,7 @@ TEST(what_a_page_holds_of_slices_can_be_read_back)
 		at = dnp_varint_get(at, calls.length.p + calls.length.n, &value);
 		sum += value;
 	}
-	CHECK_EQ(sum / MS, 4 + 7 + 12 + 1 + 7 + 32 + 8 + 2);
+	CHECK_EQ(sum / MS, 4 + 7 + 12 + 1 + 7 + 40 + 8 + 2);
 	CHECK_EQ(dnp_page_calls_bin_ns(&calls) % 1000, 0);
 	dnp_page_calls_done(&calls);
 	CHECK_EQ(dnp_page_calls_init(&calls, &f.profile, 0, NULL), 0);
