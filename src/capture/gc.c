@@ -32,7 +32,7 @@
 #include "store/ring.h"
 
 #define PATIENCE_NS UINT64_C(1000000000) /* for what may come after a collection's end */
-#define RING_WORDS  ((size_t)32768)
+#define RING_WORDS  ((size_t)131072) /* stacks that come while the recorder gets no turn */
 #define HEAD_WORDS  6
 #define HELD_MAX    256u /* stacks of collections that are not over, or never began */
 
@@ -83,18 +83,27 @@ static void count(_Atomic uint64_t *counter)
 /* ---- Who wants one */
 
 /* With the lock: several threads may want one, though the runtime takes their words one by one. */
-static void put(const struct seen *seen, const dnp_frame_word *frames)
+static bool put(const struct seen *seen, const dnp_frame_word *frames)
 {
 	uint64_t head[HEAD_WORDS], at;
 
-	if (!dnp_ring_reserve(&gc.ring, HEAD_WORDS + seen->words, &at)) {
-		count(&no_room);
-		return;
-	}
+	if (!dnp_ring_reserve(&gc.ring, HEAD_WORDS + seen->words, &at))
+		return false;
 	memcpy(head, seen, sizeof(head));
 	dnp_ring_write(&gc.ring, at, head, HEAD_WORDS);
 	dnp_ring_write(&gc.ring, at + HEAD_WORDS, frames, seen->words);
 	dnp_ring_commit(&gc.ring, at + HEAD_WORDS + seen->words);
+	return true;
+}
+
+/* Where there is no room for what is left to be walked, there may be some for the rest. */
+static void put_what_fits(struct seen *seen, const dnp_frame_word *frames)
+{
+	if (put(seen, frames))
+		return;
+	seen->words = seen->n;
+	if (!put(seen, frames))
+		count(&no_room);
 }
 
 static uint64_t see(struct dnp_thread *thread)
@@ -118,7 +127,7 @@ static uint64_t see(struct dnp_thread *thread)
 	seen.trigger = ++gc.triggers;
 	if (atomic_load(&oldest_held_ns) == UINT64_MAX)
 		atomic_store(&oldest_held_ns, seen.time_ns);
-	put(&seen, thread->own.frames + 1);
+	put_what_fits(&seen, thread->own.frames + 1);
 	pthread_mutex_unlock(&gc.lock);
 	dnp_self_end_walked(thread, n, stop);
 	if (n && (stop == DNP_STOP_UNKNOWN || stop == DNP_STOP_NO_RULE))

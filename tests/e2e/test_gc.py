@@ -5,7 +5,7 @@ import json
 import pytest
 
 import attached
-from harness import LOOSE, NEWEST, SOAK, check_whole, dnprof, dnprof_again, program, report
+from harness import LOOSE, NEWEST, SOAK, TFMS, check_whole, dnprof, dnprof_again, program, report
 from test_exports import arrays_of
 
 GARBAGE = ("garbage", "--work", 3)
@@ -130,6 +130,21 @@ def test_attached(tmp_path, tfm, env):
     shown = shown_of(out)
     check(result.truth, shown)
     check_places(result.truth, shown)
+
+
+@pytest.mark.parametrize("tfm", TFMS)
+def test_attached_below_native_code(tmp_path, tfm):
+    """Code that the runtime made for calls to and fro before the agent came is not known until somebody asks for it."""
+    out, when = tmp_path / "out.dnp", tmp_path / "when"
+    with attached.Running(program(tfm, "inward", "--when", when), 0.05) as it:
+        result = it.record_when_told("gc", out, when, "the last collection")
+    shown = shown_of(out)
+    event = shown.data["events"]["gc"]
+    check_whole(event)
+    assert (event["samples"], event["failures"], event["truncated"]) == (result.truth["collections"], {}, 0)
+    for way in ("Direct", "KeepingError", "ByDelegate"):
+        below = [path for path, _ in shown.stacks() if f"Truth.Inward.{way}()" in path]
+        assert below and all("Truth.Program.Main(string[])" in path for path in below)
 
 
 CYCLES = 10 if SOAK else 4

@@ -172,6 +172,7 @@ static class Program
     ["hijacked"] = Hijacked.Run,
     ["in-its-place"] = Unload.RunInItsPlace,
     ["idle"] = Idle.Run,
+    ["inward"] = Inward.Run,
     ["jit"] = InJit.Run,
     ["loaded"] = Loaded.Run,
     ["loader"] = InLoader.Run,
