@@ -53,17 +53,28 @@ void dnp_label_sum_exact(struct dnp_label_sum *to, uint64_t weight, uint64_t cou
 		});
 }
 
-/*
- * As for a number of rare, independent happenings (Poisson): the sums that the one seen is no more
- * than so many of their own deviations away from. A few samples so have honest bounds, too, where
- * sum ± deviation would be too short; and so has none at all, if one of them weighs `one`.
- */
-static struct dnp_range poisson_range(double weight, double variance, double one)
+static double cubed(double a)
 {
-	double z = DEVIATIONS, middle = weight + one * z * z / 2;
-	double reach = z * sqrt(variance + one * one * z * z / 4);
+	return a * a * a;
+}
 
-	return (struct dnp_range){middle - reach, middle + reach};
+/*
+ * As for a number of rare, independent happenings (Poisson) that weigh `one` each: the exact bounds
+ * (Garwood 1936), by the cube roots of gamma distributions being nearly normal (Wilson and Hilferty
+ * 1931). A few samples so have honest bounds, too, and so has none at all.
+ */
+static struct dnp_range poisson_range(double weight, double one)
+{
+	double z = DEVIATIONS / 3, n, more;
+
+	if (one <= 0)
+		return (struct dnp_range){weight, weight};
+	n = weight / one;
+	more = n + 1;
+	return (struct dnp_range){
+		n > 0 ? weight * cubed(1 - 1 / (9 * n) - z / sqrt(n)) : 0,
+		one * more * cubed(1 - 1 / (9 * more) + z / sqrt(more)),
+	};
 }
 
 static double squared(double a)
@@ -80,10 +91,9 @@ struct dnp_range dnp_label_range(const struct dnp_label_sum *sum, uint64_t lot)
 {
 	double weight = (double)sum->weight, often = weight - sum->rare;
 	double variance = sum->variance - sum->rare_variance;
-	struct dnp_range of_rare = poisson_range(sum->rare, sum->rare_variance,
-		sum->rare > 0 ? sum->rare_variance / sum->rare : (double)lot);
-	struct dnp_range of_often =
-		poisson_range(often, variance, often > 0 ? variance / often : 0);
+	struct dnp_range of_rare = poisson_range(
+		sum->rare, sum->rare > 0 ? sum->rare_variance / sum->rare : (double)lot);
+	struct dnp_range of_often = poisson_range(often, often > 0 ? variance / often : 0);
 	double low =
 		weight - sqrt(squared(sum->rare - of_rare.low) + squared(often - of_often.low));
 	double high =
