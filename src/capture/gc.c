@@ -32,7 +32,7 @@
 #include "store/ring.h"
 
 #define PATIENCE_NS UINT64_C(1000000000) /* for what may come after a collection's end */
-#define RING_WORDS  ((size_t)131072) /* stacks that come while the recorder gets no turn */
+#define RING_WORDS  ((size_t)131072)     /* stacks that come while the recorder gets no turn */
 #define HEAD_WORDS  6
 #define HELD_MAX    256u /* stacks of collections that are not over, or never began */
 

@@ -100,7 +100,7 @@ static int conclude(struct stop *stop, struct dnp_copy *copy, int *from)
 {
 	/* It may have begun only after the look at how things stood. */
 	bool awaited = stop->ended.awaited || stop->before.awaited;
-	auto_free char *original = awaited ? NULL : dnp_copy_original(*from);
+	auto_free char *original = awaited ? NULL : dnp_copy_placed(*from, stop->interrupt.fd);
 
 	if (original)
 		finish(stop, original, from);

@@ -2,7 +2,12 @@
 #include "launch/copy.h"
 
 #include "base/clean.h"
+#include "launch/interrupt.h"
 #include "launch/record.h"
+#include "os/clock.h"
+
+#define PLACING_NS      UINT64_C(10000000000) /* by then who was to give it a place has gone */
+#define PLACING_LOOK_NS UINT64_C(5000000)
 
 int dnp_copy_open(struct dnp_copy *copy, const char *pattern, pid_t pid, struct dnp_err *err)
 {
@@ -45,4 +50,25 @@ void dnp_copy_done(struct dnp_copy *copy)
 	dnp_output_done(&copy->output);
 	free(copy->recording);
 	copy->recording = NULL;
+}
+
+/* It may be moved while it is looked for. */
+static char *original_now(int fd)
+{
+	char *path = dnp_copy_original(fd);
+
+	return path ? path : dnp_copy_original(fd);
+}
+
+char *dnp_copy_placed(int fd, int interrupt)
+{
+	uint64_t until_ns = dnp_now_ns() + PLACING_NS;
+	char *path = original_now(fd);
+
+	while (path && dnp_output_is_unplaced(path) && dnp_now_ns() < until_ns &&
+		!dnp_interrupt_sleep(interrupt, dnp_now_ns() + PLACING_LOOK_NS)) {
+		free(path);
+		path = original_now(fd);
+	}
+	return path;
 }

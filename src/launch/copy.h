@@ -36,4 +36,10 @@ void dnp_copy_done(struct dnp_copy *copy);
  */
 char *dnp_copy_original(int fd);
 
+/*
+ * The same of a recording that nobody waits for: who began it may not have given it its place yet,
+ * which is waited for, some seconds at most, or until `interrupt` (interrupt.h) is readable.
+ */
+char *dnp_copy_placed(int fd, int interrupt);
+
 #endif

@@ -102,7 +102,8 @@ int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_e
 	if (!ret)
 		ret = expand(output->pattern, 1, path, err);
 	if (!ret &&
-		asprintf(&output->work, "%s%c.dnprof-XXXXXX", output->folder, dnp_path_slash) < 0) {
+		asprintf(&output->work, "%s%c" DNP_OUTPUT_WORK "XXXXXX", output->folder,
+			dnp_path_slash) < 0) {
 		output->work = NULL;
 		ret = no_memory(err);
 	}
@@ -228,6 +229,15 @@ int dnp_output_place_recording(
 	free(*path);
 	*path = place;
 	return 0;
+}
+
+bool dnp_output_is_unplaced(const char *path)
+{
+	size_t file = dnp_path_base_at(path, strlen(path));
+	size_t folder = file ? dnp_path_base_at(path, file - 1) : 0;
+
+	return !strcmp(path + file, DNP_OUTPUT_RECORDING) &&
+		!strncmp(path + folder, DNP_OUTPUT_WORK, strlen(DNP_OUTPUT_WORK));
 }
 
 void dnp_output_clean(struct dnp_output *output)

@@ -17,6 +17,9 @@
 /* What a recording is called in the private folder. */
 #define DNP_OUTPUT_RECORDING "recording.dnp"
 
+/* What its own name begins with. */
+#define DNP_OUTPUT_WORK ".dnprof-"
+
 struct dnp_output {
 	char *pattern; /* owned; the file's name, with %p and %t */
 	char *folder;  /* owned; absolute, without a slash at its end */
@@ -55,6 +58,9 @@ int dnp_output_make_recording(const struct dnp_output *output, char **path, stru
  */
 int dnp_output_place_recording(
 	const struct dnp_output *output, bool raw, char **path, struct dnp_err *err);
+
+/* Whether a recording of that path is one that has no place yet. */
+bool dnp_output_is_unplaced(const char *path);
 
 /* Removes the private folder with all in it. */
 void dnp_output_clean(struct dnp_output *output);

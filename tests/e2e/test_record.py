@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import attached
 import harness
 
 from harness import (DNPROF, LOOSE, NEWEST, NOBODY, PATIENCE_S, agent_in, allows_events, as_nobody_else, cases, cpu_seconds,
@@ -538,6 +539,22 @@ def test_stop_writes_a_copy(begun, tmp_path):
     wait_for_samples(begun)
     dnprof("stop", "-o", tmp_path / "copy.dnp", begun).expect()
     assert check(tmp_path / "app.dnp").samples == check(tmp_path / "copy.dnp").samples
+
+
+def test_stop_before_its_file_is_in_place(begun, tmp_path):
+    """'start' gives a recording its name when it has begun; who ends it in that moment waits for that."""
+    hidden, out = tmp_path / ".dnprof-abcdef", tmp_path / "app.dnp"
+    hidden.mkdir()
+    with open(hidden / "recording.dnp", "xb+") as file:
+        attached.ask(begun, attached.START, 0, "event=cpu;interval_ns=1000000", file.fileno())
+    wait_for_samples(begun)
+    with start([DNPROF, "stop", begun]) as stop:
+        wait_for(lambda: not is_recording(begun), "the recording's end")
+        (hidden / "recording.dnp").rename(out)
+        hidden.rmdir()
+        result = stop.end().expect()
+    assert str(out) in result.out + result.err and not left_over(tmp_path)
+    check(out)
 
 
 # ---- What an agent may answer
