@@ -3,6 +3,13 @@
 
 #include <stdint.h>
 
+/* Names have one behind each comma between types; a pattern need not. */
+static bool is_blank_left_out(struct dnp_str pattern, size_t p, struct dnp_str name, size_t n)
+{
+	return n && name.p[n - 1] == ',' && name.p[n] == ' ' && p && pattern.p[p - 1] == ',' &&
+		p < pattern.n && pattern.p[p] != ' ';
+}
+
 /* Only the last * has to be tried again at later places, so this is at worst n times m. */
 static bool glob(struct dnp_str pattern, struct dnp_str name)
 {
@@ -12,6 +19,8 @@ static bool glob(struct dnp_str pattern, struct dnp_str name)
 		if (p < pattern.n && pattern.p[p] == '*') {
 			star = p++;
 			from = n;
+		} else if (is_blank_left_out(pattern, p, name, n)) {
+			n++;
 		} else if (p < pattern.n && pattern.p[p] == name.p[n]) {
 			p++;
 			n++;

@@ -21,6 +21,10 @@ TEST(patterns)
 	CHECK(match("A.*", "A.B.C()"));
 	CHECK(match("*B*C", "A.B.C()"));
 	CHECK(match("*(string)", "A.B.C(string)"));
+	CHECK(match("A.B.C(int,string, A.D<int,*>)", "A.B.C(int, string, A.D<int, long>)"));
+	CHECK(match("*(*,string)", "A.B.C(int, string)"));
+	CHECK(!match("A.B.C(int,string)", "A.B.C(int, long, string)"));
+	CHECK(!match("A.B.C(int, string)", "A.B.C(int,string)"));
 	CHECK(match("*", ""));
 	CHECK(match("(unknown)", "(unknown)"));
 	CHECK(!match("A.B", "A.B.C()"));
