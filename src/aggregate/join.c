@@ -581,6 +581,7 @@ static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 	event->waits_seen += raw->waits.seen;
 	event->waits_cpu_ns += raw->waits.cpu_ns;
 	event->waited_ns += raw->waits.waited_ns;
+	event->waits_endless += raw->waits.endless;
 	if (raw->switches)
 		join_switches(join, event);
 	if (dnp_join_labels(join, raw, event) || dnp_join_thrown(join, raw, event))

@@ -169,7 +169,8 @@ struct dnp_event {
 	/* Where its stacks are of waits: how long the shortest of them are (0: they are not), how
 	 * many there were, of how many there are stacks, and what that cost. */
 	uint64_t wait_ns, waits, waits_seen, waits_cpu_ns;
-	uint64_t waited_ns; /* in all, those without a stack, too; 0: not counted */
+	uint64_t waited_ns;     /* in all, those without a stack, too; 0: not counted */
+	uint64_t waits_endless; /* that began besides, of which no end was told */
 };
 
 /*

@@ -283,6 +283,16 @@ extern const struct dnp_engine *const dnp_engines_all[];
 const struct dnp_engine *dnp_engine_find(
 	struct dnp_str event, enum dnp_engine_choice choice, bool every);
 
+/*
+ * Recorder: what is to be known of its event, in place of what was said at the start. Of an engine
+ * whose events come when something happens.
+ */
+void dnp_engine_note(const struct dnp_engine *engine, unsigned event, struct dnp_writer *writer,
+	const char *note);
+
+/* Where it is false, .NET's managed code tells nothing. */
+#define DNP_EVENT_SOURCE_SWITCH "System.Diagnostics.Tracing.EventSource.IsSupported"
+
 extern const struct dnp_engine dnp_engine_alloc;
 extern const struct dnp_engine dnp_engine_asking_cpu;
 extern const struct dnp_engine dnp_engine_asking_wall;

@@ -21,3 +21,16 @@ const struct dnp_engine *dnp_engine_find(
 			found = dnp_engines_all[i];
 	return found;
 }
+
+void dnp_engine_note(const struct dnp_engine *engine, unsigned event, struct dnp_writer *writer,
+	const char *note)
+{
+	dnp_write_event(writer,
+		&(struct dnp_rec_event){
+			.index = event,
+			.name = dnp_str(engine->event),
+			.unit = dnp_str(engine->unit),
+			.source = dnp_str(engine->source()),
+			.note = dnp_str(note),
+		});
+}

@@ -22,6 +22,9 @@
 /* The last one whose Monitor is known to tell of its object as contention.h says. */
 #define LAST_RUNTIME 10u
 
+/* From this one on there are locks of managed code. */
+#define FIRST_WITH_LOCK 9u
+
 /* Written in start, before the first event can come. */
 static const struct dnp_engine_setting *setting;
 static unsigned event;
@@ -29,6 +32,7 @@ static uint64_t least_ns;
 
 static _Atomic uint64_t waits, waited_ns, kept;
 static _Atomic uint64_t not_understood; /* events */
+static _Atomic bool lock_came;          /* a System.Threading.Lock */
 static _Atomic bool crowded;            /* there was no room for a wait that began */
 static uint64_t told_ns;                /* when the recorder last wrote them */
 
@@ -58,8 +62,10 @@ static uint32_t label_of(const struct dnp_contention *contention)
 {
 	uintptr_t class_id = 0;
 
-	if (!is_monitor(contention))
+	if (!is_monitor(contention)) {
+		atomic_store_explicit(&lock_came, true, memory_order_relaxed);
 		return dnp_label(dnp_str("System.Threading.Lock"));
+	}
 	if (setting->runtime > LAST_RUNTIME ||
 		dnp_mem_read(contention->object, &class_id, sizeof(class_id)) || !class_id)
 		return dnp_label(dnp_str("[unknown type]"));
@@ -140,6 +146,15 @@ static void lock_delivered(const struct dnp_delivered *delivered)
 		end(delivered);
 }
 
+static void tell_none(struct dnp_writer *writer)
+{
+	if (setting->runtime >= FIRST_WITH_LOCK &&
+		!atomic_load_explicit(&lock_came, memory_order_relaxed))
+		dnp_engine_note(&dnp_engine_lock, event, writer,
+			"no wait for a System.Threading.Lock came; these are told only "
+			"where " DNP_EVENT_SOURCE_SWITCH " is not false");
+}
+
 /* All of them, so that sums are of short ones, too. */
 static void lock_write(struct dnp_writer *writer, int last)
 {
@@ -156,7 +171,10 @@ static void lock_write(struct dnp_writer *writer, int last)
 			.waits = atomic_load_explicit(&waits, memory_order_relaxed),
 			.seen = dnp_lock_kept(),
 			.waited_ns = atomic_load_explicit(&waited_ns, memory_order_relaxed),
+			.endless = dnp_lock_waits_endless(),
 		});
+	if (last)
+		tell_none(writer);
 }
 
 static void lock_wishes(struct dnp_provider_wish *wishes)
@@ -176,6 +194,7 @@ static int lock_start(const struct dnp_engine_setting *given, unsigned index, st
 	atomic_store(&waited_ns, 0);
 	atomic_store(&kept, 0);
 	atomic_store(&not_understood, 0);
+	atomic_store(&lock_came, false);
 	atomic_store(&crowded, false);
 	dnp_lock_waits_clear();
 	return 0;

@@ -8,6 +8,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_lock_wait waits[DNP_LOCK_WAITS_MAX]; /* in no order */
 static uint32_t n_waits;
 static uint64_t last_number;
+static uint64_t untold; /* how many are over of which no end was told */
 
 /* All that follow: with the lock. */
 
@@ -63,8 +64,10 @@ static void end_untold(int tid, uint64_t now_ns)
 {
 	struct dnp_lock_wait *wait = wait_of(tid);
 
-	if (wait)
-		end(wait, now_ns, 0);
+	if (!wait)
+		return;
+	untold++;
+	end(wait, now_ns, 0);
 }
 
 /* ---- What others call */
@@ -73,6 +76,7 @@ void dnp_lock_waits_clear(void)
 {
 	pthread_mutex_lock(&lock);
 	n_waits = 0;
+	untold = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -113,6 +117,18 @@ void dnp_lock_waits_leave(int tid, uint64_t now_ns)
 	pthread_mutex_lock(&lock);
 	end_untold(tid, now_ns);
 	pthread_mutex_unlock(&lock);
+}
+
+uint64_t dnp_lock_waits_endless(void)
+{
+	uint64_t endless;
+
+	pthread_mutex_lock(&lock);
+	endless = untold;
+	for (uint32_t i = 0; i < n_waits; i++)
+		endless += !waits[i].until_ns;
+	pthread_mutex_unlock(&lock);
+	return endless;
 }
 
 uint64_t dnp_lock_waits_first(void)

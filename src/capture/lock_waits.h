@@ -4,8 +4,9 @@
  * the last wait for it began, or who has stopped waiting for it since, and so got it. (Or has given
  * up: the runtime does not say. He is taken for the owner until somebody else begins to wait.)
  *
- * Of a wait that Thread.Interrupt ends nothing more is told: it is over, nobody knows since when,
- * when its thread begins the next one, or has gone.
+ * Of a wait that Thread.Interrupt ends nothing more is told, nor of one for a
+ * System.Threading.Lock that gives up: it is over, nobody knows since when, when its thread begins
+ * the next one, or has gone.
  *
  * Shared by those who wait, the thread of ours that looks at owners, and the recorder; a leaf lock,
  * held while the waits are gone through, of which there are DNP_LOCK_WAITS_MAX at most.
@@ -45,6 +46,9 @@ void dnp_lock_waits_leave(int tid, uint64_t now_ns);
  * owner was seen is kept for dnp_lock_waits_take.
  */
 bool dnp_lock_waits_end(int tid, uint64_t now_ns, uint64_t ns, struct dnp_lock_wait *wait);
+
+/* Waits that go on, or are over without a word. */
+uint64_t dnp_lock_waits_endless(void);
 
 /* When the first of those began that were not looked at yet; UINT64_MAX: there are none. */
 uint64_t dnp_lock_waits_first(void);

@@ -14,7 +14,6 @@
 
 #define EVENT  "request"
 #define SOURCE "Microsoft.AspNetCore.Hosting.HttpRequestIn"
-#define SWITCH "System.Diagnostics.Tracing.EventSource.IsSupported"
 
 static struct dnp_said said;
 static _Atomic bool came;               /* any */
@@ -131,9 +130,9 @@ static void request_write(struct dnp_writer *writer, int last)
 		return;
 	dnp_said_close(&said);
 	if (!atomic_load_explicit(&came, memory_order_relaxed))
-		dnp_said_tell_none(&said, &dnp_engine_request, writer,
+		dnp_engine_note(&dnp_engine_request, said.event, writer,
 			"no request came; only servers of ASP.NET Core tell of theirs, "
-			"where " SWITCH " is not false");
+			"where " DNP_EVENT_SOURCE_SWITCH " is not false");
 }
 
 static void request_failures(unsigned index, dnp_failure_tell tell)

@@ -33,19 +33,6 @@ int dnp_said_open(struct dnp_said *said, const struct dnp_engine_setting *settin
 	return -ENOMEM;
 }
 
-void dnp_said_tell_none(const struct dnp_said *said, const struct dnp_engine *engine,
-	struct dnp_writer *writer, const char *note)
-{
-	dnp_write_event(writer,
-		&(struct dnp_rec_event){
-			.index = said->event,
-			.name = dnp_str(engine->event),
-			.unit = dnp_str(engine->unit),
-			.source = dnp_str(engine->source()),
-			.note = dnp_str(note),
-		});
-}
-
 void dnp_said_close(struct dnp_said *said)
 {
 	free(said->buffers[0]);

@@ -46,10 +46,6 @@ void dnp_say_so(struct dnp_said *said, const struct dnp_saying *saying);
 /* Recorder: what was said since the last time. */
 void dnp_said_write(struct dnp_said *said, struct dnp_writer *writer);
 
-/* Recorder: nothing came, and the reader is told why that may be. */
-void dnp_said_tell_none(const struct dnp_said *said, const struct dnp_engine *engine,
-	struct dnp_writer *writer, const char *note);
-
 /* Nobody says anything any more, and nothing of it is written. */
 void dnp_said_close(struct dnp_said *said);
 

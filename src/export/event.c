@@ -113,6 +113,8 @@ void dnp_event_members(
 		dnp_json_u64(json, "cpu_ns", event->waits_cpu_ns);
 		if (event->waited_ns)
 			dnp_json_u64(json, "waited_ns", event->waited_ns);
+		if (event->waits_endless)
+			dnp_json_u64(json, "endless", event->waits_endless);
 	}
 	dnp_json_u64(json, "samples", event->samples);
 	if (event->waiting)

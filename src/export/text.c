@@ -211,6 +211,19 @@ static void put_all_waits(const struct dnp_event *event, struct dnp_line *line)
 	dnp_line_end(line);
 }
 
+/* Of which nobody knows how long they were. */
+static void put_endless_waits(const struct dnp_event *event, struct dnp_line *line)
+{
+	if (!event->waits_endless)
+		return;
+	begin_facts(line);
+	dnp_line_printf(line,
+		"%s more began and no end was told: they go on, were interrupted, or gave up "
+		"(TryEnter) waiting for a System.Threading.Lock",
+		dnp_format_count(event->waits_endless).text);
+	dnp_line_end(line);
+}
+
 /* Of how many waits there are stacks. */
 static void put_waits(const struct dnp_event *event, struct dnp_line *line)
 {
@@ -325,6 +338,7 @@ static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 	put_walks(event, line);
 	put_note(tree, line);
 	put_waits(event, line);
+	put_endless_waits(event, line);
 	put_counted(event, line);
 	put_states(event, line);
 	put_looks(event, line);

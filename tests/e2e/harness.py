@@ -355,6 +355,15 @@ def program(tfm, *arguments, app="truth"):
     return [path, *arguments]
 
 
+def without_event_sources(folder, tfm, *arguments):
+    """How to start the program with .NET's EventSources switched off, as a trimmed program may have them."""
+    app = program(tfm)[0]
+    config = json.loads(app.with_suffix(".runtimeconfig.json").read_text())
+    config["runtimeOptions"]["configProperties"]["System.Diagnostics.Tracing.EventSource.IsSupported"] = False
+    (folder / "off.json").write_text(json.dumps(config))
+    return ["dotnet", "exec", "--runtimeconfig", folder / "off.json", app.with_suffix(".dll"), *arguments]
+
+
 #: What asks a process: its last argument. Machines that test may be slow, users' patience is shorter.
 ASKING = ("attach", "record", "start", "dump", "stop", "detach", "stack", "status", "doctor")
 

@@ -5,7 +5,8 @@ import re
 import pytest
 
 import attached
-from harness import NEWEST, OTHER_CLSID, SOAK, TFMS, check_whole, dnprof, other_profiler, program, refused, report
+from harness import (NEWEST, OTHER_CLSID, SOAK, TFMS, check_whole, dnprof, other_profiler, program, refused, report,
+                     without_event_sources)
 
 #: What is locked in each way, by the method that holds it meanwhile.
 LOCKED = {"HoldAsleep": "Truth.Locks+Gate", "HoldBusy": "System.Object", "HoldLock": "System.Threading.Lock"}
@@ -34,6 +35,7 @@ def check(result, waited):
     truth = result.truth
     event, seen = waited.data["events"]["lock"], types(waited)
     check_whole(event)
+    assert event["note"] == ""
     assert truth["contentions"] <= event["waits"] <= truth["contentions"] + truth["before"]
     assert event["samples"] == event["seen"] <= event["waits"]
     for way, waits in truth["waits"].items():
@@ -110,6 +112,27 @@ def test_one_that_is_interrupted(tmp_path, tfm):
     assert truth["hold_ns"] <= seen["Truth.Locks+Gate"]["ns"] <= truth["ns"]
     assert "Truth.Locks+Left" not in seen and "Truth.Locks+Left" not in types(owners)
     assert owners.data["events"]["lock-owner"]["seen"] <= waited.data["events"]["lock"]["seen"]
+    assert waited.data["events"]["lock"]["endless"] == 1
+
+
+@pytest.mark.parametrize("tfm", TFMS[1:])
+def test_those_that_give_up_a_lock(tmp_path, tfm):
+    """System.Threading.Lock tells of no end of them: they are counted, and the report says so."""
+    result, waited, owners = record(tmp_path, tfm, "--given-up")
+    event = waited.data["events"]["lock"]
+    assert (event["endless"], event["samples"]) == (result.truth["times"], 0)
+    assert not owners.data["events"]["lock-owner"]["samples"]
+    assert f"  {result.truth['times']} more began and no end was told: " in dnprof("report", tmp_path / "out.dnp").expect().out
+
+
+def test_event_sources_that_are_off(tmp_path):
+    """Of a Monitor native code tells, of a Lock nobody then, and the report says what that may come from."""
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-e", "lock", "-o", out, "--", *without_event_sources(tmp_path, NEWEST, "locks", "--work", 1)).expect()
+    shown = report(out, options=("-e", "lock", "-n", 0))
+    assert set(LOCKED.values()) - set(types(shown)) == {"System.Threading.Lock"}
+    note = shown.data["events"]["lock"]["note"]
+    assert note.startswith("no wait for a System.Threading.Lock came; ") and "EventSource.IsSupported" in note
 
 
 def test_attached(tmp_path, tfm):

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 import attached
-from harness import NEWEST, PATIENCE_S, ROOT, SOAK, check_whole, dnprof, program, refused, report, run
+from harness import NEWEST, PATIENCE_S, ROOT, SOAK, check_whole, dnprof, program, refused, report, run, without_event_sources
 from net import surroundings
 
 SAYING = ("marks", "--work", 3)
@@ -41,15 +41,6 @@ def test_from_the_start(tmp_path, tfm):
     shown = shown_of(out)
     check(result.truth, shown)
     assert {t["name"] for t in shown.data["threads"]} >= {"marks-0", "marks-1"}
-
-
-def without_event_sources(tmp_path, tfm, *arguments):
-    """How to start the program with .NET's EventSources switched off, as a trimmed program may have them."""
-    app = program(tfm)[0]
-    config = json.loads(app.with_suffix(".runtimeconfig.json").read_text())
-    config["runtimeOptions"]["configProperties"]["System.Diagnostics.Tracing.EventSource.IsSupported"] = False
-    (tmp_path / "off.json").write_text(json.dumps(config))
-    return ["dotnet", "exec", "--runtimeconfig", tmp_path / "off.json", app.with_suffix(".dll"), *arguments]
 
 
 def test_event_sources_that_are_off(tmp_path):

@@ -10,7 +10,8 @@ namespace Truth;
 /// One thread holds a lock until another one waits for it, and <c>hold_ns</c> longer (<c>--hold</c> milliseconds): asleep,
 /// or computing. <c>waits</c>: for each way how often that was and how long it took the one that waited, in all, by his own
 /// clock. <c>contentions</c> is what the runtime counts, <c>before</c> what it did until then. With <c>--brief</c> there are as many waits more that are over at
-/// once. With <c>--interrupted</c> one thread alone waits for two locks, and not to the end for the first. With <c>--before</c> one waits for what <c>--when</c> lets go. <c>--hot</c> is for bench/events and bench/steady. With <c>--seconds</c> threads wait for each other in turns until then, and nothing is known of it. <c>--when FILE</c> as of exceptions.
+/// once. With <c>--interrupted</c> one thread alone waits for two locks, and not to the end for the first. With <c>--given-up</c> a <c>Lock</c> is waited for <c>times</c> times, and not got.
+/// With <c>--before</c> one waits for what <c>--when</c> lets go. <c>--hot</c> is for bench/events and bench/steady. With <c>--seconds</c> threads wait for each other in turns until then, and nothing is known of it. <c>--when FILE</c> as of exceptions.
 /// </summary>
 static class Locks
 {
@@ -40,6 +41,10 @@ static class Locks
     o.WaitToBegin();
     if (o.Has("--interrupted"))
       return Interrupted();
+#if NET9_0_OR_GREATER
+    if (o.Has("--given-up"))
+      return GivenUp();
+#endif
     var waits = new JsonObject();
     bool over = false;
     var unloading = o.Has("--unloading") ? Unload.Meanwhile(() => Volatile.Read(ref over)) : null;
@@ -153,6 +158,18 @@ static class Locks
       UntilContended(since);
       Thread.Sleep(holdMs);
     }
+  }
+
+  static JsonObject GivenUp()
+  {
+    const int Times = 3;
+    var gate = new Lock();
+    lock (gate)
+      Crew.Run([("impatient", () => {
+        for (int i = 0; i < Times; i++)
+          Check.That(!gate.TryEnter(holdMs), "the lock was free");
+      })]);
+    return new JsonObject { ["work"] = 1, ["times"] = Times };
   }
 
   [MethodImpl(MethodImplOptions.NoInlining)]
