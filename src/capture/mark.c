@@ -142,8 +142,8 @@ static void mark_write(struct dnp_writer *writer, int last)
 	dnp_said_write(&said, writer);
 	if (last && !atomic_load_explicit(&came, memory_order_relaxed))
 		dnp_engine_note(&dnp_engine_mark, said.event, writer,
-			"no mark came; those of Dnprof.Mark do not where "
-			DNP_EVENT_SOURCE_SWITCH " is false");
+			"no mark came; those of Dnprof.Mark do not where " DNP_EVENT_SOURCE_SWITCH
+			" is false");
 	if (last && !still_inside)
 		dnp_said_close(&said);
 }

@@ -4,7 +4,9 @@
  * begins and when it is over, on the thread that is at it then.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/engine.h"
@@ -19,23 +21,119 @@ static struct dnp_said said;
 static _Atomic bool came;               /* any */
 static _Atomic uint64_t not_understood; /* events */
 
+/* ---- Routes of requests that go on, where paths are not to be recorded */
+
+#define ROUTES      4096u
+#define NEAR        8u /* places that are looked at */
+#define ROUTE_BYTES 240
+
+struct route {
+	uint64_t id; /* of the request; 0: none */
+	uint32_t n;
+	char text[ROUTE_BYTES];
+};
+
+static pthread_mutex_t routes_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
+static struct route *routes; /* ROUTES, owned; NULL: paths are recorded */
+
+/* With the lock; NULL: it is not there. */
+static struct route *route_of(uint64_t id)
+{
+	for (uint64_t i = id; routes && i < id + NEAR; i++)
+		if (routes[i % ROUTES].id == id)
+			return &routes[i % ROUTES];
+	return NULL;
+}
+
+static struct route *free_route(uint64_t near)
+{
+	for (uint64_t i = near; routes && i < near + NEAR; i++)
+		if (!routes[i % ROUTES].id)
+			return &routes[i % ROUTES];
+	return NULL;
+}
+
+/* One that is too long, or finds no room, is not known. */
+static void keep_route(uint64_t id, struct dnp_str text)
+{
+	struct route *route;
+
+	pthread_mutex_lock(&routes_lock);
+	route = text.n <= ROUTE_BYTES && !route_of(id) ? free_route(id) : NULL;
+	if (route) {
+		route->id = id;
+		route->n = (uint32_t)text.n;
+		memcpy(route->text, text.p, text.n);
+	}
+	pthread_mutex_unlock(&routes_lock);
+}
+
+static bool take_route(uint64_t id, struct dnp_text *text)
+{
+	struct route *route;
+
+	pthread_mutex_lock(&routes_lock);
+	route = route_of(id);
+	if (route) {
+		dnp_text_put(text, (struct dnp_str){route->text, route->n});
+		route->id = 0;
+	}
+	pthread_mutex_unlock(&routes_lock);
+	return route;
+}
+
+static void close_routes(void)
+{
+	pthread_mutex_lock(&routes_lock);
+	free(routes);
+	routes = NULL;
+	pthread_mutex_unlock(&routes_lock);
+}
+
+static int open_routes(void)
+{
+	close_routes(); /* of a recording that was never begun */
+	routes = calloc(ROUTES, sizeof(*routes));
+	return routes ? 0 : -ENOMEM;
+}
+
+/* ---- What the server tells */
+
 static void say(const struct dnp_request *request)
 {
 	char buffer[DNP_REQUEST_PATH_BYTES + 64];
 	struct dnp_saying saying = {
-		.kind = request->ends ? DNP_SAYING_END : DNP_SAYING_BEGIN,
+		.kind = request->moment == DNP_REQUEST_ENDS ? DNP_SAYING_END : DNP_SAYING_BEGIN,
 		.id = request->id,
 	};
+	bool ends = request->moment == DNP_REQUEST_ENDS;
 	struct dnp_text name;
 
 	dnp_text_init(&name, buffer, sizeof(buffer));
 	dnp_text_put(&name, request->method);
-	if (request->ends || request->path.n)
+	if (ends || request->path.n)
 		dnp_text_puts(&name, " ");
-	dnp_text_put(&name, request->ends ? request->route : request->path);
-	saying.text = request->ends ? request->status : dnp_text_since(&name, 0);
-	saying.more = request->ends ? dnp_text_since(&name, 0) : request->trace;
+	dnp_text_put(&name, ends ? request->route : request->path);
+	saying.text = ends ? request->status : dnp_text_since(&name, 0);
+	saying.more = ends ? dnp_text_since(&name, 0) : request->trace;
 	dnp_say_so(&said, &saying);
+}
+
+/* The path stays here; of one that ends the route is told that was found for it first. */
+static void say_without_path(struct dnp_request *request)
+{
+	char buffer[ROUTE_BYTES];
+	struct dnp_text route;
+
+	dnp_request_hide_path(request);
+	if (request->moment == DNP_REQUEST_MATCHED) {
+		keep_route(request->id, request->route);
+		return;
+	}
+	dnp_text_init(&route, buffer, sizeof(buffer));
+	if (request->moment == DNP_REQUEST_ENDS && take_route(request->id, &route))
+		request->route = dnp_text_since(&route, 0);
+	say(request);
 }
 
 /* The thread goes on with something else. */
@@ -65,10 +163,10 @@ static void request_delivered(const struct dnp_delivered *delivered)
 	if (failed == -ENOMSG)
 		return;
 	atomic_store_explicit(&came, true, memory_order_relaxed);
-	if (!failed && said.setting->options->no_messages)
-		dnp_request_hide_path(&request);
 	if (failed)
 		atomic_fetch_add_explicit(&not_understood, 1, memory_order_relaxed);
+	else if (said.setting->options->no_messages)
+		say_without_path(&request);
 	else
 		say(&request);
 }
@@ -84,7 +182,8 @@ static void request_wishes(struct dnp_provider_wish *wishes)
 	struct dnp_provider_wish *wish = &wishes[DNP_PROVIDER_DIAGNOSTIC];
 
 	dnp_wish(wish, DNP_KEYWORD_DIAGNOSTIC_EVENTS, COR_PRF_EVENTPIPE_INFORMATIONAL);
-	wish->arguments = dnp_request_arguments;
+	wish->arguments = said.setting->options->no_messages ? dnp_request_arguments_matched
+							     : dnp_request_arguments;
 	if (are_followed())
 		dnp_wish(&wishes[DNP_PROVIDER_TASKS], DNP_KEYWORD_TASKS_ACTIVITIES,
 			COR_PRF_EVENTPIPE_INFORMATIONAL);
@@ -95,7 +194,8 @@ static int request_start(
 {
 	atomic_store(&came, false);
 	atomic_store(&not_understood, 0);
-	if (dnp_said_open(&said, setting, index))
+	if (dnp_said_open(&said, setting, index) ||
+		(setting->options->no_messages && open_routes()))
 		return dnp_err(err, -ENOMEM, "no memory for the program's requests; free some");
 	return 0;
 }
@@ -129,6 +229,7 @@ static void request_write(struct dnp_writer *writer, int last)
 	if (!last)
 		return;
 	dnp_said_close(&said);
+	close_routes();
 	if (!atomic_load_explicit(&came, memory_order_relaxed))
 		dnp_engine_note(&dnp_engine_request, said.event, writer,
 			"no request came; only servers of ASP.NET Core tell of theirs, "

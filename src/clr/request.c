@@ -10,20 +10,29 @@
 #define EVENT   u"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn"
 #define REQUEST u"Id=*Activity.Id;Method=Request.Method"
 #define PATH    u";Base=Request.PathBase.Value;Path=Request.Path.Value"
-#define RESULT  u";Status=Response.StatusCode;Values=Request.RouteValues.*Enumerate"
+#define VALUES  u";Values=Request.RouteValues.*Enumerate"
+#define RESULT  u";Status=Response.StatusCode"
 #define START   EVENT u".Start@Activity1Start:-" REQUEST PATH
 #define STOP    EVENT u".Stop@Activity1Stop:-" REQUEST PATH RESULT
+/* What routing sees of a path is what the program's middleware has made of it. */
+#define MATCH                                                                                      \
+	u"Microsoft.AspNetCore/"                                                                   \
+	u"Microsoft.AspNetCore.Routing.EndpointMatched:"                                           \
+	u"-" REQUEST u";Taken=Request.PathBase.Value;Path=Request.Path.Value" VALUES
 
 /*
  * The server asks whether anybody listens to the activity by its own name, which no event has,
  * before it makes one.
  */
-const WCHAR dnp_request_arguments[] =
-	u"FilterAndPayloadSpecs=\"" EVENT u":-\n" START u"\n" STOP u"\"";
+#define ARGUMENTS u"FilterAndPayloadSpecs=\"" EVENT u":-\n" START u"\n" STOP
+
+const WCHAR dnp_request_arguments[] = ARGUMENTS VALUES u"\"";
+const WCHAR dnp_request_arguments_matched[] = ARGUMENTS u"\n" MATCH u"\"";
 
 #define SOURCE     "Microsoft.AspNetCore"
 #define NAME_START "Microsoft.AspNetCore.Hosting.HttpRequestIn.Start"
 #define NAME_STOP  "Microsoft.AspNetCore.Hosting.HttpRequestIn.Stop"
+#define NAME_MATCH "Microsoft.AspNetCore.Routing.EndpointMatched"
 
 #define PAIRS_MAX 64u /* more than were asked for */
 
@@ -72,56 +81,117 @@ static bool is_code(struct dnp_str name, struct dnp_str value)
 		dnp_str_eq(name, dnp_str("area"));
 }
 
-/* Where a run of whole segments of the path is that value, at `from` or after it; NULL: nowhere. */
-static const char *find_value(struct dnp_str path, struct dnp_str value)
-{
-	const char *end = path.p + path.n;
+/* A value that the program's routing took, and where it stands in the path. */
+struct spot {
+	struct dnp_str name, value;
+	const char *at; /* NULL: nowhere */
+};
 
-	for (const char *at = path.p; value.n && at < end; at++) {
-		at = memchr(at, '/', (size_t)(end - at));
-		if (!at || (size_t)(end - at) - 1 < value.n)
-			return NULL;
-		if (!memcmp(at + 1, value.p, value.n) &&
-			(at + 1 + value.n == end || at[1 + value.n] == '/'))
-			return at + 1;
-	}
+#define SPOTS_MAX 32u
+
+/* The last place up to `end` where a run of whole segments of the path is that value, or NULL. */
+static const char *find_whole(struct dnp_str path, const char *end, struct dnp_str value)
+{
+	if (!value.n || (size_t)(end - path.p) < value.n + 1)
+		return NULL;
+	for (const char *at = end - value.n; at > path.p; at--)
+		if (at[-1] == '/' && (at + value.n == path.p + path.n || at[value.n] == '/') &&
+			!memcmp(at, value.p, value.n))
+			return at;
 	return NULL;
 }
 
-/* All values have come that there are: a text that is cut ends where there is no more room. */
-static bool is_whole(struct dnp_str values)
+enum { OTHER, LETTER, DIGIT };
+
+static int kind_of(char c)
 {
-	return values.n && values.n < DNP_REQUEST_PATH_BYTES - 8;
+	if (c >= '0' && c <= '9')
+		return DIGIT;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80 ? LETTER
+											    : OTHER;
 }
 
-bool dnp_request_route(struct dnp_str path, struct dnp_str values, struct dnp_text *out)
+static bool is_edge(char a, char b)
 {
-	struct dnp_str name, value;
-	bool known = is_whole(values);
+	return kind_of(a) != kind_of(b) || kind_of(a) == OTHER;
+}
 
-	/* Values come as they stand in the path. */
-	while (take_value(&values, &name, &value)) {
-		const char *at = is_choice(name) ? NULL : find_value(path, value);
+/* The same of a part of a segment, as routing has it in img-{id} or {name}.{ext}. */
+static const char *find_part(struct dnp_str path, const char *end, struct dnp_str value)
+{
+	if (!value.n || (size_t)(end - path.p) < value.n + 1)
+		return NULL;
+	for (const char *at = end - value.n; at > path.p; at--)
+		if (!memcmp(at, value.p, value.n) && is_edge(at[-1], *at) &&
+			(at + value.n == path.p + path.n || is_edge(at[value.n - 1], at[value.n])))
+			return at;
+	return NULL;
+}
 
-		known = known && (at || is_code(name, value));
+/* From the end on: a value is rather like what stands before it than like what stands behind it. */
+static bool find_all(struct dnp_str path, struct spot *spots, unsigned n)
+{
+	const char *end = path.p + path.n;
+	bool known = true;
+
+	for (struct spot *spot = spots + n; spot-- > spots;) {
+		if (is_choice(spot->name)) {
+			known = known && is_code(spot->name, spot->value);
+			continue;
+		}
+		spot->at = find_whole(path, end, spot->value);
+		known = known && spot->at;
+		if (!spot->at)
+			spot->at = find_part(path, end, spot->value);
+		if (spot->at)
+			end = spot->at;
+	}
+	return known;
+}
+
+static void put_route(
+	struct dnp_str path, const struct spot *spots, unsigned n, struct dnp_text *out)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const char *at = spots[i].at;
+
 		if (!at)
 			continue;
 		dnp_text_put(out, (struct dnp_str){path.p, (size_t)(at - path.p)});
 		dnp_text_puts(out, "{");
-		dnp_text_put(out, name);
+		dnp_text_put(out, spots[i].name);
 		dnp_text_puts(out, "}");
-		path.n -= (size_t)(at - path.p) + value.n;
-		path.p = at + value.n;
+		path.n -= (size_t)(at - path.p) + spots[i].value.n;
+		path.p = at + spots[i].value.n;
 	}
 	dnp_text_put(out, path);
-	return known && !values.n;
+}
+
+/* All of it has come: a text that is cut ends where there is no more room. */
+static bool is_whole(struct dnp_str text)
+{
+	return text.n < DNP_REQUEST_PATH_BYTES - 8;
+}
+
+bool dnp_request_route(struct dnp_str path, struct dnp_str values, struct dnp_text *out)
+{
+	struct spot spots[SPOTS_MAX] = {0};
+	bool whole = is_whole(path) && is_whole(values), known;
+	unsigned n = 0;
+
+	/* Values come as they stand in the path, and in that order. */
+	while (n < SPOTS_MAX && take_value(&values, &spots[n].name, &spots[n].value))
+		n++;
+	known = find_all(path, spots, n);
+	put_route(path, spots, n, out);
+	return known && whole && !values.n;
 }
 
 /* ---- Payloads */
 
 /* Parts of a request as they come; some may come in any order, or not at all. */
 struct parts {
-	struct dnp_text id, method, path, status, values, other;
+	struct dnp_text id, method, path, taken, status, values, other;
 };
 
 static struct dnp_text *part_of(struct parts *parts, struct dnp_str name)
@@ -134,6 +204,7 @@ static struct dnp_text *part_of(struct parts *parts, struct dnp_str name)
 		{"Method", &parts->method},
 		{"Base", &parts->path},
 		{"Path", &parts->path},
+		{"Taken", &parts->taken},
 		{"Status", &parts->status},
 		{"Values", &parts->values},
 	};
@@ -206,12 +277,43 @@ static bool takes(struct dnp_payload *payload, const char *wanted)
 	return true;
 }
 
-static bool is_request(struct dnp_payload *payload, bool *ends)
+static bool is_request(struct dnp_payload *payload, enum dnp_request_moment *moment)
 {
+	static const char *const names[] = {
+		[DNP_REQUEST_BEGINS] = NAME_START,
+		[DNP_REQUEST_MATCHED] = NAME_MATCH,
+		[DNP_REQUEST_ENDS] = NAME_STOP,
+	};
+
 	if (!takes(payload, SOURCE))
 		return false;
-	*ends = takes(payload, NAME_STOP);
-	return *ends || takes(payload, NAME_START);
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
+		if (takes(payload, names[i])) {
+			*moment = (enum dnp_request_moment)i;
+			return true;
+		}
+	return false;
+}
+
+static void put_all(
+	struct dnp_request *request, const struct parts *parts, struct dnp_request_room *room)
+{
+	struct dnp_text route;
+
+	request->id = hash_of(dnp_text_since(&parts->id, 0));
+	request->trace = trace_of(dnp_text_since(&parts->id, 0));
+	request->method = dnp_text_since(&parts->method, 0);
+	request->path = dnp_text_since(&parts->path, 0);
+	request->status = dnp_text_since(&parts->status, 0);
+	if (request->moment == DNP_REQUEST_BEGINS)
+		return;
+	dnp_text_init(&route, room->route, sizeof(room->route));
+	if (parts->taken.n)
+		dnp_text_puts(&route, DNP_REQUEST_NO_ROUTE);
+	request->routed =
+		dnp_request_route(request->path, dnp_text_since(&parts->values, 0), &route) &&
+		request->moment == DNP_REQUEST_MATCHED;
+	request->route = dnp_text_since(&route, 0);
 }
 
 int dnp_request_read(
@@ -219,37 +321,27 @@ int dnp_request_read(
 {
 	struct dnp_payload payload = dnp_payload(data, n);
 	struct parts parts;
-	struct dnp_text route;
-	char other[8];
+	char other[8], taken[8];
 
 	*request = (struct dnp_request){0};
-	if (!is_request(&payload, &request->ends))
+	if (!is_request(&payload, &request->moment))
 		return -ENOMSG;
 	dnp_text_init(&parts.id, room->id, sizeof(room->id));
 	dnp_text_init(&parts.method, room->method, sizeof(room->method));
 	dnp_text_init(&parts.path, room->path, sizeof(room->path));
 	dnp_text_init(&parts.status, room->status, sizeof(room->status));
 	dnp_text_init(&parts.values, room->values, sizeof(room->values));
+	dnp_text_init(&parts.taken, taken, sizeof(taken));
 	dnp_text_init(&parts.other, other, sizeof(other));
 	if (read_pairs(&payload, &parts) || !parts.id.n)
 		return -EBADMSG;
-	request->id = hash_of(dnp_text_since(&parts.id, 0));
-	request->trace = trace_of(dnp_text_since(&parts.id, 0));
-	request->method = dnp_text_since(&parts.method, 0);
-	request->path = dnp_text_since(&parts.path, 0);
-	request->status = dnp_text_since(&parts.status, 0);
-	if (!request->ends)
-		return 0;
-	dnp_text_init(&route, room->route, sizeof(room->route));
-	request->routed =
-		dnp_request_route(request->path, dnp_text_since(&parts.values, 0), &route);
-	request->route = dnp_text_since(&route, 0);
+	put_all(request, &parts, room);
 	return 0;
 }
 
 void dnp_request_hide_path(struct dnp_request *request)
 {
 	request->path = dnp_str("");
-	if (request->ends && !request->routed)
+	if (!request->routed)
 		request->route = dnp_str(DNP_REQUEST_NO_ROUTE);
 }

@@ -277,7 +277,18 @@ TEST(route_has_names_where_the_path_has_values)
 	CHECK_STR(route_of("/a/1/b/1/c", "[x, 1],[y, 1]"), "/a/{x}/b/{y}/c");
 	CHECK_STR(route_of("/files/a/b.txt", "[rest, a/b.txt]"), "/files/{rest}");
 	CHECK_STR(route_of("/a, b/x],y", "[name, a, b],[other, x],y]"), "/{name}/{other}");
-	/* No more than whole segments, and what chose the code stays. */
+	/* The last of several, for what stands before is rather the program's own. */
+	CHECK_STR(route_of("/any/any", "[x, any]"), "/any/{x}");
+	CHECK_STR(route_of("/api/Items/by/Items/items",
+			  "[action, By],[controller, Items],[id, Items]"),
+		"/api/Items/by/{id}/items");
+	CHECK_STR(route_of("/1/1/1", "[x, 1],[y, 1]"), "/1/{x}/{y}");
+	/* Parts of segments, between what differs in kind; whole ones first. */
+	CHECK_STR(route_of("/img-7", "[id, 7]"), "/img-{id}");
+	CHECK_STR(route_of("/v1/orders/5", "[ver, 1],[id, 5]"), "/v{ver}/orders/{id}");
+	CHECK_STR(route_of("/file/a.b.txt", "[name, a.b],[ext, txt]"), "/file/{name}.{ext}");
+	CHECK_STR(route_of("/7/img-7", "[id, 7]"), "/{id}/img-7");
+	/* What chose the code stays. */
 	CHECK_STR(route_of("/77/7", "[id, 7]"), "/77/{id}");
 	CHECK_STR(route_of("/77", "[id, 7]"), "/77");
 	CHECK_STR(route_of("/Home/Index/5", "[controller, Home],[action, Index],[id, 5]"),
@@ -308,14 +319,16 @@ TEST(route_is_known_where_every_value_is_found)
 	CHECK(is_known("/Home/Index/5", "[controller, Home],[action, Index],[id, 5]"));
 	CHECK(is_known("/api/items", "[action, List],[controller, Items]"));
 	CHECK(is_known("/About", "[page, /About]"));
-	CHECK(!is_known("/items/7", ""));
+	CHECK(is_known("/items", ""));
 	CHECK(!is_known("/items/7", "[id, 8]"));
 	CHECK(!is_known("/items/7-secret", "[id, 7],[name, secret]"));
 	CHECK(!is_known("/items/7", "[id, 7],[name"));
 	CHECK(!is_known("/items/secret],[b, 7", "[name, secret],[b, 7]"));
 	CHECK(!is_known("/items/3", "[page, 3]"));
 	CHECK(!is_known("/items/delete", "[handler, delete]"));
+	CHECK(!is_known("/img-7", "[id, 7]"));
 	memset(all, 'x', sizeof(all) - 1);
+	CHECK(!is_known(all, "[id, 7]"));
 	memcpy(all, "[id, 7],[n, ", 12);
 	all[sizeof(all) - 2] = ']'; /* where the buffer ends: there may have been more */
 	CHECK(!is_known("/items/7", all));
@@ -338,7 +351,8 @@ static struct made request(const char *event, const char *id, const char *const 
 	return made;
 }
 
-#define EVENT "Microsoft.AspNetCore.Hosting.HttpRequestIn"
+#define EVENT   "Microsoft.AspNetCore.Hosting.HttpRequestIn"
+#define MATCHED "Microsoft.AspNetCore.Routing.EndpointMatched"
 
 static void check_text(struct dnp_str text, const char *wanted)
 {
@@ -354,13 +368,13 @@ TEST(request_tells_what_was_asked_for_and_what_came_of_it)
 	struct dnp_request begun, ended;
 
 	CHECK_EQ(dnp_request_read(made.bytes, made.n, &begun, &room), 0);
-	CHECK(!begun.ends);
+	CHECK_EQ(begun.moment, DNP_REQUEST_BEGINS);
 	check_text(begun.trace, "4bf92f3577b34da6a3ce929d0e0e4736");
 	check_text(begun.method, "GET");
 	check_text(begun.path, "/shop/items/7");
 	made = request(EVENT ".Stop", ACTIVITY, pairs, 5);
 	CHECK_EQ(dnp_request_read(made.bytes, made.n, &ended, &room), 0);
-	CHECK(ended.ends && ended.id == begun.id);
+	CHECK(ended.moment == DNP_REQUEST_ENDS && ended.id == begun.id);
 	check_text(ended.status, "200");
 	check_text(ended.route, "/shop/items/{id}");
 	for (size_t n = 200; n < made.n; n++)
@@ -382,16 +396,43 @@ TEST(request_has_no_path_where_it_is_to_have_none)
 	CHECK_EQ(dnp_request_read(made.bytes, made.n, &out, &room), 0);
 	dnp_request_hide_path(&out);
 	check_text(out.path, "");
-	check_text(out.route, "");
+	/* The path that was asked for is not always the one in which routing found the values. */
 	made = request(EVENT ".Stop", ACTIVITY, pairs, 4);
 	CHECK_EQ(dnp_request_read(made.bytes, made.n, &out, &room), 0);
 	dnp_request_hide_path(&out);
 	check_text(out.path, "");
+	check_text(out.route, "/…");
+}
+
+TEST(route_is_of_what_routing_has_seen)
+{
+	static const char *const pairs[] = {
+		"Method", "GET", "Taken", "", "Path", "/items/7", "Values", "[id, 7]"};
+	static const char *const taken[] = {
+		"Method", "GET", "Taken", "/secret-name", "Path", "/items/7", "Values", "[id, 7]"};
+	static const char *const part[] = {"Method", "GET", "Path", "/item-7", "Values", "[id, 7]"};
+	struct made made = request(MATCHED, ACTIVITY, pairs, 4);
+	struct dnp_request_room room;
+	struct dnp_request out;
+
+	CHECK_EQ(dnp_request_read(made.bytes, made.n, &out, &room), 0);
+	CHECK_EQ(out.moment, DNP_REQUEST_MATCHED);
+	dnp_request_hide_path(&out);
 	check_text(out.route, "/items/{id}");
-	made = request(EVENT ".Stop", ACTIVITY, pairs, 3);
+	made = request(MATCHED, ACTIVITY, taken, 4);
 	CHECK_EQ(dnp_request_read(made.bytes, made.n, &out, &room), 0);
 	dnp_request_hide_path(&out);
+	check_text(out.route, "/…/items/{id}");
+	made = request(MATCHED, ACTIVITY, part, 3);
+	CHECK_EQ(dnp_request_read(made.bytes, made.n, &out, &room), 0);
+	check_text(out.route, "/item-{id}");
+	dnp_request_hide_path(&out);
 	check_text(out.route, "/…");
+	/* None was taken: it is all the program's own. */
+	made = request(MATCHED, ACTIVITY, part, 2);
+	CHECK_EQ(dnp_request_read(made.bytes, made.n, &out, &room), 0);
+	dnp_request_hide_path(&out);
+	check_text(out.route, "/item-7");
 }
 
 TEST(request_is_told_from_all_else)

@@ -4,6 +4,8 @@
 // Counts how often each of its handlers was called, and what it was asked for, and prints that as its last line.
 // With --costs N each asks N times for what computes, in one go and in parts, and has the threads that answer work for
 // nobody in between; what each of the three took is counted by their own clocks.
+// With --tenants it takes /t/NAME off paths before it looks where they lead, answers what is not there by a page of its own,
+// and has routes that are hard to tell from what was asked for; the clients ask for all of that.
 // With --slow some of that sleeps, waits, fails or is not there. --when FILE makes FILE.ready, waits for FILE before
 // anything is asked, makes FILE.done afterwards and waits until FILE has gone.
 using System.Diagnostics;
@@ -203,6 +205,8 @@ static class Program
     app.Use(async (context, next) => {
       try { await next(); } catch (BadHttpRequestException e) { context.Response.StatusCode = e.StatusCode; }
     });
+    if (args.Contains("--tenants"))
+      ServeTenants(app);
     app.MapGet("/items/{number:int}", (int number) => Handlers.Get(number));
     app.MapPost("/sum", (Item[] items) => Handlers.Sum(items));
     app.MapGet("/fail/{number:int}", (int number) => Handlers.Fail(number));
@@ -222,6 +226,8 @@ static class Program
     await Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => Ask(address, n => n < requests && time.Elapsed < limit)));
     if (Option(args, "--costs") is string costs)
       await Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => AskForWork(address, int.Parse(costs))));
+    if (args.Contains("--tenants"))
+      await Task.WhenAll(Enumerable.Range(0, Clients).Select(n => AskAsTenant(address, n)));
     if (args.Contains("--slow"))
       await Task.WhenAll(Enumerable.Range(0, Clients).Select(n => AskSlowly(address, n)));
     if (when != null)
@@ -230,6 +236,30 @@ static class Program
       await Task.Delay(10);
     await app.StopAsync();
     Console.WriteLine(Counts.ToJson());
+  }
+
+  static void ServeTenants(WebApplication app)
+  {
+    app.Use((context, next) => {
+      var parts = (context.Request.Path.Value ?? "").Split('/', 4);
+      if (parts.Length == 4 && parts[1] == "t")
+        (context.Request.PathBase, context.Request.Path) = ("/t/" + parts[2], "/" + parts[3]);
+      return next();
+    });
+    app.UseStatusCodePagesWithReExecute("/err/{0}");
+    app.UseRouting();
+    app.MapGet("/any/{x}", (string x) => x);
+    app.MapGet("/img-{id}", (string id) => id);
+    app.MapGet("/err/{code}", (string code) => code);
+  }
+
+  static async Task AskAsTenant(Uri address, int client)
+  {
+    using var http = new HttpClient { BaseAddress = address };
+    await Get(http, $"/t/customer{client}/any/5", $"/t/customer{client}/any/{{x}}", 200);
+    await Get(http, $"/anna{client}@example.org/404", $"/anna{client}@example.org/{{code}}", 404);
+    await Get(http, "/any/any", "/any/{x}", 200);
+    await Get(http, $"/img-{client}", "/img-{id}", 200);
   }
 
   static string? Option(string[] args, string name)
