@@ -88,13 +88,30 @@ static int by_length(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int add_longest(struct dnp_span_sums *sums, const struct item *items, size_t n)
+static int by_begin(const void *a, const void *b)
 {
-	for (size_t i = 0; i < n; i++)
-		if (items[i].span->ended && dnp_vec_push(&sums->longest, items[i].span))
+	const struct dnp_span *x = *(const struct dnp_span *const *)a;
+	const struct dnp_span *y = *(const struct dnp_span *const *)b;
+
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+static int add_each(struct dnp_span_sums *sums, const struct item *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct dnp_span *span = items[i].span;
+
+		if (!span->point &&
+			(span->ended ? dnp_vec_push(&sums->longest, span)
+				     : dnp_vec_push(&sums->open, span)))
 			return -ENOMEM;
+	}
 	if (sums->longest.n)
 		qsort(sums->longest.p, sums->longest.n, sizeof(*sums->longest.p), by_length);
+	if (sums->open.n)
+		qsort(sums->open.p, sums->open.n, sizeof(*sums->open.p), by_begin);
 	return 0;
 }
 
@@ -147,7 +164,7 @@ int dnp_span_sums_init(
 				&profile->spans.p[i], dnp_span_ns(&profile->spans.p[i])};
 	if (n)
 		qsort(items, n, sizeof(*items), by_group);
-	if (add_sums(sums, items, n) || add_longest(sums, items, n))
+	if (add_sums(sums, items, n) || add_each(sums, items, n))
 		return -ENOMEM;
 	return add_results(sums);
 }
@@ -171,5 +188,6 @@ void dnp_span_sums_done(struct dnp_span_sums *sums)
 	dnp_vec_done(&sums->spans);
 	dnp_vec_done(&sums->points);
 	dnp_vec_done(&sums->longest);
+	dnp_vec_done(&sums->open);
 	dnp_vec_done(&sums->results);
 }

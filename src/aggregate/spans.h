@@ -26,6 +26,8 @@ struct dnp_span_sums {
 	struct dnp_vec_of(struct dnp_span_sum) points; /* the most frequent first; without times */
 	/* Borrowed: those that ended, the longest first. */
 	struct dnp_vec_of(const struct dnp_span *) longest;
+	/* Borrowed: those that did not, the earliest first. */
+	struct dnp_vec_of(const struct dnp_span *) open;
 	/* What came of those that say so, the most frequent first. */
 	struct dnp_vec_of(struct dnp_span_result) results;
 };
@@ -43,7 +45,7 @@ struct dnp_span_title {
 struct dnp_span_title dnp_span_title(
 	const struct dnp_profile *profile, const struct dnp_span *span);
 
-/* Its length; 0 where its end is not known. */
+/* Its length; of one that has not ended up to the recording's end. */
 static inline uint64_t dnp_span_ns(const struct dnp_span *span)
 {
 	return span->end_ns > span->begin_ns ? span->end_ns - span->begin_ns : 0;

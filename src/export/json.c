@@ -461,6 +461,10 @@ static int put_spans(const struct dnp_profile *profile, const struct dnp_export_
 		for (size_t i = 0; i < sums.longest.n && (!options->top || i < options->top); i++)
 			put_one_span(profile, sums.longest.p[i], json);
 		dnp_json_close(json, ']');
+		dnp_json_open(json, "open", '[');
+		for (size_t i = 0; i < sums.open.n && (!options->top || i < options->top); i++)
+			put_one_span(profile, sums.open.p[i], json);
+		dnp_json_close(json, ']');
 		put_results(profile, &sums, json);
 		dnp_json_open(json, "marks", '[');
 		for (size_t i = 0; i < sums.points.n && (!options->top || i < options->top); i++)

@@ -183,11 +183,23 @@ static void put_thrown(
 
 /* ---- Requests, spans and marks */
 
+/* Of what has not ended there are none. */
+static void put_times(const struct dnp_span_sum *sum, struct dnp_json *json)
+{
+	const uint64_t times[] = {sum->total_ns, sum->median_ns, sum->p99_ns, sum->longest_ns};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(times); i++)
+		if (sum->ended)
+			dnp_json_u64(json, NULL, times[i]);
+		else
+			dnp_json_text(json, NULL, "");
+}
+
 static void put_span_sums(
 	const struct dnp_profile *profile, const struct dnp_span_sums *sums, struct dnp_json *json)
 {
-	static const struct column columns[] = {{"Name", NAME}, {"Count", COUNT}, {"Total", NS},
-		{"Median", NS}, {"p99", NS}, {"Longest", NS}};
+	static const struct column columns[] = {{"Name", NAME}, {"Count", COUNT},
+		{"Not ended", COUNT}, {"Total", NS}, {"Median", NS}, {"p99", NS}, {"Longest", NS}};
 
 	if (!sums->spans.n)
 		return;
@@ -198,26 +210,24 @@ static void put_span_sums(
 		dnp_json_open(json, NULL, '[');
 		dnp_json_text(json, NULL, string(profile, sum->name));
 		dnp_json_u64(json, NULL, sum->count);
-		dnp_json_u64(json, NULL, sum->total_ns);
-		dnp_json_u64(json, NULL, sum->median_ns);
-		dnp_json_u64(json, NULL, sum->p99_ns);
-		dnp_json_u64(json, NULL, sum->longest_ns);
+		dnp_json_u64(json, NULL, sum->count - sum->ended);
+		put_times(sum, json);
 		dnp_json_close(json, ']');
 	}
 	close_table(json);
 }
 
-static void put_longest_spans(
-	const struct dnp_profile *profile, const struct dnp_span_sums *sums, struct dnp_json *json)
+static void put_each_span(const struct dnp_profile *profile, const char *title, const char *length,
+	const struct dnp_span *const *spans, size_t n, struct dnp_json *json)
 {
-	static const struct column columns[] = {
-		{"Name", NAME}, {"Took", NS}, {"After", NS}, {"Result", TEXT}, {"Trace", TEXT}};
+	const struct column columns[] = {
+		{"Name", NAME}, {length, NS}, {"After", NS}, {"Result", TEXT}, {"Trace", TEXT}};
 
-	if (!sums->longest.n)
+	if (!n)
 		return;
-	open_table(json, "Longest", sums->longest.n, columns, DNP_ARRAY_SIZE(columns));
-	for (size_t i = 0; i < shown(sums->longest.n); i++) {
-		const struct dnp_span *span = sums->longest.p[i];
+	open_table(json, title, n, columns, DNP_ARRAY_SIZE(columns));
+	for (size_t i = 0; i < shown(n); i++) {
+		const struct dnp_span *span = spans[i];
 
 		dnp_json_open(json, NULL, '[');
 		dnp_json_text(json, NULL, string(profile, span->name));
@@ -225,6 +235,23 @@ static void put_longest_spans(
 		dnp_json_u64(json, NULL, span->begin_ns);
 		dnp_json_text(json, NULL, string(profile, span->result));
 		dnp_json_text(json, NULL, string(profile, span->trace));
+		dnp_json_close(json, ']');
+	}
+	close_table(json);
+}
+
+static void put_results(
+	const struct dnp_profile *profile, const struct dnp_span_sums *sums, struct dnp_json *json)
+{
+	static const struct column columns[] = {{"Result", NAME}, {"Count", COUNT}};
+
+	if (!sums->results.n)
+		return;
+	open_table(json, "Results", sums->results.n, columns, DNP_ARRAY_SIZE(columns));
+	for (size_t i = 0; i < shown(sums->results.n); i++) {
+		dnp_json_open(json, NULL, '[');
+		dnp_json_text(json, NULL, string(profile, sums->results.p[i].name));
+		dnp_json_u64(json, NULL, sums->results.p[i].count);
 		dnp_json_close(json, ']');
 	}
 	close_table(json);
@@ -254,7 +281,9 @@ static int put_spans(const struct dnp_profile *profile, uint32_t event, struct d
 
 	if (!status) {
 		put_span_sums(profile, &sums, json);
-		put_longest_spans(profile, &sums, json);
+		put_each_span(profile, "Longest", "Took", sums.longest.p, sums.longest.n, json);
+		put_each_span(profile, "Not ended", "So far", sums.open.p, sums.open.n, json);
+		put_results(profile, &sums, json);
 		put_points(profile, &sums, json);
 	}
 	dnp_span_sums_done(&sums);

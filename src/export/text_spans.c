@@ -10,6 +10,7 @@
 #define SPAN_COLUMNS    "       count       total      median         p99     longest   name"
 #define MARK_COLUMNS    "       count   text"
 #define LONGEST_COLUMNS "       after        took   result   name"
+#define OPEN_COLUMNS    "       after      so far            name"
 
 static const char *string(const struct dnp_profile *profile, uint32_t number)
 {
@@ -85,18 +86,18 @@ static void put_mark(
 	dnp_line_end(line);
 }
 
-static void put_longest(const struct dnp_profile *profile, const struct dnp_span_sums *sums,
-	size_t top, struct dnp_line *line)
+static void put_each(const struct dnp_profile *profile, const char *title, const char *columns,
+	const struct dnp_span *const *spans, size_t all, size_t top, struct dnp_line *line)
 {
-	size_t all = sums->longest.n, n = top && top < all ? top : all;
+	size_t n = top && top < all ? top : all;
 
 	if (!all)
 		return;
-	dnp_text_heading("Longest", n, all, line);
-	dnp_line_puts(line, LONGEST_COLUMNS);
+	dnp_text_heading(title, n, all, line);
+	dnp_line_puts(line, columns);
 	dnp_line_end(line);
 	for (size_t i = 0; i < n; i++) {
-		const struct dnp_span *span = sums->longest.p[i];
+		const struct dnp_span *span = spans[i];
 
 		dnp_line_right(line, dnp_format_ns(span->begin_ns).text, 12);
 		dnp_line_right(line, dnp_format_ns(dnp_span_ns(span)).text, 12);
@@ -152,8 +153,12 @@ int dnp_text_spans(const struct dnp_profile *profile, const struct dnp_export_op
 		put_results(profile, &sums, line);
 		put_table(profile, requests ? "Requests" : "Spans", SPAN_COLUMNS, sums.spans.p,
 			sums.spans.n, options->top, put_span, line);
-		if (requests)
-			put_longest(profile, &sums, options->top, line);
+		if (requests) {
+			put_each(profile, "Longest", LONGEST_COLUMNS, sums.longest.p,
+				sums.longest.n, options->top, line);
+			put_each(profile, "Not ended", OPEN_COLUMNS, sums.open.p, sums.open.n,
+				options->top, line);
+		}
 		put_table(profile, "Marks", MARK_COLUMNS, sums.points.p, sums.points.n,
 			options->top, put_mark, line);
 	}

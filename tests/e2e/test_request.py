@@ -117,6 +117,28 @@ def test_no_server(tmp_path, tfm):
     assert "request: 0 requests" in text and "no request came; only servers of ASP.NET Core tell" in text
 
 
+def test_that_has_not_ended(tmp_path):
+    """Of a server that hangs these are what one looks for: which they are, and since when."""
+    out, when = tmp_path / "out.dnp", tmp_path / "when"
+    with attached.Running(server(NEWEST, "--requests", 1, "--held", "--when", when), 0.05) as it:
+        it.wait_until_ready(when)
+        dnprof("attach", it.pid).expect()
+        dnprof("start", "-e", "request", "-o", out, it.pid).expect()
+        when.touch()
+        wait_for((tmp_path / "when.done").exists, "the last request but those that are held")
+        dnprof("stop", it.pid).expect()
+        when.unlink()
+        result = it.started.end().expect()
+    shown, held = shown_of(out).data, "GET /held/{client}"
+    assert {r["name"] for r in shown["open"]} == {f"GET /held/{client}" for client in range(4)}
+    assert all(0 < r["ns"] == shown["duration_ns"] - r["begin_ns"] and len(r["trace"]) == 32 for r in shown["open"])
+    counts = {name: known["count"] for name, known in result.truth["requests"].items() if name != held}
+    assert len(shown["longest"]) == sum(counts.values())
+    assert {s["name"]: s["count"] for s in shown["spans"] if s["ended"]} == counts
+    text = dnprof("report", out).expect().out
+    assert ", not ended 4" in text and "\nNot ended\n       after      so far            name\n" in text
+
+
 def test_exports(tmp_path):
     out = tmp_path / "out.dnp"
     result = dnprof("run", "-q", "-e", "switch,request", "-o", out, "--", *server(NEWEST, *ASKING)).expect()

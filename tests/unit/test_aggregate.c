@@ -1171,6 +1171,9 @@ TEST(spans_are_added_up_by_name)
 	CHECK_EQ(sums.spans.p[0].total_ns, 900);
 	CHECK_EQ(sums.spans.p[0].median_ns, 300);
 	CHECK_EQ(sums.spans.p[0].longest_ns, 500);
+	CHECK_EQ(sums.longest.n, 3);
+	CHECK_EQ(sums.open.n, 1);
+	CHECK(!sums.open.p[0]->ended && dnp_span_ns(sums.open.p[0]));
 	dnp_span_sums_done(&sums);
 	CHECK_EQ(dnp_span_sums_init(&sums, &f.profile, 0), 0);
 	CHECK_EQ(sums.spans.n + sums.points.n, 0);

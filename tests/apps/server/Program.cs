@@ -6,6 +6,7 @@
 // nobody in between; what each of the three took is counted by their own clocks.
 // With --tenants it takes /t/NAME off paths before it looks where they lead, answers what is not there by a page of its own,
 // and has routes that are hard to tell from what was asked for; the clients ask for all of that.
+// With --held each asks for something that is not answered before FILE has gone.
 // With --slow some of that sleeps, waits, fails or is not there. --when FILE makes FILE.ready, waits for FILE before
 // anything is asked, makes FILE.done afterwards and waits until FILE has gone.
 using System.Diagnostics;
@@ -215,6 +216,12 @@ static class Program
     app.MapGet("/cost/{ms:int}", (int ms) => Handlers.Cost(ms));
     app.MapGet("/hops/{ms:int}", (int ms) => Handlers.Hops(ms));
     app.MapGet("/broken", () => Handlers.Break());
+    var release = new TaskCompletionSource();
+    int holding = 0;
+    app.MapGet("/held/{client}", (string client) => {
+      Interlocked.Increment(ref holding);
+      return release.Task;
+    });
     await app.StartAsync();
     var address = new Uri(app.Urls.First());
     if (when != null)
@@ -230,10 +237,15 @@ static class Program
       await Task.WhenAll(Enumerable.Range(0, Clients).Select(n => AskAsTenant(address, n)));
     if (args.Contains("--slow"))
       await Task.WhenAll(Enumerable.Range(0, Clients).Select(n => AskSlowly(address, n)));
+    var held = args.Contains("--held") ? AskForHeld(address) : Task.CompletedTask;
+    while (args.Contains("--held") && Volatile.Read(ref holding) < Clients)
+      await Task.Delay(10);
     if (when != null)
       File.WriteAllText(when + ".done", "");
     while (when != null && File.Exists(when))
       await Task.Delay(10);
+    release.SetResult();
+    await held;
     await app.StopAsync();
     Console.WriteLine(Counts.ToJson());
   }
@@ -293,6 +305,12 @@ static class Program
       await Get(http, "/hops/20", "/hops/{ms}", 200);
       await Task.Run(() => Work.Burn(Work.Beside, 20));
     }
+  }
+
+  static async Task AskForHeld(Uri address)
+  {
+    using var http = new HttpClient { BaseAddress = address };
+    await Task.WhenAll(Enumerable.Range(0, Clients).Select(n => Get(http, $"/held/{n}", "/held/{client}", 200)));
   }
 
   static async Task AskSlowly(Uri address, int client)

@@ -57,7 +57,7 @@ export interface CallsInfo {
 
 export type ColumnKind = 'name' | 'text' | 'count' | 'ns' | 'bytes';
 
-/** What the report has besides stacks; a row has a value for each column. */
+/** What the report has besides stacks; a row has a value for each column, '' for a number that is not known. */
 export interface TableInfo {
   title: string;
   /** The page has the first of them. */
@@ -172,7 +172,7 @@ function tableInfo(o: Json): TableInfo {
   const value = (row: unknown[], i: number) => {
     const found = row[i];
     if (isText(columns[i]!.kind)) return typeof found === 'string' ? found : '';
-    return typeof found === 'number' ? found : 0;
+    return typeof found === 'number' || found === '' ? found : 0;
   };
   const rows = list(o, 'rows').filter((r) => Array.isArray(r)) as unknown[][];
   return { title: text(o, 'title'), rows_in_all: num(o, 'rows_in_all'), columns, rows: rows.map((r) => columns.map((_, i) => value(r, i))) };

@@ -20,6 +20,7 @@ const FORMATS: Record<ColumnKind, (value: string | number) => string> = {
 };
 
 function compare(a: string | number, b: string | number): number {
+  if (a === '' || b === '') return Number(a !== '') - Number(b !== '');
   return typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true });
 }
 
@@ -46,7 +47,7 @@ class DetailTable {
 
   private column(title: string, kind: ColumnKind, i: number): Column {
     const of = (row: number) => this.info.rows[row]![i]!;
-    const text = (row: number) => FORMATS[kind](of(row));
+    const text = (row: number) => (of(row) === '' ? '' : FORMATS[kind](of(row)));
     return {
       name: `${i}`, title, width: kind === 'name' ? 'minmax(110px, 2fr)' : kind === 'text' ? 'minmax(80px, 1fr)' : 'minmax(70px, 104px)', numeric: !isText(kind),
       compare: (a, b) => compare(of(a), of(b)), text,
