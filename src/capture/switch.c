@@ -32,6 +32,7 @@ static struct {
 	struct gone gone[GONE_MAX]; /* in a circle */
 	size_t n_gone;
 	unsigned writes;
+	uint64_t since_ns; /* the recording's begin */
 } switches;
 
 /* ---- Which thread of the recording it is */
@@ -58,12 +59,19 @@ static bool find_gone(int tid, uint64_t begin_ns, uint64_t end_ns, uint64_t *ind
 	return false;
 }
 
+static bool is_ours(int tid, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t since_ns = begin_ns > switches.since_ns ? begin_ns : switches.since_ns;
+
+	return switches.setting->is_ours(tid) || dnp_thread_was_own(tid, since_ns, end_ns);
+}
+
 static bool known(int tid, uint64_t begin_ns, uint64_t end_ns, uint64_t *index)
 {
 	const struct dnp_engine_setting *setting = switches.setting;
 	struct dnp_thread *thread;
 
-	if (setting->is_ours(tid))
+	if (is_ours(tid, begin_ns, end_ns))
 		return false;
 	thread = dnp_thread_find(tid);
 	if (!thread && !end_ns && dnp_thread_exists(tid))
@@ -73,11 +81,6 @@ static bool known(int tid, uint64_t begin_ns, uint64_t end_ns, uint64_t *index)
 	setting->announce(thread);
 	*index = thread->index;
 	return true;
-}
-
-static bool is_ours(int tid)
-{
-	return switches.setting->is_ours(tid);
 }
 
 static void switch_thread_end(struct dnp_thread *thread)
@@ -106,6 +109,7 @@ static int switch_start(
 	dnp_taker_close(&switches.taker); /* of a recording that was never begun */
 	switches.setting = setting;
 	switches.n_gone = 0;
+	switches.since_ns = dnp_now_ns();
 	failed = dnp_taker_open(&switches.taker, 0, false, err);
 	if (failed)
 		return failed;

@@ -4,6 +4,7 @@
 #define DNP_OS_THREAD_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clean.h"
@@ -75,5 +76,11 @@ uint64_t dnp_own_threads_cpu_ns(void);
 
 /* Whether a thread is one of these: from before its start returns until it is joined. */
 int dnp_thread_is_own(int tid);
+
+/*
+ * The same of a thread that lived then, as what is told late is about (dnp_now_ns(); end_ns 0: it
+ * lives). The last 64 that were joined are remembered.
+ */
+bool dnp_thread_was_own(int tid, uint64_t begin_ns, uint64_t end_ns);
 
 #endif

@@ -134,10 +134,16 @@ static uint64_t begin_of(const struct dnp_taker *taker, const struct dnp_tl_thre
 	return thread->begin_ns > from_ns ? thread->begin_ns : from_ns;
 }
 
+bool dnp_taker_is_ours(const struct dnp_taker *taker, const struct dnp_tl_thread *thread)
+{
+	return taker->is_ours &&
+		taker->is_ours(thread->tid, begin_of(taker, thread), thread->end_ns);
+}
+
 static void define(struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer)
 {
 	const struct dnp_task_clock *clock = thread->checkpoints.p;
-	bool ours = taker->is_ours && taker->is_ours(thread->tid);
+	bool ours = dnp_taker_is_ours(taker, thread);
 
 	thread->index = taker->next_index++;
 	thread->taken_name = hash_name(thread->name);
@@ -202,7 +208,8 @@ static void write_clocks(struct dnp_tl_thread *thread, struct dnp_writer *writer
 }
 
 /* Those that are over, and not of our own threads. */
-static void count_wait(struct dnp_taker *taker, int tid, const struct dnprof_slice *next)
+static void count_wait(struct dnp_taker *taker, const struct dnp_tl_thread *thread,
+	const struct dnprof_slice *next)
 {
 	const struct dnp_slice_writer *out = &taker->writer;
 
@@ -210,7 +217,7 @@ static void count_wait(struct dnp_taker *taker, int tid, const struct dnprof_sli
 
 	if (taker->wait_ns && waited && next->start_ns > out->since_ns &&
 		next->start_ns - out->since_ns >= taker->wait_ns &&
-		!(taker->is_ours && taker->is_ours(tid)))
+		!dnp_taker_is_ours(taker, thread))
 		taker->waits++;
 }
 
@@ -228,7 +235,7 @@ static void write_slices(struct dnp_taker *taker, struct dnp_tl_thread *thread,
 	for (size_t i = 0; i < n; i++) {
 		struct dnprof_slice slice = dnp_tl_slice(thread, i, until_ns);
 
-		count_wait(taker, thread->tid, &slice);
+		count_wait(taker, thread, &slice);
 		dnp_slice_writer_add(out, slice.start_ns, slice.end_ns, slice.cpu,
 			(enum dnp_slice_end)slice.how);
 	}

@@ -35,8 +35,8 @@ struct dnp_taker {
 	 * defines it. begin_ns 0: it was there before; end_ns 0: it lives. NULL: there are none.
 	 */
 	bool (*known)(int tid, uint64_t begin_ns, uint64_t end_ns, uint64_t *index);
-	/* Whether a thread is the profiler's own; NULL: none is. */
-	bool (*is_ours)(int tid);
+	/* Whether a thread is the profiler's own, or was, where it has ended; NULL: none is. */
+	bool (*is_ours)(int tid, uint64_t begin_ns, uint64_t end_ns);
 	uint64_t next_index;
 	uint64_t until_ns;       /* what came later is left to the next time; 0: nothing is */
 	uint64_t loss;           /* id of the last one that was written */
@@ -73,6 +73,8 @@ void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool la
 struct dnp_tl_thread;
 void dnp_taker_meet(
 	struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer);
+/* … and whether it is the profiler's own, or was. */
+bool dnp_taker_is_ours(const struct dnp_taker *taker, const struct dnp_tl_thread *thread);
 
 /*
  * For the record `event`: where the switches come from, why so, and how well it is known when a

@@ -9,7 +9,7 @@
 static bool is_looked_at(const struct dnp_taker *taker, const struct dnp_tl_thread *thread)
 {
 	return thread->state != DNP_TL_ENDED && thread->pid == taker->timeline->store.pid &&
-		!(taker->is_ours && taker->is_ours(thread->tid));
+		!dnp_taker_is_ours(taker, thread);
 }
 
 /* Whether it is to be told of now. */

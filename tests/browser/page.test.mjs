@@ -264,8 +264,8 @@ const rows = Array.from({ length: 300 }, (_, i) => [`Type${i}<T>`, i * 3, 1000 *
 const TABLES = [
   { title: 'Types', rows_in_all: 301, columns: [{ title: 'What', kind: 'name' }, { title: 'Objects', kind: 'count' }, { title: 'Bytes', kind: 'bytes' }], rows },
   {
-    title: 'Messages', rows_in_all: 2, columns: [{ title: 'Type', kind: 'name' }, { title: 'Message', kind: 'text' }, { title: 'Time', kind: 'ns' }],
-    rows: [['A', '<img src=x onerror=alert(1)>', 1500], ['B', 'later', 2500000]],
+    title: 'Messages', rows_in_all: 3, columns: [{ title: 'Type', kind: 'name' }, { title: 'Message', kind: 'text' }, { title: 'Time', kind: 'ns' }],
+    rows: [['A', '<img src=x onerror=alert(1)>', 1500], ['B', 'later', 2500000], ['C', 'not known', '']],
   },
 ];
 const withTables = (change = {}) => save(meta(shopText, (m) => ({ ...m, events: m.events.map((e) => ({ ...e, ...change, tables: TABLES })) })));
@@ -281,7 +281,7 @@ browserTest('tables of an event, sorted by any column, one at a time', withTable
   assert.deepEqual((await cells(page))[0], ['300', 'Type299<T>', '897', '1000 B']);
   await page.click('.details .toggle >> text=Messages');
   await settle(page);
-  assert.deepEqual(await cells(page), [['1', 'A', '<img src=x onerror=alert(1)>', '1.50 µs'], ['2', 'B', 'later', '2.50 ms']]);
+  assert.deepEqual(await cells(page), [['1', 'A', '<img src=x onerror=alert(1)>', '1.50 µs'], ['2', 'B', 'later', '2.50 ms'], ['3', 'C', 'not known', '']]);
   // The keyboard stays where it was, whatever is drawn again.
   const active = () => page.evaluate(() => document.activeElement.closest('.details .toggle, .details .table')?.className ?? '');
   await page.focus('.details .toggle >> text=Messages');

@@ -534,6 +534,13 @@ def test_copy_of_a_recording_that_is_gone(begun, tmp_path):
     check(here / names(here)[0])
 
 
+def test_own_threads_are_not_among_the_programs(begun, tmp_path):
+    """Nor are those that had ended before their switches were read."""
+    dnprof("record", "-q", "-e", "switch,mark,lock", "-d", 0.2, "-o", tmp_path / "app.dnp", begun).expect()
+    threads = report(tmp_path / "app.dnp", options=("-e", "switch", "-n", 0)).data["threads"]
+    assert threads and not [t["name"] for t in threads if t["name"].startswith("dnprof")]
+
+
 def test_stop_writes_a_copy(begun, tmp_path):
     dnprof("start", "-o", tmp_path / "app.dnp", begun).expect()
     wait_for_samples(begun)

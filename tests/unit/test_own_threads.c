@@ -91,3 +91,24 @@ TEST(own_thread_that_was_joined_has_gone)
 	}
 	CHECK_EQ(there, 0);
 }
+
+/* What is told of it later is not taken for another's, nor of another one with its number. */
+TEST(own_thread_that_was_joined_is_known)
+{
+	uint64_t before_ns = dnp_now_ns(), after_ns;
+	struct dnp_own_thread thread;
+	int tid;
+
+	CHECK_EQ(dnp_own_thread_start(&thread, nothing, NULL), 0);
+	tid = thread.tid;
+	CHECK(dnp_thread_was_own(tid, before_ns, 0));
+	dnp_own_thread_join(&thread);
+	after_ns = dnp_now_ns();
+	CHECK(!dnp_thread_is_own(tid));
+	CHECK(dnp_thread_was_own(tid, before_ns, after_ns));
+	CHECK(dnp_thread_was_own(tid, before_ns, 0));
+	CHECK(!dnp_thread_was_own(tid, after_ns + 1, 0));
+	CHECK(!dnp_thread_was_own(tid, before_ns - 2, before_ns - 1));
+	CHECK(!dnp_thread_was_own(dnp_thread_id(), before_ns, 0));
+	CHECK(!dnp_thread_was_own(0, before_ns, 0));
+}

@@ -224,8 +224,9 @@ TEST(waits_are_told_once_wherever_they_were_seen)
 	taken_close(&taken);
 }
 
-static bool is_first(int tid)
+static bool is_first(int tid, uint64_t begin_ns, uint64_t end_ns)
 {
+	CHECK(begin_ns && !end_ns);
 	return tid == sleepers[0].tid;
 }
 

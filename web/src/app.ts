@@ -2,7 +2,7 @@
 // Puts the page together: one store, the views, and what stands around them.
 
 import type { Recording } from './data/recording.ts';
-import { printable } from './data/strings.ts';
+import { printable } from './data/printable.ts';
 import { Answers } from './model/answers.ts';
 import { fromHash, toHash } from './model/hash.ts';
 import { Store, type State } from './model/selection.ts';

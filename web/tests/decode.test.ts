@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Sections, unpack } from '../src/data/decode.ts';
 import { DataError, parseMeta } from '../src/data/meta.ts';
 import { Recording } from '../src/data/recording.ts';
-import { printable } from '../src/data/strings.ts';
+import { printable } from '../src/data/printable.ts';
 import { encode, encodeData, encodeMeta, fill } from '../tools/encode.mjs';
 import { hostile, HOSTILE, random, server, shop } from '../tools/sample.mjs';
 import { load } from './helpers.ts';
@@ -94,6 +94,18 @@ test('missing fields are empty, not fatal', () => {
   assert.deepEqual(meta.threads, [{ process: 0, tid: 5, name: '', samples: 0, cpu_ns: 0 }]);
   assert.deepEqual(meta.problems, ['a']);
   assert.deepEqual(meta.processes, []);
+});
+
+test('names of threads and processes do nothing to the page', () => {
+  const meta = parseMeta(JSON.stringify({ version: 1, time_unit_ns: 1, threads: [{ name: 'rtl\u202egnp.exe' }], processes: [{ name: 'a\nb' }] }));
+  assert.deepEqual([meta.threads[0]!.name, meta.processes[0]!.name], ['rtl\ufffdgnp.exe', 'a\ufffdb']);
+});
+
+test('a number of a table may be unknown', () => {
+  const columns = [{ title: 'Name', kind: 'name' }, { title: 'Time', kind: 'ns' }];
+  const tables = [{ title: 'Sums', columns, rows: [['a', ''], ['b', 5], ['c', null]] }];
+  const meta = parseMeta(JSON.stringify({ version: 1, time_unit_ns: 1, events: [{ tables }] }));
+  assert.deepEqual(meta.events[0]!.tables[0]!.rows, [['a', ''], ['b', 5], ['c', 0]]);
 });
 
 test('processes that are called the same are told apart', () => {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The small JSON block of a page: what was recorded, and which arrays the data block holds.
 
+import { printable } from './printable.ts';
+
 /** The recording in this page cannot be shown; the message is for the user. */
 export class DataError extends Error {}
 
@@ -210,7 +212,7 @@ export function parseMeta(source: string): Meta {
     time_unit_ns: num(raw, 'time_unit_ns'),
     processes: toldApart(objects(raw, 'processes').map((p) => ({
       pid: num(p, 'pid'),
-      name: text(p, 'name'),
+      name: printable(text(p, 'name')),
       command: texts(p, 'command'),
       runtime: text(p, 'runtime'),
       start_ns: num(p, 'start_ns'),
@@ -219,7 +221,7 @@ export function parseMeta(source: string): Meta {
     threads: objects(raw, 'threads').map((t) => ({
       process: num(t, 'process'),
       tid: num(t, 'tid'),
-      name: text(t, 'name'),
+      name: printable(text(t, 'name')),
       samples: num(t, 'samples'),
       cpu_ns: num(t, 'cpu_ns'),
     })),

@@ -2,7 +2,7 @@
 // What was recorded, when, how long, and what is missing from it.
 
 import type { CallsInfo, EventInfo, SwitchesInfo } from '../data/meta.ts';
-import { printable } from '../data/strings.ts';
+import { printable } from '../data/printable.ts';
 import { command, count, date, duration } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
 import { el } from './dom.ts';

@@ -3,7 +3,7 @@
 
 import { bySlices } from '../model/callweights.ts';
 import type { CallDepth, EventInfo } from '../data/meta.ts';
-import { printable } from '../data/strings.ts';
+import { printable } from '../data/printable.ts';
 import { NATIVES, type Native } from '../data/trie.ts';
 import { count, duration, lostText, percent, reasonsText, statedTime } from '../model/format.ts';
 import { ACTIVITIES, type Activity, type State } from '../model/selection.ts';

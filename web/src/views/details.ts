@@ -3,7 +3,7 @@
 // the whole recording, whatever is chosen.
 
 import { isText, type ColumnKind, type TableInfo } from '../data/meta.ts';
-import { printable } from '../data/strings.ts';
+import { printable } from '../data/printable.ts';
 import { bytes, count, duration } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
 import { el, setPressed, setText, toggle } from '../ui/dom.ts';
