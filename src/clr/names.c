@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "clr/element.h"
 #include "clr/hresult.h"
 #include "clr/metadata.h"
 #include "clr/sig.h"
@@ -268,14 +269,27 @@ static void write_class_arg(struct dnp_type_args *args, struct dnp_text *out)
 
 /* --- types by ClassID --- */
 
+/* Of pointers the runtime does not say what to. */
+static const char *pointer_name(uint32_t element)
+{
+	switch (element) {
+	case DNP_ELEMENT_PTR: return "?*";
+	case DNP_ELEMENT_FNPTR: return "delegate*";
+	default: return NULL;
+	}
+}
+
 static HRESULT put_array(struct namer *namer, uint32_t element, ClassID element_class,
 	uint32_t rank, struct dnp_text *out)
 {
 	const char *keyword = namer->full ? dnp_name_of_element((uint8_t)element)
 					  : dnp_keyword_of_element((uint8_t)element);
+	const char *pointer = pointer_name(element);
 	HRESULT hr = S_OK;
 
-	if (element_class)
+	if (pointer)
+		dnp_text_puts(out, pointer);
+	else if (element_class)
 		hr = put_class(namer, element_class, out);
 	else
 		dnp_text_puts(out, keyword ? keyword : "?");

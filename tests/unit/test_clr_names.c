@@ -324,11 +324,17 @@ static HRESULT DNP_COM info_class(ICorProfilerInfo *self, ClassID id, ModuleID *
 	return S_OK;
 }
 
-/* 0x30 is int[,] by element type, 0x31 Outer<int, int[,]>[] by class. */
+/* 0x30 is int[,] by element type, 0x31 Outer<int, int[,]>[] by class, 0x32 of pointers. */
 static HRESULT DNP_COM info_array(
 	ICorProfilerInfo *self, ClassID id, uint32_t *element, ClassID *class_id, uint32_t *rank)
 {
 	(void)self;
+	if (id == 0x32 || id == 0x33) {
+		*element = id == 0x32 ? 0x0f : 0x1b;
+		*class_id = 0x7777; /* of which nothing more is told */
+		*rank = 1;
+		return S_OK;
+	}
 	if (id != 0x30 && id != 0x31)
 		return S_FALSE;
 	*element = id == 0x30 ? 0x08 : 0x12;
@@ -529,6 +535,8 @@ TEST(names_of_classes)
 	CHECK_STR(full_name_of_class(0x10), "System.Int32");
 	CHECK_STR(full_name_of_class(0x30), "System.Int32[,]");
 	CHECK_STR(full_name_of_class(0x31), "App.Outer<System.Int32, System.Int32[,]>[]");
+	CHECK_STR(full_name_of_class(0x32), "?*[]");
+	CHECK_STR(full_name_of_class(0x33), "delegate*[]");
 	CHECK(strstr(name_of_class(0x16), "App.Outer<App.Outer<"));
 }
 
