@@ -24,7 +24,7 @@ static _Atomic uint64_t not_understood; /* events */
 /* ---- Routes of requests that go on, where paths are not to be recorded */
 
 #define ROUTES      4096u
-#define NEAR        8u /* places that are looked at */
+#define LOOKS       8u /* at places for one */
 #define ROUTE_BYTES 240
 
 struct route {
@@ -39,15 +39,15 @@ static struct route *routes; /* ROUTES, owned; NULL: paths are recorded */
 /* With the lock; NULL: it is not there. */
 static struct route *route_of(uint64_t id)
 {
-	for (uint64_t i = id; routes && i < id + NEAR; i++)
+	for (uint64_t i = id; routes && i < id + LOOKS; i++)
 		if (routes[i % ROUTES].id == id)
 			return &routes[i % ROUTES];
 	return NULL;
 }
 
-static struct route *free_route(uint64_t near)
+static struct route *free_route(uint64_t from)
 {
-	for (uint64_t i = near; routes && i < near + NEAR; i++)
+	for (uint64_t i = from; routes && i < from + LOOKS; i++)
 		if (!routes[i % ROUTES].id)
 			return &routes[i % ROUTES];
 	return NULL;
@@ -101,12 +101,12 @@ static int open_routes(void)
 
 static void say(const struct dnp_request *request)
 {
+	bool ends = request->moment == DNP_REQUEST_ENDS;
 	char buffer[DNP_REQUEST_PATH_BYTES + 64];
 	struct dnp_saying saying = {
-		.kind = request->moment == DNP_REQUEST_ENDS ? DNP_SAYING_END : DNP_SAYING_BEGIN,
+		.kind = ends ? DNP_SAYING_END : DNP_SAYING_BEGIN,
 		.id = request->id,
 	};
-	bool ends = request->moment == DNP_REQUEST_ENDS;
 	struct dnp_text name;
 
 	dnp_text_init(&name, buffer, sizeof(buffer));
@@ -167,7 +167,7 @@ static void request_delivered(const struct dnp_delivered *delivered)
 		atomic_fetch_add_explicit(&not_understood, 1, memory_order_relaxed);
 	else if (said.setting->options->no_messages)
 		say_without_path(&request);
-	else
+	else if (request.moment != DNP_REQUEST_MATCHED) /* which somebody else has asked for */
 		say(&request);
 }
 

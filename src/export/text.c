@@ -230,7 +230,7 @@ static void put_waits(const struct dnp_event *event, struct dnp_line *line)
 	if (!event->wait_ns)
 		return;
 	begin_facts(line);
-	if (event->waited_ns) {
+	if (event->waited_ns || event->waits_endless) {
 		put_all_waits(event, line);
 		return;
 	}
