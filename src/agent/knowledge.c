@@ -218,7 +218,7 @@ static bool ask_type(const struct dnp_label *label, struct dnp_text *text)
 	hr = dnp_class_name(&dnp_agent.info, label->type, text);
 	dnp_forks_release();
 	end_asking();
-	return SUCCEEDED(hr);
+	return hr == S_OK;
 }
 
 void dnp_knowledge_label(uint32_t number, struct dnp_text *text)

@@ -287,12 +287,14 @@ static HRESULT put_array(struct namer *namer, uint32_t element, ClassID element_
 	const char *pointer = pointer_name(element);
 	HRESULT hr = S_OK;
 
-	if (pointer)
+	if (pointer) {
 		dnp_text_puts(out, pointer);
-	else if (element_class)
+		hr = S_FALSE;
+	} else if (element_class)
 		hr = put_class(namer, element_class, out);
-	else
+	else {
 		dnp_text_puts(out, keyword ? keyword : "?");
+	}
 	dnp_text_puts(out, "[");
 	for (uint32_t i = 1; i < rank && !out->cut; i++)
 		dnp_text_puts(out, ",");

@@ -49,7 +49,10 @@ HRESULT dnp_method_of_token(const struct dnp_info *info, ModuleID module, mdMeth
 /* Writes the name of a class, as it stands in a list of arguments: `int`, `System.Guid[]`. */
 HRESULT dnp_class_describe(const struct dnp_info *info, ClassID class_id, struct dnp_text *name);
 
-/* The same without keywords, as it stands alone: `System.Int32`, `System.Byte[]`. */
+/*
+ * The same without keywords, as it stands alone: `System.Int32`, `System.Byte[]`. S_FALSE: it is of
+ * pointers, of which the runtime does not say what to (`?*[]`).
+ */
 HRESULT dnp_class_name(const struct dnp_info *info, ClassID class_id, struct dnp_text *name);
 
 struct dnp_module {
