@@ -503,6 +503,15 @@ def test_attached_with_a_recording(tmp_path, tfm):
     has_methods(path)
 
 
+def listens(target):
+    """It has its name a moment before it does."""
+    try:
+        with target.connect():
+            return True
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+
+
 def test_started_without_a_launcher(tmp_path, tfm):
     """The environment alone brought the agent: no command line waits for the recording, `stop` finishes it."""
     out = tmp_path / "out"
@@ -510,8 +519,8 @@ def test_started_without_a_launcher(tmp_path, tfm):
     env = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{%s}" % CLSID, "CORECLR_PROFILER_PATH": str(harness.AGENT),
            "DNPROF_OPTIONS": f"dir={out};event=cpu", "TMPDIR": str(tmp_path)}
     with start(program(tfm, *BUSY), env=env) as run:
-        wait_for(lambda: list(tmp_path.glob("dnprof-*-socket")), "the agent's socket")
         target = Target(run.process.pid, tmp_path)
+        wait_for(lambda: listens(target), "the agent")
         target.wait_for_samples()
         status = target.status
         assert (status["how"], status["client"], status["awaited"]) == ("startup", "0", "no")
