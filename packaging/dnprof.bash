@@ -7,7 +7,7 @@ _dnprof_offer() { mapfile -t COMPREPLY; }
 # What stands behind an option that takes an argument: words, a file, or nothing to offer.
 _dnprof_argument() # ARGUMENT CURRENT COMMAND
 {
-	local events="cpu wall switch alloc exception jit load lock gc mark request safepoint" words="" before=""
+	local events="cpu wall switch alloc exception jit load lock waithandle gc mark request safepoint" words="" before=""
 
 	case $1 in
 	FILE | OUT) _dnprof_offer < <(compgen -f -- "$2"); return ;;

@@ -207,7 +207,7 @@ static int join_sampled(struct dnp_join *join, const struct dnp_raw_label *raw, 
 /* Whether there is a place in the program that makes what its samples are about. */
 static bool has_sites(const struct dnp_raw_event *raw)
 {
-	static const char *const names[] = {"exception", "lock", "lock-owner"};
+	static const char *const names[] = {"exception", "lock", "lock-owner", "waithandle"};
 
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(names); i++)
 		if (dnp_str_eq(raw->rec.name, dnp_str(names[i])))

@@ -316,6 +316,7 @@ extern const struct dnp_engine dnp_engine_switch;
 extern const struct dnp_engine dnp_engine_trace;
 extern const struct dnp_engine dnp_engine_transition;
 extern const struct dnp_engine dnp_engine_wait;
+extern const struct dnp_engine dnp_engine_waithandle;
 extern const struct dnp_engine dnp_engine_wall;
 
 #endif

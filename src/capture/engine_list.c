@@ -19,6 +19,7 @@ const struct dnp_engine *const dnp_engines_all[] = {
 	&dnp_engine_switch,
 	&dnp_engine_trace,
 	&dnp_engine_transition,
+	&dnp_engine_waithandle,
 	&dnp_engine_wall,
 	NULL,
 };

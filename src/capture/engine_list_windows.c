@@ -15,6 +15,7 @@ const struct dnp_engine *const dnp_engines_all[] = {
 	&dnp_engine_request,
 	&dnp_engine_safepoint,
 	&dnp_engine_transition,
+	&dnp_engine_waithandle,
 	&dnp_engine_suspend_cpu,
 	&dnp_engine_suspend_wall,
 	&dnp_engine_asking_cpu,

@@ -111,6 +111,12 @@ static int parse_lock(struct dnp_choice *choice, const char *time)
 	return parse_least(choice, "lock", time, &choice->agent.lock_ns);
 }
 
+/* waithandle=TIME. */
+static int parse_waithandle(struct dnp_choice *choice, const char *time)
+{
+	return parse_least(choice, "waithandle", time, &choice->agent.waithandle_ns);
+}
+
 /* transition=TIME. */
 static int parse_transition(struct dnp_choice *choice, const char *time)
 {
@@ -128,6 +134,7 @@ enum {
 	JIT,
 	LOAD,
 	LOCK,
+	WAITHANDLE,
 	GC,
 	MARK,
 	REQUEST,
@@ -150,6 +157,7 @@ static const struct kind {
 	[JIT] = {.name = "jit"},
 	[LOAD] = {.name = "load"},
 	[LOCK] = {.name = "lock", .parse = parse_lock},
+	[WAITHANDLE] = {.name = "waithandle", .parse = parse_waithandle},
 	[GC] = {.name = "gc"},
 	[MARK] = {.name = "mark"},
 	[REQUEST] = {.name = "request"},

@@ -15,7 +15,8 @@ struct run {
 /* The runtime itself delivers these, see launch/start.h. */
 static bool is_any_delivered(const struct dnp_choice *choice)
 {
-	static const char *const delivered[] = {"alloc", "gc", "jit", "lock", "request"};
+	static const char *const delivered[] = {
+		"alloc", "gc", "jit", "lock", "request", "waithandle"};
 	struct dnp_str rest = dnp_str(choice->agent.event), event;
 
 	while (dnp_str_cut(&rest, ',', &event))

@@ -48,3 +48,15 @@ int dnp_contention_stop(const uint8_t *data, size_t n, uint32_t version, uint64_
 	*ns = (uint64_t)took;
 	return 0;
 }
+
+#define SOURCE_MONITOR 1u /* WaitSource */
+
+int dnp_wait_handle_start(const uint8_t *data, size_t n, bool *monitor)
+{
+	struct dnp_payload payload = dnp_payload(data, n);
+
+	*monitor = dnp_payload_u8(&payload) == SOURCE_MONITOR;
+	dnp_payload_pointer(&payload); /* AssociatedObjectID: it may have moved */
+	dnp_payload_u16(&payload);     /* ClrInstanceID */
+	return dnp_payload_ok(&payload) ? 0 : -EBADMSG;
+}

@@ -7,6 +7,7 @@
 #ifndef DNP_CLR_CONTENTION_H
 #define DNP_CLR_CONTENTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,12 @@
 #define DNP_EVENT_CONTENTION_STOP  91u
 
 #define DNP_KEYWORD_CONTENTION UINT64_C(0x4000)
+
+/* … and of one that waits for a handle, or in Monitor.Wait, since .NET 9. */
+#define DNP_EVENT_WAIT_HANDLE_START 301u
+#define DNP_EVENT_WAIT_HANDLE_STOP  302u
+
+#define DNP_KEYWORD_WAIT_HANDLE UINT64_C(0x40000000000)
 
 struct dnp_contention {
 	/* Of Monitor the address of what the runtime keeps of it, of Lock a handle's number. */
@@ -31,6 +38,9 @@ int dnp_contention_start(
 	const uint8_t *data, size_t n, uint32_t version, struct dnp_contention *contention);
 /* *ns: how long the wait was, by the runtime's clock. */
 int dnp_contention_stop(const uint8_t *data, size_t n, uint32_t version, uint64_t *ns);
+
+/* *monitor: it is a Monitor that somebody else is to pulse. */
+int dnp_wait_handle_start(const uint8_t *data, size_t n, bool *monitor);
 
 /*
  * Whether it is a Monitor, if memory is there: handles are counted from 4 on by 4, and nobody has

@@ -87,6 +87,8 @@ static const char *heading(const struct dnp_tree *tree)
 		return "Kinds";
 	if (!strcmp(name, "safepoint"))
 		return "Reasons";
+	if (!strcmp(name, "waithandle"))
+		return "Waits";
 	if (tree->event->counted)
 		return "Calls";
 	return strcmp(name, "lock") && strcmp(name, "lock-owner") ? "Types" : "Locks";

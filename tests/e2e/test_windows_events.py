@@ -16,6 +16,7 @@ import test_lock
 import test_mark
 import test_safepoint
 import test_transition
+import test_waithandle
 from harness import ROOT, check_whole, dnprof, incomplete, is_sequence, report, run
 from test_windows import compare, compare_files, on_windows, pytestmark, truth, wine  # noqa: F401: fixtures and marks
 
@@ -134,6 +135,11 @@ def test_locks_with_others(record, events):
     """Two threads of the profiler take turns at suspending."""
     result, out = record(events, "locks", "--work", 2)
     test_lock.check(result, shown(out, "lock"))
+
+
+def test_waits_for_handles(record):
+    result, out = record("waithandle", *test_waithandle.HANDLES)
+    test_waithandle.check(result.truth, shown(out, "waithandle"))
 
 
 # Calls to native code and back

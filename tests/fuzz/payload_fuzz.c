@@ -31,11 +31,14 @@ static void check(int result, const struct dnp_allocation *allocation, size_t ro
 static void check_contention(const uint8_t *data, size_t n, uint32_t version)
 {
 	struct dnp_contention contention;
+	bool monitor;
 	uint64_t ns;
 
 	if (!dnp_contention_start(data, n, version, &contention) && contention.owner < 0)
 		abort();
 	if (dnp_contention_stop(data, n, version, &ns) && ns)
+		abort();
+	if (!dnp_wait_handle_start(data, n, &monitor) && monitor != (data[0] == 1))
 		abort();
 }
 

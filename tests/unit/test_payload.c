@@ -171,6 +171,23 @@ static struct made contention_start(uint64_t lock, uint64_t owner)
 	return made;
 }
 
+TEST(a_wait_for_a_handle_begins)
+{
+	struct made made = {0};
+	bool monitor = true;
+
+	put(&made, (const char[1]){0}, 1); /* WaitSource */
+	put_u64(&made, 0x7f0000001000);    /* AssociatedObjectID */
+	put(&made, (const char[2]){0}, 2); /* ClrInstanceID */
+	CHECK_EQ(dnp_wait_handle_start(made.bytes, made.n, &monitor), 0);
+	CHECK(!monitor);
+	made.bytes[0] = 1;
+	CHECK_EQ(dnp_wait_handle_start(made.bytes, made.n, &monitor), 0);
+	CHECK(monitor);
+	for (size_t n = 0; n < made.n; n++)
+		CHECK_EQ(dnp_wait_handle_start(made.bytes, n, &monitor), -EBADMSG);
+}
+
 TEST(a_wait_for_a_lock_begins)
 {
 	struct made made = contention_start(0x7f0000002000, 4711);

@@ -169,6 +169,7 @@ static class Program
     ["funclets"] = InFunclets.Run,
     ["garbage"] = Garbage.Run,
     ["gc"] = InGc.Run,
+    ["handles"] = Handles.Run,
     ["hijacked"] = Hijacked.Run,
     ["in-its-place"] = Unload.RunInItsPlace,
     ["idle"] = Idle.Run,
