@@ -135,7 +135,8 @@ static int waithandle_start(
 	if (given->runtime < FIRST_RUNTIME)
 		return dnp_err(err, -EOPNOTSUPP,
 			"waits for handles cannot be told: the runtime says nothing of them; it "
-			"takes .NET 9 or newer, or -e switch or wall, which show where threads wait");
+			"takes .NET 9 or newer, or -e switch or wall, which show where threads "
+			"wait");
 	forget(); /* of a recording that was never begun */
 	begun = dnp_mem_map(BEGUN_BYTES);
 	if (!begun)
