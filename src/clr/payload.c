@@ -59,54 +59,132 @@ void dnp_payload_skip_text(struct dnp_payload *payload)
 
 /* ---- Names of types */
 
+enum {
+	MAX_TYPE_ARGS = 32, /* of one type; the rest are left out */
+	MAX_DEPTH = 8,      /* types within types by type arguments; deeper ones as they stand */
+};
+
+/* The arguments of a type's name, which all stand at its end: `Outer`1+Inner`1[A,B]`. */
+struct arguments {
+	unsigned n, next;
+	const char *at[MAX_TYPE_ARGS]; /* borrowed */
+};
+
+static const char *put_type(const char *at, unsigned depth, struct dnp_text *out);
+
 /* `[]`, `[,]` and `[*]` are arrays; else a bracket holds the arguments of a generic type. */
 static bool is_array(const char *at)
 {
 	return at[1] == ']' || at[1] == ',' || at[1] == '*';
 }
 
-static const char *skip_arity(const char *at)
+/* One character of a name; a backslash says that the next one has no meaning of its own. */
+static const char *next(const char *at)
 {
-	const char *end = at + 1;
+	return at + (at[0] == '\\' && at[1] ? 2 : 1);
+}
 
-	while (*end >= '0' && *end <= '9')
-		end++;
+static const char *put_next(const char *at, struct dnp_text *out)
+{
+	const char *end = next(at);
+
+	dnp_text_put(out, (struct dnp_str){end - 1, 1});
 	return end;
 }
 
-static void put_name(const char *name, struct dnp_text *out)
+static const char *end_of_name(const char *at)
 {
-	unsigned arrays = 0, open = 0; /* brackets */
+	while (*at && !strchr("[],", *at))
+		at = next(at);
+	return at;
+}
 
-	while (*name) {
-		const char *from = name;
-		const char *as = NULL;
-		size_t plain = strcspn(name, "`[],");
+/* Where the type ends that begins there: before a comma or bracket that is not its own. */
+static const char *end_of_type(const char *at)
+{
+	unsigned open = 0;
 
-		if (plain) {
-			dnp_text_put(out, (struct dnp_str){name, plain});
-			name += plain;
-			continue;
-		}
-		if (*name == '`' && name[1] >= '0' && name[1] <= '9') {
-			name = skip_arity(name);
-			continue;
-		}
-		name++;
-		if (*from == '[' && is_array(from))
-			arrays++;
-		else if (*from == '[')
-			as = "<", open++;
-		else if (*from == ']' && arrays)
-			arrays--;
-		else if (*from == ']' && open)
-			as = ">", open--;
-		else if (*from == ',' && !arrays && open)
-			as = ", ";
-		if (as)
-			dnp_text_puts(out, as);
+	for (; *at && (open || (*at != ',' && *at != ']')); at = next(at)) {
+		if (*at == '[')
+			open++;
+		else if (*at == ']')
+			open--;
+	}
+	return at;
+}
+
+/* From the bracket on. Returns what comes after them. */
+static const char *read_arguments(const char *at, struct arguments *arguments)
+{
+	do {
+		if (arguments->n < MAX_TYPE_ARGS)
+			arguments->at[arguments->n++] = ++at;
 		else
-			dnp_text_put(out, (struct dnp_str){from, 1});
+			at++;
+		at = end_of_type(at);
+	} while (*at == ',');
+	return *at ? at + 1 : at;
+}
+
+static void put_arguments(
+	struct arguments *arguments, unsigned n, unsigned depth, struct dnp_text *out)
+{
+	unsigned first = arguments->next;
+
+	if (n > arguments->n - first)
+		n = arguments->n - first;
+	if (!n)
+		return;
+	arguments->next += n;
+	dnp_text_puts(out, "<");
+	for (unsigned i = 0; i < n; i++) {
+		if (i)
+			dnp_text_puts(out, ", ");
+		put_type(arguments->at[first + i], depth + 1, out);
+	}
+	dnp_text_puts(out, ">");
+}
+
+/* Each type of a name takes as many of the arguments as it has parameters. */
+static void put_name(const char *at, const char *end, struct arguments *arguments, unsigned depth,
+	struct dnp_text *out)
+{
+	while (at < end) {
+		unsigned arity = 0;
+
+		if (at[0] != '`' || at[1] < '0' || at[1] > '9') {
+			at = put_next(at, out);
+			continue;
+		}
+		for (at++; *at >= '0' && *at <= '9'; at++)
+			arity = arity < MAX_TYPE_ARGS ? arity * 10 + (unsigned)(*at - '0') : arity;
+		put_arguments(arguments, arity, depth, out);
+	}
+	put_arguments(arguments, arguments->n, depth, out);
+}
+
+/* Returns where it ends. */
+static const char *put_type(const char *at, unsigned depth, struct dnp_text *out)
+{
+	struct arguments arguments = {0};
+	const char *name_end = end_of_name(at), *end = end_of_type(at);
+	const char *rest = name_end;
+
+	if (*name_end == '[' && !is_array(name_end) && depth < MAX_DEPTH)
+		rest = read_arguments(name_end, &arguments);
+	put_name(at, name_end, &arguments, depth, out);
+	while (rest < end)
+		rest = put_next(rest, out);
+	return end;
+}
+
+static void put_types(const char *at, struct dnp_text *out)
+{
+	while (*at) {
+		at = put_type(at, 0, out);
+		/* It belongs to nothing. */
+		if (*at)
+			at = put_next(at, out);
 	}
 }
 
@@ -117,5 +195,5 @@ void dnp_payload_type(struct dnp_payload *payload, struct dnp_text *out)
 
 	dnp_text_init(&raw, buffer, sizeof(buffer));
 	dnp_payload_text(payload, &raw);
-	put_name(raw.p, out);
+	put_types(raw.p, out);
 }

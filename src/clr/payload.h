@@ -48,8 +48,8 @@ void dnp_payload_text(struct dnp_payload *payload, struct dnp_text *out);
 void dnp_payload_skip_text(struct dnp_payload *payload);
 
 /*
- * A type's name, in which the runtime writes `List`1[System.Int32]`, as this project writes it:
- * `List<System.Int32>`.
+ * A type's name, in which the runtime writes `Outer`1+Inner`1[System.Int32,System.Byte]` and
+ * `Odd\,name`, as this project writes it: `Outer<System.Int32>+Inner<System.Byte>`, `Odd,name`.
  */
 void dnp_payload_type(struct dnp_payload *payload, struct dnp_text *out);
 

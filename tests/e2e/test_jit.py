@@ -26,6 +26,9 @@ def check_compiled(out, truth, before=1):
     assert counts["Truth.Compiled.Generic"] == before + truth["generics"]
     emitted = sum(n for name, n in counts.items() if re.fullmatch(r"dynamicClass\.Emitted\d+", name))
     assert emitted == truth["dynamics"]
+    # As everywhere else, not with the runtime's signs.
+    assert counts["Odd.Na,me[x]*.Answer"] == 1 + before
+    assert counts["Truth.Compiled+Outer<System.Int64>+Inner<System.Byte>.Sizes"] == before
     assert all(re.search(r" \[(optimized|minimal optimization|tier [01])(, .*)?\]$", t["name"]) for t in shown.data["types"])
     return shown
 

@@ -66,9 +66,33 @@ TEST(types_are_written_as_everywhere_else)
 		"System.Collections.Generic.List<System.Int32>");
 	CHECK_STR(type_of("D`2[System.String,L`1[System.Int32[]]][]"),
 		"D<System.String, L<System.Int32[]>>[]");
-	CHECK_STR(type_of("App.Outer`1+Inner[System.Char[,]]"), "App.Outer+Inner<System.Char[,]>");
+	CHECK_STR(type_of("App.Outer`1+Inner[System.Char[,]]"), "App.Outer<System.Char[,]>+Inner");
+	CHECK_STR(type_of("D`2+E[A,L`1+F`1[B[],C]][]"), "D<A, L<B[]>+F<C>>+E[]");
+	CHECK_STR(type_of("S`1[System.Int32]*[]"), "S<System.Int32>*[]");
 	CHECK_STR(type_of("App.Program+<>c__DisplayClass0_0"), "App.Program+<>c__DisplayClass0_0");
 	CHECK_STR(type_of(""), "");
+}
+
+TEST(characters_that_mean_something_stand_for_themselves_in_a_name)
+{
+	CHECK_STR(type_of("Dyn.Type\\,Odd\\+Na\\[me\\]"), "Dyn.Type,Odd+Na[me]");
+	CHECK_STR(type_of("A\\\\b\\&c\\*[]"), "A\\b&c*[]");
+	CHECK_STR(type_of("App.C+<I<A\\,B>-M>d__1`1[System.Int32]"),
+		"App.C+<I<A,B>-M>d__1<System.Int32>");
+	CHECK_STR(type_of("L`1[A\\,B]"), "L<A,B>");
+}
+
+TEST(names_of_types_that_are_not_whole_are_written_as_far_as_they_go)
+{
+	CHECK_STR(type_of("Open`1"), "Open");
+	CHECK_STR(type_of("None[A,B]"), "None<A, B>");
+	CHECK_STR(type_of("Two`2[A]"), "Two<A>");
+	CHECK_STR(type_of("One`1[A,B]"), "One<A><B>");
+	CHECK_STR(type_of("Cut`2[A,B`1[C"), "Cut<A, B<C>>");
+	CHECK_STR(type_of("Cut\\"), "Cut\\");
+	CHECK_STR(type_of("A],B"), "A],B");
+	CHECK_STR(type_of("X`99999999999999[A]"), "X<A>");
+	CHECK_STR(type_of("X`"), "X`");
 }
 
 TEST(payload_that_ends_early_is_bad_and_reads_as_zero)

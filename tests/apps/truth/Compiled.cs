@@ -46,6 +46,27 @@ static class Compiled
     return method.CreateDelegate<Func<int>>()();
   }
 
+  class Outer<A>
+  {
+    public class Inner<B>
+    {
+      [MethodImpl(MethodImplOptions.NoInlining)]
+      public int Sizes() => 10 * Unsafe.SizeOf<A>() + Unsafe.SizeOf<B>();
+    }
+  }
+
+  /// <summary>A type in whose name stands what else means something in names.</summary>
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void NameOddly()
+  {
+    var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Oddly"), AssemblyBuilderAccess.Run);
+    var type = assembly.DefineDynamicModule("Oddly").DefineType("Odd.Na,me[x]*", TypeAttributes.Public);
+    var il = type.DefineMethod("Answer", MethodAttributes.Public | MethodAttributes.Static, typeof(int), []).GetILGenerator();
+    il.Emit(OpCodes.Ldc_I4, 42);
+    il.Emit(OpCodes.Ret);
+    Check.Same("what is oddly named", 42, type.CreateType().GetMethod("Answer")!.CreateDelegate<Func<int>>()());
+  }
+
   static (long Time, long Count, long Ns) Now() =>
     (Stopwatch.GetTimestamp() * (1_000_000_000 / Stopwatch.Frequency), JitInfo.GetCompiledMethodCount(false), JitInfo.GetCompilationTime(false).Ticks * 100);
 
@@ -55,6 +76,8 @@ static class Compiled
       Prepare(generic, type);
     for (int n = from; n < to; n++)
       Check.Same("what was emitted", n, Emit(n));
+    NameOddly();
+    Check.Same("sizes", 81, new Outer<long>.Inner<byte>().Sizes());
   }
 
   public static JsonObject Run(Options o)
