@@ -381,8 +381,6 @@ static void put_labels(const struct dnp_tree *tree, size_t top, struct dnp_json 
 {
 	const struct dnp_event *event = tree->event;
 
-	if (!event->labels.n)
-		return;
 	dnp_json_open(json, "types", '[');
 	for (size_t i = 0; i < event->labels.n && (!top || i < top); i++) {
 		const struct dnp_label *label = &event->labels.p[i];
@@ -519,8 +517,6 @@ static void put_collections(const struct dnp_profile *profile, size_t top, struc
 {
 	const struct dnp_collections *all = &profile->collections;
 
-	if (!all->n)
-		return;
 	dnp_json_open(json, "collections", '[');
 	for (size_t i = 0; i < all->n && (!top || i < top); i++)
 		put_collection(profile, &all->p[i], json);
@@ -602,7 +598,7 @@ static int put_sites(const struct dnp_tree *tree, size_t top, struct dnp_json *j
 
 	if (strcmp(dnp_profile_string(tree->profile, tree->event->name), "live"))
 		status = dnp_sites_of_event(&sites, tree->profile, tree->event);
-	if (!status && sites.all.n) {
+	if (!status) {
 		dnp_json_open(json, "sites", '[');
 		for (size_t i = 0; i < sites.all.n && (!top || i < top); i++) {
 			dnp_json_open(json, NULL, '{');

@@ -46,7 +46,7 @@ def check_places(shown):
         if path[-1] in OURS:
             places[plain(path[-2])] += n
     sites = collections.Counter()
-    for site in shown.data.get("sites", []):
+    for site in shown.data["sites"]:
         sites[plain(site["method"])] += site["count"] if site["type"] in OURS else 0
     event = shown.data["events"]["exception"]
     failed = event["failed"] + event["lost"]

@@ -161,7 +161,7 @@ def test_attached_again_and_again(tmp_path):
 def test_none(tmp_path):
     out = tmp_path / "out.dnp"
     dnprof("run", "-q", "-e", "gc", "-o", out, "--", *program(NEWEST, "deep", "--work", 1)).expect()
-    assert "collections" not in shown_of(out).data
+    assert shown_of(out).data["collections"] == []
     assert "Collections" not in dnprof("report", out).expect().out
 
 

@@ -21,7 +21,7 @@ def record(tmp_path, tfm, *args, events="lock", **more):
 
 
 def types(shown):
-    return {t["name"]: t for t in shown.data.get("types", [])}  # of no owner, if none could be looked at in time
+    return {t["name"]: t for t in shown.data["types"]}  # of no owner, if none could be looked at in time
 
 
 def through(shown, method, leaf):
@@ -48,7 +48,7 @@ def check(result, waited):
         assert seen[LOCKED[way]]["longest_ns"] >= truth["hold_ns"]
     for way, lock in LOCKED.items():
         method = f"Truth.Locks.{WAITING[way]}("
-        sites = [site for site in waited.data.get("sites", []) if site["type"] == lock and site["method"].startswith(method)]
+        sites = [site for site in waited.data["sites"] if site["type"] == lock and site["method"].startswith(method)]
         assert sum(site["ns"] for site in sites) == through(waited, WAITING[way], lock)[1]
         assert sum(site["count"] for site in sites) <= (seen[lock]["count"] if way in truth["waits"] else 0)
     assert event["waited_ns"] >= sum(t["ns"] for t in seen.values())

@@ -296,7 +296,7 @@ def test_events_of_requests(tmp_path):
                  *server(NEWEST, "--requests", 200, "--costs", 1)).expect()
 
     def thrown(shown):
-        return {t["name"]: t["count"] for t in shown.data.get("types", [])}.get("Microsoft.AspNetCore.Http.BadHttpRequestException", 0)
+        return {t["name"]: t["count"] for t in shown.data["types"]}.get("Microsoft.AspNetCore.Http.BadHttpRequestException", 0)
 
     everything = thrown(report(out, options=("-e", "exception")))
     assert everything >= 800

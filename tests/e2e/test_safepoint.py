@@ -22,7 +22,7 @@ def stood(out):
 def late(out):
     """(Samples, ns) of the thread that is late which it stood for collections, and its report."""
     shown = report(out, options=("-e", "safepoint", "-n", 0, "--thread", "late"))
-    return *next(((t["count"], t["ns"]) for t in shown.data.get("types", ()) if t["name"] == "collection"), (0, 0)), shown
+    return *next(((t["count"], t["ns"]) for t in shown.data["types"] if t["name"] == "collection"), (0, 0)), shown
 
 
 def check(out, truth):
