@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/frames.h"
+#include "agent/unwalked.h"
 #include "base/clean.h"
 #include "os/clock.h"
 #include "os/process.h"
@@ -137,7 +138,7 @@ static void put_sample(struct dump *dump, const struct dnp_target_stack *stack, 
 		});
 }
 
-static int walk(struct dump *dump, int tid, struct dnp_target_stack *stack)
+static int walk_once(struct dump *dump, int tid, struct dnp_target_stack *stack)
 {
 	const struct dnp_thread *thread = dnp_thread_find(tid);
 	uint64_t begin_ns = dnp_now_ns();
@@ -154,6 +155,19 @@ static int walk(struct dump *dump, int tid, struct dnp_target_stack *stack)
 		failed = dnp_target_walk(tid, NULL, dump->how, stack);
 	if (failed == -ETIMEDOUT)
 		dump->in_vain_ns += dnp_now_ns() - begin_ns;
+	return failed;
+}
+
+/* Again, as long as code in which it ended or may have gone astray becomes known by asking. */
+static int walk(struct dump *dump, int tid, struct dnp_target_stack *stack)
+{
+	uint32_t learnt = 0;
+	int failed;
+
+	do {
+		failed = walk_once(dump, tid, stack);
+		learnt = failed ? 0 : dnp_unwalked_learn(stack->frames, learnt, stack->n);
+	} while (learnt && dump->go_on(dump->context));
 	return failed;
 }
 

@@ -5,8 +5,7 @@
 #include "unwind/code.h"
 #include "unwind/target.h"
 
-/* Asks about code that is not known, of frames from `at` on: the place behind one that is now. */
-static uint32_t learn(const dnp_frame_word *frames, uint32_t at, uint32_t n)
+uint32_t dnp_unwalked_learn(const dnp_frame_word *frames, uint32_t at, size_t n)
 {
 	for (; at < n; at++)
 		if (dnp_frame_is_unknown(frames[at]) &&
@@ -23,7 +22,7 @@ uint32_t dnp_unwalked_walk(const struct dnp_unwalked *left, const void *stack, s
 	do {
 		n = (uint32_t)dnp_target_walk_copy(
 			&left->regs, left->exact, left->low, stack, n_bytes, frames, max, stop);
-		learnt = learn(frames, learnt, n);
+		learnt = dnp_unwalked_learn(frames, learnt, n);
 	} while (learnt);
 	/* What the thread could not walk either, and of which there is no more than this. */
 	if (*stop == DNP_STOP_BAD_STACK)

@@ -29,6 +29,7 @@
 #include "capture/outside.h"
 #include "capture/pace.h"
 #include "capture/running.h"
+#include "capture/self.h"
 #include "capture/turns.h"
 #include "os/clock.h"
 #include "os/process.h"
@@ -41,6 +42,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define LATE_NS   (SECOND_NS / 20) /* looks that are so late are not made up for */
 #define TRIES     4                /* to read a stack that moves meanwhile */
+#define LEARNING_NS UINT64_C(1000000000)
 #define LAST_NS   (SECOND_NS / 5)  /* for a last look at all threads */
 
 /* Why a thread that is there could not be sampled. */
@@ -199,6 +201,24 @@ static void put_last(struct dnp_thread *thread)
 
 /* ---- A thread that sleeps is read */
 
+/*
+ * Code that was compiled before anybody listened is known when the recorder has asked for it, which
+ * it does when it sees the stack: so that is read again, for a time.
+ */
+static bool may_become_known(
+	struct dnp_turn *turn, uint64_t cpu_ns, const struct dnp_target_stack *stack)
+{
+	uint64_t now_ns = dnp_now_ns();
+
+	if (dnp_self_known(stack->frames, (uint32_t)stack->n, stack->stop) == stack->n)
+		return false;
+	if (!turn->cut_ns || turn->cut_cpu_ns != cpu_ns) {
+		turn->cut_ns = now_ns;
+		turn->cut_cpu_ns = cpu_ns;
+	}
+	return now_ns - turn->cut_ns < LEARNING_NS;
+}
+
 static void put_stack(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weight,
 	const struct dnp_target_stack *stack, uint64_t walk_ns)
 {
@@ -208,7 +228,9 @@ static void put_stack(struct dnp_thread *thread, uint64_t cpu_ns, uint32_t weigh
 		flags |= DNP_SAMPLE_COLLECTING;
 	thread->turn.has_slept =
 		put(thread, weight, flags, (uint32_t)stack->n, stack->stop, walk_ns);
-	thread->turn.cpu_ns = thread->turn.has_slept ? cpu_ns : 0;
+	thread->turn.cpu_ns =
+		thread->turn.has_slept && !may_become_known(&thread->turn, cpu_ns, stack) ? cpu_ns
+											  : 0;
 	if (stack->stop == DNP_STOP_UNKNOWN || stack->stop == DNP_STOP_NO_RULE)
 		dnp_watch_call(); /* code that is new may be known then */
 }

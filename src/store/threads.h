@@ -36,6 +36,8 @@ struct dnp_turn {
 	int64_t slept, waited;      /* ns that are in no weight yet; may be negative */
 	uint64_t cpu_ns; /* by the thread's clock, when the stack in `outside` was read; 0: never */
 	int has_slept;   /* what was stored last in `outside` is a stack of it, asleep */
+	/* Its stack goes into code that is not known, as first seen at this time and clock. */
+	uint64_t cut_ns, cut_cpu_ns;
 	_Atomic uint64_t end_waited_ns; /* waited for a processor when it told us that it ends */
 	/* Where its stack is, as it told itself; high 0: it did not. Written low first. */
 	_Atomic uintptr_t stack_low, stack_high;

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+import attached
 import harness
 
 from attached import Impostor
@@ -496,6 +497,22 @@ def test_no_agent(tmp_path, tfm):
         assert are_stuck(pid)
         wait_for(lambda: "libdnprof.so" not in Path(f"/proc/{pid}/maps").read_text(), "the agent to leave")
         assert not list(tmp_path.glob("dnprof-*"))
+
+
+WAYS_BELOW = {"dynamic": "Dynamic", "compiled": "Compiled", "multicast": "Multicast", "inward": "Inward"}
+
+
+def test_below_generated_code(tmp_path, tfm):
+    """Dynamic methods and stubs that were compiled before the agent came."""
+    when = tmp_path / "when"
+    with attached.Running(program(tfm, "below", "--when", when), 0) as it:
+        it.wait_until_ready(when)
+        stacks = stack(it.pid)
+        when.touch()
+        it.started.end().expect()
+    for way, method in WAYS_BELOW.items():
+        thread = stacks.one(f"below-{way}")
+        assert not thread["missing"] and has(thread, f"Truth.Below.{method}", "Truth.Below.Park"), (thread["missing"], names(thread))
 
 
 def are_stuck(pid):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Time that passes, by thread and by method, against what the programs measured themselves; and that
 nobody is woken up for it."""
+import collections
 import os
 import re
 import signal
 import sys
 
 import pytest
+
+import attached
 
 from harness import (DNPROF, LOOSE, NEWEST, READY, cases, chance, check_whole, dnprof, dnprof_again, is_sequence, program, report,
                      shares, start, tasks_named, thread_names, wait_for, wait_for_samples)
@@ -199,6 +202,24 @@ def test_other_programs(tmp_path, tfm):
     for name in ("async", "exceptions", "signals"):
         _, report = record(tmp_path, program(tfm, name, "--seconds", 0.7), hz=1999)
         assert event(report)["samples"] > 0
+
+
+def test_below_generated_code(tmp_path, tfm):
+    """Where threads sleep is read again until code that was compiled before the agent came is known."""
+    out, when = tmp_path / "out.dnp", tmp_path / "when"
+    with attached.Running(program(tfm, "below", "--when", when), 0) as it:
+        it.wait_until_ready(when)
+        dnprof("record", "-q", "-e", "wall", "-d", 3, "-o", out, it.pid).expect()
+        when.touch()
+        it.started.end().expect()
+    whole, cut = collections.Counter(), collections.Counter()
+    for path, n in report(out).stacks():
+        if "Truth.Below.Park()" in path:
+            way = [frame for frame in path if re.fullmatch(r"Truth\.Below\.(Dynamic|Compiled|Multicast|Inward)\(\)", frame)]
+            (whole if way else cut)[(way or path)[0]] += n
+    assert len(whole) == 4, (whole, cut)
+    # The first look at each, and those until the recorder has had its turn.
+    assert cut.total() < whole.total() / 4, (whole, cut)
 
 
 def test_no_thread_is_left(tmp_path):

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+using System.Linq.Expressions;
+using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text.Json.Nodes;
@@ -52,5 +54,70 @@ static unsafe class Inward
     o.SayDone();
     Check.That(after - before >= 3 * Rounds, "collections: too few");
     return new JsonObject { ["work"] = Rounds, ["collections"] = after - before };
+  }
+}
+
+/// <summary>Threads that wait, each below other code that is generated while the program runs, and is in no list of methods.</summary>
+/// <remarks><c>--when FILE</c>: makes FILE.ready when they wait, and ends when FILE is there.</remarks>
+static unsafe class Below
+{
+  static readonly ManualResetEventSlim over = new(false, 0);
+  static readonly CountdownEvent parked = new(4);
+  static readonly Func<int> dynamic = Emit(), expression = Compile();
+  static readonly Func<int> multicast = (Func<int>)Delegate.Combine(new Func<int>(Park), new Func<int>(() => 0));
+
+  [DllImport("libtruth_nofp.so", EntryPoint = "truth_call", SetLastError = true)]
+  static extern void CallAndKeepError(delegate* unmanaged<void*, void> callback, void* arg, int frame);
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static int Park()
+  {
+    parked.Signal();
+    over.Wait();
+    return 0;
+  }
+
+  [UnmanagedCallersOnly]
+  static void ParkBack(void* arg) => Park();
+
+  static Func<int> Emit()
+  {
+    var method = new DynamicMethod("ParkBelow", typeof(int), []);
+    var il = method.GetILGenerator();
+    il.Emit(OpCodes.Call, ((Delegate)Park).Method);
+    il.Emit(OpCodes.Ldc_I4_1);
+    il.Emit(OpCodes.Add); // so that it is no jump
+    il.Emit(OpCodes.Ret);
+    return method.CreateDelegate<Func<int>>();
+  }
+
+  static Func<int> Compile() =>
+    Expression.Lambda<Func<int>>(Expression.Add(Expression.Call(((Delegate)Park).Method), Expression.Constant(1))).Compile();
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Dynamic() => Check.Same("dynamic", 1, dynamic());
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Compiled() => Check.Same("compiled", 1, expression());
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Multicast() => Check.Same("multicast", 0, multicast());
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Inward()
+  {
+    CallAndKeepError(&ParkBack, null, 0);
+    GC.KeepAlive(over);
+  }
+
+  public static JsonObject Run(Options o)
+  {
+    (string Name, Action Body)[] ways = [("below-dynamic", Dynamic), ("below-compiled", Compiled), ("below-multicast", Multicast), ("below-inward", Inward)];
+    Crew.Run([.. ways, ("end", () => {
+      parked.Wait();
+      o.WaitToBegin();
+      over.Set();
+    })]);
+    return new JsonObject { ["work"] = ways.Length };
   }
 }

@@ -152,6 +152,7 @@ static class Program
     ["astray"] = Astray.Run,
     ["async"] = Async.Run,
     ["atexit"] = AtExit.Run,
+    ["below"] = Below.Run,
     ["brief"] = Brief.Run,
     ["calls"] = Calls.Suite.Run,
     ["collections"] = Collections.Run,
