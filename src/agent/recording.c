@@ -399,6 +399,11 @@ uint64_t dnp_recording_quiet_since(void)
 
 int dnp_recording_flush(void)
 {
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
+		if (engine->hurry)
+			engine->hurry();
 	dnp_recording_tick(0);
 	return recording.failed ? recording.failed : dnp_writer_flush(&recording.drain.writer);
 }

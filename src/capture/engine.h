@@ -212,6 +212,8 @@ struct dnp_engine {
 	 * the recorder's thread.
 	 */
 	void (*write)(struct dnp_writer *writer, int last);
+	/* A copy of the recording is wanted: the next write keeps nothing back that is known. */
+	void (*hurry)(void);
 	/*
 	 * On a managed thread, if asked for by `events`: an exception is thrown (ExceptionThrown),
 	 * is about to end a call of the function (ExceptionUnwindFunctionEnter), and has ended it

@@ -136,6 +136,11 @@ static void switch_write(struct dnp_writer *writer, int last)
 	dnp_taker_close(&switches.taker);
 }
 
+static void switch_hurry(void)
+{
+	dnp_taker_hurry(&switches.taker);
+}
+
 static void switch_stop(void)
 {
 	dnp_taker_stop(&switches.taker);
@@ -166,5 +171,6 @@ const struct dnp_engine dnp_engine_switch = {
 	.interval = switch_interval,
 	.thread_end = switch_thread_end,
 	.write = switch_write,
+	.hurry = switch_hurry,
 	.stop = switch_stop,
 };

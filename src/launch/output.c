@@ -27,16 +27,27 @@ static bool append(char *text, size_t *used, const char *more, size_t n)
 	return true;
 }
 
-/* pid 0: %p is not allowed. */
-static int expand(const char *pattern, pid_t pid, char out[PATH_MAX], struct dnp_err *err)
+/* The n-th name of this second. */
+static void tell_time(char *text, size_t size, unsigned n)
 {
-	char number[16], now[32];
 	time_t seconds = time(NULL);
 	struct tm tm;
+	size_t used = strftime(text, size, TIME_FORMAT, localtime_r(&seconds, &tm));
+
+	if (n > 1)
+		snprintf(text + used, size - used, ".%u", n);
+}
+
+/* pid 0: %p is not allowed. *timed: the time is in it, which is the n-th name of it then. */
+static int expand(const char *pattern, pid_t pid, unsigned n_th, char out[PATH_MAX], bool *timed,
+	struct dnp_err *err)
+{
+	char number[16], now[32];
 	size_t used = 0;
 
 	snprintf(number, sizeof(number), "%d", (int)pid);
-	strftime(now, sizeof(now), TIME_FORMAT, localtime_r(&seconds, &tm));
+	tell_time(now, sizeof(now), n_th);
+	*timed = false;
 	out[0] = '\0';
 	for (const char *p = pattern; *p; p++) {
 		const char *piece = p;
@@ -47,7 +58,7 @@ static int expand(const char *pattern, pid_t pid, char out[PATH_MAX], struct dnp
 			if (*p == 'p' && pid)
 				piece = number;
 			else if (*p == 't')
-				piece = now;
+				piece = now, *timed = true;
 			else if (*p == '%')
 				piece = "%";
 			else
@@ -73,6 +84,7 @@ static int split(struct dnp_output *output, const char *pattern, struct dnp_err 
 	const char *file = pattern + n;
 	auto_free char *prefix = n ? strndup(pattern, n > 1 ? n - 1 : n) : strdup(".");
 	char shown[PATH_MAX];
+	bool timed;
 	int ret;
 
 	if (!prefix)
@@ -80,7 +92,7 @@ static int split(struct dnp_output *output, const char *pattern, struct dnp_err 
 	if (!*file || !strcmp(file, ".") || !strcmp(file, ".."))
 		return dnp_err(err, -EISDIR,
 			"cannot write to %s: it is a folder; give a file's name", pattern);
-	ret = expand(prefix, 0, shown, err);
+	ret = expand(prefix, 0, 1, shown, &timed, err);
 	if (ret)
 		return ret;
 	output->folder = dnp_file_full(shown);
@@ -95,12 +107,13 @@ static int split(struct dnp_output *output, const char *pattern, struct dnp_err 
 int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_err *err)
 {
 	char path[PATH_MAX];
+	bool timed;
 	int ret;
 
 	*output = (struct dnp_output){0};
 	ret = split(output, pattern, err);
 	if (!ret)
-		ret = expand(output->pattern, 1, path, err);
+		ret = expand(output->pattern, 1, 1, path, &timed, err);
 	if (!ret &&
 		asprintf(&output->work, "%s%c" DNP_OUTPUT_WORK "XXXXXX", output->folder,
 			dnp_path_slash) < 0) {
@@ -139,19 +152,35 @@ static int check_place(const char *path, struct dnp_err *err)
 		path, what);
 }
 
-int dnp_output_name(struct dnp_output *output, pid_t pid, struct dnp_err *err)
+#define NAMES_MAX 1000u
+
+/* *again: another one will do, and this one is taken. */
+static int name(
+	struct dnp_output *output, pid_t pid, unsigned n_th, bool *again, struct dnp_err *err)
 {
 	char file[PATH_MAX];
-	int ret = expand(output->pattern, pid, file, err);
+	int ret = expand(output->pattern, pid, n_th, file, again, err);
 
 	if (ret)
 		return ret;
+	free(output->path);
 	if (asprintf(&output->path, "%s%c%s", strcmp(output->folder, "/") ? output->folder : "",
 		    dnp_path_slash, file) < 0) {
 		output->path = NULL;
 		return no_memory(err);
 	}
+	*again = *again && dnp_file_kind(output->path) == DNP_FILE_REGULAR;
 	return check_place(output->path, err);
+}
+
+int dnp_output_name(struct dnp_output *output, pid_t pid, struct dnp_err *err)
+{
+	bool again = true;
+	int ret = 0;
+
+	for (unsigned n = 1; !ret && again && n <= NAMES_MAX; n++)
+		ret = name(output, pid, n, &again, err);
+	return ret;
 }
 
 char *dnp_output_work(const struct dnp_output *output, const char *name)
@@ -185,8 +214,6 @@ static char *beside(const struct dnp_output *output, unsigned n)
 
 	return written < 0 ? NULL : path;
 }
-
-#define NAMES_MAX 1000u
 
 /* The first that nothing has. */
 static int place_beside(const struct dnp_output *output, char **place, struct dnp_err *err)

@@ -34,7 +34,11 @@ struct dnp_output {
  */
 int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_err *err);
 
-/* Fills output->path. 0, or -errno when something other than a plain file has that name. */
+/*
+ * Fills output->path. With the time in it the name is the first of its second that no file has
+ * (20261129-213538.2), so nothing made a moment ago is replaced. 0, or -errno when something other
+ * than a plain file has that name.
+ */
 int dnp_output_name(struct dnp_output *output, pid_t pid, struct dnp_err *err);
 
 /* A path in the private folder; owned by the caller, NULL: no memory. */

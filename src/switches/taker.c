@@ -12,7 +12,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define ROOM      (UINT32_C(1) << 20) /* of a ring: most of a second of a busy processor's switches */
 #define ENOUGH    256                 /* slices of a thread that are worth a record */
-#define LATEST_NS SECOND_NS           /* they are written then, however few there are */
+#define LATEST_NS (SECOND_NS / 10)    /* they are written then, however few there are */
 #define KEEP_NS   SECOND_NS           /* what ended may be named in what comes late */
 
 _Static_assert((int)DNP_SLICE_SAMPLED == (int)DNPROF_SLICE_SAMPLED &&
@@ -186,16 +186,19 @@ static void write_name(struct dnp_tl_thread *thread, struct dnp_writer *writer)
 
 /* ---- What they did */
 
-/* The newest two are still moved while a clock stands. */
+/* While a clock stands its newest reading is moved, and told once it goes on, or with `all`. */
 static void write_clocks(struct dnp_tl_thread *thread, struct dnp_writer *writer, bool all)
 {
 	size_t n = thread->checkpoints.n;
 
-	if (!all)
-		n = n > 2 ? n - 2 : 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct dnp_task_clock *clock = &thread->checkpoints.p[i];
+		bool stands = i + 1 == n && clock->cpu_ns == thread->taken_cpu_ns;
 
+		if (clock->time_ns <= thread->taken_clock_ns || (stands && !all))
+			continue;
+		thread->taken_clock_ns = clock->time_ns;
+		thread->taken_cpu_ns = clock->cpu_ns;
 		dnp_write_thread_clock(writer,
 			&(struct dnp_rec_thread_clock){
 				.thread = thread->index,
@@ -204,47 +207,47 @@ static void write_clocks(struct dnp_tl_thread *thread, struct dnp_writer *writer
 				.ready_ns = clock->wait_ns,
 			});
 	}
-	dnp_tl_store_drop_checkpoints(thread, n);
+	dnp_tl_store_drop_checkpoints(thread, n > 2 ? n - 2 : 0);
 }
 
 /* Those that are over, and not of our own threads. */
 static void count_wait(struct dnp_taker *taker, const struct dnp_tl_thread *thread,
-	const struct dnprof_slice *next)
+	const struct dnprof_slice *next, uint64_t since_ns)
 {
-	const struct dnp_slice_writer *out = &taker->writer;
+	enum dnp_slice_end before = taker->writer.before;
+	bool waited = before == DNP_SLICE_WAITS || before == DNP_SLICE_SAMPLED;
 
-	bool waited = out->before == DNP_SLICE_WAITS || out->before == DNP_SLICE_SAMPLED;
-
-	if (taker->wait_ns && waited && next->start_ns > out->since_ns &&
-		next->start_ns - out->since_ns >= taker->wait_ns &&
-		!dnp_taker_is_ours(taker, thread))
+	if (taker->wait_ns && waited && next->start_ns > since_ns &&
+		next->start_ns - since_ns >= taker->wait_ns && !dnp_taker_is_ours(taker, thread))
 		taker->waits++;
 }
 
-/* The first n; when it is all, also what the thread did since then, up to its end. */
+/* The first n; until_ns, unless it is 0: and what the thread did since then, up to that time. */
 static void write_slices(struct dnp_taker *taker, struct dnp_tl_thread *thread,
-	struct dnp_writer *writer, size_t n, bool all)
+	struct dnp_writer *writer, size_t n, uint64_t until_ns)
 {
 	struct dnp_slice_writer *out = &taker->writer;
-	uint64_t until_ns = taker->timeline->told_ns;
+	uint64_t told_ns = thread->taken_ns;
 
-	if (thread->state == DNP_TL_ENDED)
-		until_ns = thread->end_ns;
+	if (thread->taken_gap_ns > told_ns)
+		told_ns = thread->taken_gap_ns;
 	dnp_slice_writer_begin(
-		out, writer, thread->index, thread->taken_ns, (enum dnp_slice_end)thread->before);
+		out, writer, thread->index, told_ns, (enum dnp_slice_end)thread->before);
 	for (size_t i = 0; i < n; i++) {
 		struct dnprof_slice slice = dnp_tl_slice(thread, i, until_ns);
 
-		count_wait(taker, thread, &slice);
+		count_wait(taker, thread, &slice, thread->taken_ns);
 		dnp_slice_writer_add(out, slice.start_ns, slice.end_ns, slice.cpu,
 			(enum dnp_slice_end)slice.how);
+		thread->taken_ns = out->since_ns;
+		thread->taken_gap_ns = 0;
 	}
 	taker->slices += n;
-	if (all)
+	dnp_slice_writer_end(out);
+	if (until_ns > out->since_ns) {
 		dnp_slice_writer_end_at(out, until_ns);
-	else
-		dnp_slice_writer_end(out);
-	thread->taken_ns = out->since_ns;
+		thread->taken_gap_ns = until_ns;
+	}
 	dnp_tl_store_drop_slices(thread, n < thread->slices.n ? n : thread->slices.n);
 }
 
@@ -260,16 +263,16 @@ static void write_end(
 static void write_rest(
 	struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer, bool last)
 {
-	uint64_t until_ns = taker->timeline->told_ns, cpu_ns = 0;
 	bool ended = thread->state == DNP_TL_ENDED;
+	uint64_t until_ns = ended ? thread->end_ns : taker->timeline->told_ns, cpu_ns = 0;
 
 	if (thread->checkpoints.n)
 		cpu_ns = thread->checkpoints.p[thread->checkpoints.n - 1].cpu_ns;
 	write_clocks(thread, writer, true);
 	write_slices(taker, thread, writer,
-		ended ? thread->slices.n : dnp_tl_slices(thread, until_ns), true);
+		ended ? thread->slices.n : dnp_tl_slices(thread, until_ns), until_ns);
 	if (is_defined_here(thread) && (ended || last))
-		write_end(thread, writer, ended ? thread->end_ns : until_ns, ended ? 0 : cpu_ns);
+		write_end(thread, writer, until_ns, ended ? 0 : cpu_ns);
 }
 
 /* What is sure not to change: the newest slice of one that is looked at may grow. */
@@ -286,7 +289,21 @@ static void write_some(
 	if (!n || (n < ENOUGH && now_ns - thread->taken_last_ns < LATEST_NS))
 		return;
 	thread->taken_last_ns = now_ns;
-	write_slices(taker, thread, writer, n, false);
+	write_slices(taker, thread, writer, n, 0);
+}
+
+/* What is known up to now; of one that is on a processor the time so far is a slice of its own. */
+static void write_all_told(
+	struct dnp_taker *taker, struct dnp_tl_thread *thread, struct dnp_writer *writer)
+{
+	uint64_t until_ns = taker->until_ns;
+	size_t n = dnp_tl_slice_behind(thread, until_ns);
+
+	if (n < thread->slices.n && thread->slices.p[n].start_ns < until_ns)
+		until_ns = thread->slices.p[n].start_ns;
+	write_clocks(thread, writer, true);
+	write_slices(taker, thread, writer,
+		n < thread->slices.n ? n : dnp_tl_slices(thread, until_ns), until_ns);
 }
 
 static void write_thread(
@@ -304,6 +321,8 @@ static void write_thread(
 	write_name(thread, writer);
 	if (ended || last)
 		write_rest(taker, thread, writer, last);
+	else if (taker->hurry && taker->timeline->switches)
+		write_all_told(taker, thread, writer);
 	else
 		write_some(taker, thread, writer);
 	thread->taken_all = ended;
@@ -352,9 +371,20 @@ static void write_missing(struct dnp_taker *taker, struct dnp_writer *writer)
 
 void dnp_taker_hold(struct dnp_taker *taker)
 {
-	pthread_mutex_lock(&taker->timeline->lock);
-	taker->until_ns = taker->timeline->told_ns;
-	pthread_mutex_unlock(&taker->timeline->lock);
+	struct dnprof_timeline *timeline = taker->timeline;
+
+	pthread_mutex_lock(&timeline->lock);
+	if (taker->hurry && timeline->switches && !timeline->ended_ns) {
+		dnp_tl_look_at_threads(timeline);
+		dnp_tl_take_in(timeline);
+	}
+	taker->until_ns = timeline->told_ns;
+	pthread_mutex_unlock(&timeline->lock);
+}
+
+void dnp_taker_hurry(struct dnp_taker *taker)
+{
+	taker->hurry = true;
 }
 
 void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool last)
@@ -375,5 +405,6 @@ void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool la
 	if (timeline->told_ns > KEEP_NS)
 		dnp_tl_store_drop_ended(store, timeline->told_ns - KEEP_NS);
 	taker->until_ns = 0;
+	taker->hurry = false;
 	pthread_mutex_unlock(&timeline->lock);
 }

@@ -39,6 +39,7 @@ struct dnp_taker {
 	bool (*is_ours)(int tid, uint64_t begin_ns, uint64_t end_ns);
 	uint64_t next_index;
 	uint64_t until_ns;       /* what came later is left to the next time; 0: nothing is */
+	bool hurry;              /* what came before is not */
 	uint64_t loss;           /* id of the last one that was written */
 	uint64_t slices, lost;   /* written so far */
 	uint64_t wait_ns, waits; /* of the waits between slices those that took so long; 0: none */
@@ -63,6 +64,12 @@ void dnp_taker_stop(struct dnp_taker *taker);
  * became of waits and wake-ups, and what is written is not known any more.
  */
 void dnp_taker_hold(struct dnp_taker *taker);
+
+/*
+ * The next dnp_taker_write keeps nothing back that is known by the dnp_taker_hold before it: also
+ * what threads do just now. For a copy of a recording that goes on.
+ */
+void dnp_taker_hurry(struct dnp_taker *taker);
 
 /* What the time line has; all of it when it is the last time. */
 void dnp_taker_write(struct dnp_taker *taker, struct dnp_writer *writer, bool last);

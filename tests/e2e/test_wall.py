@@ -10,7 +10,6 @@ import sys
 import pytest
 
 import attached
-
 from harness import (DNPROF, LOOSE, NEWEST, READY, cases, chance, check_whole, dnprof, dnprof_again, is_sequence, program, report,
                      shares, start, tasks_named, thread_names, wait_for, wait_for_samples)
 
