@@ -282,8 +282,11 @@ struct dnp_thread *dnp_engines_thread(int tid, int before)
 	struct dnp_thread *thread = dnp_thread_begin(tid, &is_new);
 
 	if (thread && is_new) {
-		if (before)
+		if (before) {
 			atomic_fetch_or(&thread->flags, DNP_THREAD_LATE);
+			/* It has one, and may be gone when it is announced. */
+			dnp_thread_name(tid, thread->name, sizeof(thread->name));
+		}
 		for (unsigned i = 0; i < n_engines; i++)
 			if (engines[i]->thread_begin)
 				engines[i]->thread_begin(thread);

@@ -4,6 +4,7 @@
  * the thread that the runtime initialises on, and what comes of that is told of without being asked
  * for. Where it must not be asked, the threads' clocks are looked at.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/vec.h"
@@ -23,6 +24,7 @@ struct gone {
 	int tid;
 	uint32_t index;
 	uint64_t start_ns, end_ns;
+	bool named; /* by the runtime, or as the system told in time */
 };
 
 /* The recorder's, but for start and stop, which do not overlap with it. */
@@ -90,7 +92,31 @@ static void switch_thread_end(struct dnp_thread *thread)
 		.index = thread->index,
 		.start_ns = thread->start_ns,
 		.end_ns = dnp_now_ns(),
+		.named = thread->last_name[0] || dnp_thread_given_name(thread),
 	};
+}
+
+/* Its record, if that is still its own, is told of with its end; else the recording hears now. */
+static void was_called(uint64_t index, int tid, const char *name, struct dnp_writer *writer)
+{
+	struct dnp_thread *thread = dnp_thread_find(tid);
+	size_t n = switches.n_gone < GONE_MAX ? switches.n_gone : GONE_MAX;
+
+	if (thread && thread->index == index) {
+		snprintf(thread->last_name, sizeof(thread->last_name), "%s", name);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct gone *gone = &switches.gone[(switches.n_gone - 1 - i) % GONE_MAX];
+
+		if (gone->index != index)
+			continue;
+		if (!gone->named)
+			dnp_write_thread_name(writer,
+				&(struct dnp_rec_thread_name){
+					.thread = index, .name = dnp_str(name)});
+		return;
+	}
 }
 
 struct dnp_taker *dnp_switch_taker(void)
@@ -114,6 +140,7 @@ static int switch_start(
 	if (failed)
 		return failed;
 	switches.taker.known = known;
+	switches.taker.was_called = was_called;
 	switches.taker.is_ours = is_ours;
 	failed = dnp_taker_start(&switches.taker, err);
 	if (failed)

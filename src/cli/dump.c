@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* dnprof dump: what a recording holds now. */
+#include <errno.h>
+#include <string.h>
+
 #include "base/clean.h"
 #include "cli/result.h"
 #include "launch/control.h"
 #include "launch/copy.h"
 #include "launch/interrupt.h"
+
+/* A copy in its place would leave the recording, which goes on, without a name. */
+static int spare(const struct dnp_copy *copy, int recording, struct dnp_err *err)
+{
+	auto_free char *original = dnp_copy_original(recording);
+
+	if (!original || strcmp(original, copy->output.path) != 0)
+		return 0;
+	return dnp_err(err, -EEXIST,
+		"cannot write to %s: it is the recording itself, which goes on; choose another "
+		"name with -o",
+		original);
+}
 
 static int fetch(struct dnp_copy *copy, const struct dnp_choice *choice, pid_t pid,
 	uint64_t patience_ns, int interrupt, struct dnp_err *err)
@@ -21,6 +37,8 @@ static int fetch(struct dnp_copy *copy, const struct dnp_choice *choice, pid_t p
 		ret = dnp_control_flush(control, &fd, err);
 		dnp_control_close(control);
 	}
+	if (!ret)
+		ret = spare(copy, fd, err);
 	return ret ? ret : dnp_copy_take(copy, fd, !choice->exporter, true, err);
 }
 

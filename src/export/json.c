@@ -110,7 +110,7 @@ static void put_states(const struct dnp_tree *tree, size_t thread, struct dnp_js
 {
 	uint64_t waiting = tree->thread_waiting[thread];
 	uint64_t running = tree->thread_total[thread] - waiting;
-	uint64_t interval_ns = tree->event->interval_ns;
+	uint64_t interval_ns = tree->event->in_ns ? 1 : tree->event->interval_ns;
 
 	dnp_json_u64(json, "running", running);
 	dnp_json_u64(json, "waiting", waiting);

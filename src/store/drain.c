@@ -245,7 +245,8 @@ static void define(struct dnp_drain *drain, struct dnp_thread *thread, bool ther
 	if (there)
 		dnp_thread_name(thread->tid, name, sizeof(thread->announced_name));
 	if (!name[0]) /* it has gone */
-		memcpy(name, thread->name, sizeof(thread->name));
+		memcpy(name, thread->last_name[0] ? thread->last_name : thread->name,
+			sizeof(thread->name));
 	dnp_write_thread(&drain->writer,
 		&(struct dnp_rec_thread){
 			.index = thread->index,
@@ -305,6 +306,14 @@ static void tell_name(struct dnp_drain *drain, struct dnp_thread *thread)
 
 #define SETTLED_NS UINT64_C(100000000)
 
+static void change_name(struct dnp_drain *drain, struct dnp_thread *thread, const char *name)
+{
+	if (thread->name_told || !name[0] || !strcmp(name, thread->announced_name))
+		return;
+	snprintf(thread->announced_name, sizeof(thread->announced_name), "%s", name);
+	write_name(drain, thread, name);
+}
+
 /* It may have been announced before it had a name of its own, with that of the one that made it. */
 static void look_at_name_again(struct dnp_drain *drain, struct dnp_thread *thread)
 {
@@ -313,10 +322,7 @@ static void look_at_name_again(struct dnp_drain *drain, struct dnp_thread *threa
 	if (!thread->announced || thread->name_told)
 		return;
 	dnp_thread_name(thread->tid, name, sizeof(name));
-	if (!name[0] || !strcmp(name, thread->announced_name))
-		return;
-	memcpy(thread->announced_name, name, sizeof(name));
-	write_name(drain, thread, name);
+	change_name(drain, thread, name);
 }
 
 /* When it has settled, and each time that it is four times as old; see visit_last for the end. */
@@ -543,6 +549,7 @@ void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread)
 	announce(drain, thread, false);
 	drain_overflow(drain);
 	tell_name(drain, thread);
+	change_name(drain, thread, thread->last_name);
 	take_counts(thread, drain);
 	write_told_end(drain, thread);
 	dnp_thread_release(thread);

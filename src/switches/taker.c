@@ -325,6 +325,8 @@ static void write_thread(
 		write_all_told(taker, thread, writer);
 	else
 		write_some(taker, thread, writer);
+	if (ended && taker->was_called && !is_defined_here(thread) && thread->name[0])
+		taker->was_called(thread->index, thread->tid, thread->name, writer);
 	thread->taken_all = ended;
 }
 

@@ -35,6 +35,10 @@ struct dnp_taker {
 	 * defines it. begin_ns 0: it was there before; end_ns 0: it lives. NULL: there are none.
 	 */
 	bool (*known)(int tid, uint64_t begin_ns, uint64_t end_ns, uint64_t *index);
+	/* A thread that it knows has ended, and was called so last, as far as that was told. NULL:
+	 * nobody wants to know. */
+	void (*was_called)(
+		uint64_t index, int tid, const char *name, struct dnp_writer *writer);
 	/* Whether a thread is the profiler's own, or was, where it has ended; NULL: none is. */
 	bool (*is_ours)(int tid, uint64_t begin_ns, uint64_t end_ns);
 	uint64_t next_index;

@@ -17,7 +17,7 @@ import attached
 import harness
 
 from attached import Refused, ask, is_loaded
-from harness import (DNPROF, NEWEST, OTHER_CLSID, PATIENCE_S, SOAK, cases, dnprof, other_profiler, program, refused, wait_for,
+from harness import (DNPROF, NEWEST, OTHER_CLSID, PATIENCE_S, SOAK, cases, dnprof, other_profiler, program, refused, report, wait_for,
                      wait_for_samples)
 
 STACK = 1
@@ -430,3 +430,29 @@ def test_dump_tells(tmp_path):
         wait_for_samples(it.pid)
         assert re.search(r"now\.txt: [\d,]+ samples in \d", dnprof("dump", "-o", tmp_path / "now.txt", it.pid).expect().err)
         assert not dnprof("dump", "-q", "-o", tmp_path / "now.txt", it.pid).expect().err
+
+
+def test_dump_spares_the_recording(tmp_path):
+    out = tmp_path / "all.dnp"
+    with running() as it:
+        dnprof("attach", it.pid).expect()
+        dnprof("start", "-o", out, it.pid).expect()
+        wait_for_samples(it.pid)
+        refused(dnprof("dump", "-o", out, it.pid), 1, "it is the recording itself, which goes on; choose another name")
+        assert os.listdir(tmp_path) == ["all.dnp"]
+        assert "all.dnp" in dnprof("stop", it.pid).expect().err
+    assert report(out).data["complete"]
+
+
+def test_names_of_one_second(tmp_path):
+    """What is made with the name that nobody chose replaces nothing that was made a moment before."""
+    with running() as it:
+        dnprof("attach", it.pid).expect()
+        for _ in range(3):
+            dnprof("start", it.pid, cwd=tmp_path).expect()
+            dnprof("dump", it.pid, cwd=tmp_path).expect()
+            dnprof("stop", it.pid, cwd=tmp_path).expect()
+            dnprof("record", "-d", 0.01, "-o", "%t.txt", it.pid, cwd=tmp_path).expect()
+    made = sorted(os.listdir(tmp_path))
+    assert len(made) == 9
+    assert all(re.fullmatch(rf"(dnprof-{it.pid}-)?\d{{8}}-\d{{6}}(\.\d)?\.(dnp|txt)", name) for name in made), made

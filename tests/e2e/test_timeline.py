@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """dnprof timeline and -e switch: the kernel's own counts and clocks are the truth."""
+import csv
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import attached
 from harness import (DNPROF, LOOSE, NEWEST, NOBODY, SOAK, cases, dnprof, dnprof_again, let_others_in, needs_other_user, program,
                      refused, run, start, tasks, thread_names, told, wait_for)
 from net.plugin import tried_again
@@ -358,3 +360,67 @@ def test_pages_show_the_samples(tmp_path):
     refused(dnprof("run", "-e", "switch", "--wait", 0, "-o", tmp_path / "none.collapsed", "--",
                    *program(NEWEST, "threads8")), 2, "switches have none")
     assert (tmp_path / "app.html").exists() and not (tmp_path / "none.collapsed").exists()
+
+
+# ---- -e switch: names, and what a dump has
+
+def without_loss(out, *command):
+    """What the report shows of a recording that COMMAND makes, in which no switch is missing: a busy machine loses some."""
+    for _ in range(10):
+        dnprof(*command)
+        found = shown(out)
+        if not found["events"]["switch"]["lost"]:
+            return found
+        tried_again("some switches were lost")
+    raise AssertionError("some were lost each time")
+
+
+def test_names_of_native_threads(tmp_path, tfm):
+    """They give themselves names, and have ended before anybody looks."""
+    out = tmp_path / "out.dnp"
+    found = without_loss(out, "run", "-q", "-e", "switch", "-o", out, "--", *program(tfm, "native", "--work", 20))
+    names = Counter(t["name"] for t in found["threads"])
+    assert {n: names[n] for n in ("native-0", "native-1", "native-2", "called")} == \
+        {"native-0": 20, "native-1": 20, "native-2": 20, "called": 20}, names
+
+
+@pytest.mark.measured
+def test_names_of_threads_that_were_there(tmp_path, tfm):
+    """They end soon; of those that end in the first moment nobody knows what they were called."""
+    names = []
+    with attached.Running(program(tfm, "crowd", "--seconds", 600), 0.2) as it:
+        dnprof("attach", it.pid).expect()
+        for i in range(3):
+            dnprof("start", "-e", "cpu,switch", "-o", tmp_path / f"{i}.dnp", it.pid).expect()
+            time.sleep(0.1)
+            dnprof("stop", it.pid)  # 3: some were lost
+    for i in range(3):
+        names += [t["name"] for t in shown(tmp_path / f"{i}.dnp")["threads"] if t["seen_ns"] > 2_000_000]
+    assert len(names) > 300 and names.count("") <= 0.01 * len(names), names.count("")
+
+
+def slices_of(path, until_ns):
+    """[(tid, begin)] of those that have ended by then."""
+    text = dnprof("export", "-e", "switch", "-o", path.with_suffix(".csv"), path).expect()
+    with open(path.with_suffix(".csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows, text
+    return [(row["tid"], int(row["from_ns"])) for row in rows if int(row["to_ns"]) < until_ns]
+
+
+def test_dump_has_all_switches(tmp_path, tfm):
+    """Threads that seldom have a processor, and one that has it all the time."""
+    out, dump = tmp_path / "out.dnp", tmp_path / "dump.dnp"
+    with attached.Running(program(tfm, "threads8", "--seconds", 600), 0.2) as it:
+        dnprof("attach", it.pid).expect()
+        dnprof("start", "-e", "switch", "-o", out, it.pid).expect()
+        time.sleep(0.7)
+        dnprof("dump", "-q", "-o", dump, it.pid).expect()
+        dnprof("stop", it.pid)
+    seen = shown(dump)
+    # The last milliseconds are on their way.
+    until_ns = seen["duration_ns"] - 20_000_000
+    assert slices_of(dump, until_ns) == slices_of(out, until_ns)
+    for thread in seen["threads"]:
+        life = thread["on_cpu_ns"] + thread["preempted_ns"] + thread["blocked_ns"]
+        assert life >= thread["seen_ns"] * 0.99, thread

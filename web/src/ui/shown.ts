@@ -53,9 +53,9 @@ function clockText({ samples, interval_ns, clock_ns }: EventInfo): string | fals
   return `stand for ${duration(samples * interval_ns)} of the ${duration(clock_ns)} of CPU time that the kernel counted`;
 }
 
-/** How long threads ran and waited. */
+/** How long threads ran and waited, where they were sampled. */
 function statesText(info: EventInfo): string | false {
-  if (info.waiting === 0) return false;
+  if (info.waiting === 0 || info.interval_ns === 0) return false;
   const ran = info.samples - info.waiting;
   const part = (n: number) => `${statedTime(n, info)} (${percent(n, info.samples)})`;
   return `threads ran ${part(ran)}, waited ${part(info.waiting)}`;
