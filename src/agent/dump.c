@@ -96,7 +96,7 @@ static const char *why_cut(enum dnp_walk_stop stop)
 {
 	switch (stop) {
 	case DNP_STOP_END: return "";
-	case DNP_STOP_DEPTH: return "deeper than --frames";
+	case DNP_STOP_DEPTH: return "deeper than is walked";
 	case DNP_STOP_BAD_STACK: return "an address outside of the stack";
 	case DNP_STOP_NO_RULE: return "code without unwind information";
 	default: return "an address in no code that is known";

@@ -39,11 +39,11 @@
 #include "os/watch.h"
 #include "os/word.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-#define LATE_NS   (SECOND_NS / 20) /* looks that are so late are not made up for */
-#define TRIES     4                /* to read a stack that moves meanwhile */
+#define SECOND_NS   UINT64_C(1000000000)
+#define LATE_NS     (SECOND_NS / 20) /* looks that are so late are not made up for */
+#define TRIES       4                /* to read a stack that moves meanwhile */
 #define LEARNING_NS UINT64_C(1000000000)
-#define LAST_NS   (SECOND_NS / 5)  /* for a last look at all threads */
+#define LAST_NS     (SECOND_NS / 5) /* for a last look at all threads */
 
 /* Why a thread that is there could not be sampled. */
 enum failure { MOVED, NO_STACK, FAILURES };

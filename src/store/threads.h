@@ -93,7 +93,7 @@ struct dnp_thread {
 	_Atomic uint64_t end_cpu_ns;
 	bool listed; /* the system had it in its list since the last round */
 	int announced;
-	char last_name[16]; /* before it ended, where an engine was told of that; else empty */
+	char last_name[16];      /* before it ended, where an engine was told of that; else empty */
 	char announced_name[32]; /* as the system knew it then, or when it was last looked at */
 	uint64_t looked_age_ns;  /* how old it was when its name was last looked at, 0: not yet */
 	char *given_name;        /* owned: see dnp_thread_given_name, NULL: none */

@@ -37,8 +37,7 @@ struct dnp_taker {
 	bool (*known)(int tid, uint64_t begin_ns, uint64_t end_ns, uint64_t *index);
 	/* A thread that it knows has ended, and was called so last, as far as that was told. NULL:
 	 * nobody wants to know. */
-	void (*was_called)(
-		uint64_t index, int tid, const char *name, struct dnp_writer *writer);
+	void (*was_called)(uint64_t index, int tid, const char *name, struct dnp_writer *writer);
 	/* Whether a thread is the profiler's own, or was, where it has ended; NULL: none is. */
 	bool (*is_ours)(int tid, uint64_t begin_ns, uint64_t end_ns);
 	uint64_t next_index;

@@ -53,13 +53,13 @@ struct dnp_tl_thread {
 	struct dnp_vec_of(struct dnp_task_clock) checkpoints;
 	char name[64];
 	/* Where all is taken out to be kept elsewhere (switches/taker.c): what was. */
-	bool taken, taken_all;  /* anything; all, to its end */
-	uint64_t index;         /* its number there */
-	uint64_t taken_ns;      /* its slices up to then */
-	uint64_t taken_gap_ns;  /* and what it did behind them, up to then; 0: not told */
+	bool taken, taken_all; /* anything; all, to its end */
+	uint64_t index;        /* its number there */
+	uint64_t taken_ns;     /* its slices up to then */
+	uint64_t taken_gap_ns; /* and what it did behind them, up to then; 0: not told */
 	uint64_t taken_clock_ns, taken_cpu_ns; /* the last reading of its clock */
 	uint64_t taken_name;                   /* hash of its name */
-	uint64_t taken_last_ns; /* when this was done last */
+	uint64_t taken_last_ns;                /* when this was done last */
 	/* Where it is looked for who waits (switches/waits.c): its clock, and since when it stands.
 	 */
 	uint64_t stood_cpu_ns, stood_since_ns;

@@ -184,9 +184,10 @@ int dnp_wakeups_open(struct dnp_wakeups **out, struct dnp_err *err)
 		return 0;
 	}
 	dnp_wakeups_close(wakeups);
-	return dnp_err(err, failed,
-		"wake-ups are not recorded: the kernel's trace points: %s; be root",
-		strerror(-failed));
+	return dnp_err(err, failed, "wake-ups are not recorded: the kernel's trace points: %s; %s",
+		strerror(-failed),
+		failed == -ENOENT ? "mount them (mount -t tracefs tracefs /sys/kernel/tracing)"
+				  : "be root");
 }
 
 /* ---- Reading */

@@ -13,7 +13,7 @@ const LOSSES: readonly (readonly [keyof EventInfo & ('lost' | 'truncated' | 'unr
   ['lost', 'samples that were dropped because a buffer was full'],
   ['truncated', 'stacks that do not reach the start of their thread'],
   ['unresolved', 'frames whose code could not be named'],
-  ['failed', 'samples whose stack could not be walked at all'],
+  ['failed', 'stacks that were walked and do not reach the thread’s start; one that was taken once and holds for a time counts once'],
 ];
 
 function stat(label: string, value: string, title: string, warn = false): HTMLElement {
