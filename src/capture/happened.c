@@ -21,19 +21,31 @@ struct dnp_thread *dnp_happened_on(const struct dnp_engine_setting *setting)
 }
 
 /* What has no room in the thread's ring, since samples of time are there, has some besides. */
-static bool put_over(
-	struct dnp_thread *thread, const struct dnp_sample *sample, const struct dnp_walked *walked)
+static bool put_over(struct dnp_thread *thread, const struct dnp_sample *sample,
+	const struct dnp_walked *walked, uint32_t words)
 {
 	const struct dnp_overflow one = {
 		.sample = *sample,
 		.walk_ns = walked->walk_ns,
 		.thread = thread->index,
 		.tid = thread->tid,
-		.n = walked->n,
+		.n = words,
+		.n_frames = walked->n,
 		.stop = walked->stop,
 	};
 
 	return dnp_overflow_put(&one, walked->frames);
+}
+
+/* False: there is no room for that. */
+static bool put_unwalked(struct dnp_thread *thread, struct dnp_sample sample,
+	const struct dnp_walked *walked, uint32_t left)
+{
+	if (dnp_self_ring_has_room(thread, left))
+		return dnp_feed_put_unwalked(
+			&thread->own, &sample, walked->n, left, walked->walk_ns);
+	sample.flags |= DNP_SAMPLE_UNWALKED;
+	return put_over(thread, &sample, walked, left);
 }
 
 /*
@@ -51,13 +63,15 @@ static bool put(struct dnp_thread *thread, const struct dnp_happening *happening
 		.value = happening->value,
 	};
 
-	if (!walked->n)
+	if (!walked->n) {
 		dnp_feed_lost(&thread->own, happening->event, DNP_LOSS_STACK, happening->weight);
-	else if (left)
-		dnp_feed_put_unwalked(&thread->own, &sample, walked->n, left, walked->walk_ns);
-	else if (dnp_feed_try(&thread->own, &sample, walked->n, walked->stop, walked->walk_ns))
+		return false;
+	}
+	if (left && put_unwalked(thread, sample, walked, left))
+		return false;
+	if (dnp_feed_try(&thread->own, &sample, walked->n, walked->stop, walked->walk_ns))
 		return true;
-	else if (!put_over(thread, &sample, walked))
+	if (!put_over(thread, &sample, walked, walked->n))
 		dnp_feed_lost(&thread->own, happening->event, DNP_LOSS_RING, happening->weight);
 	return false;
 }

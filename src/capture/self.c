@@ -196,15 +196,19 @@ SIGSAFE uint32_t dnp_self_known(const dnp_frame_word *frames, uint32_t n, enum d
 #define LEFT_WORDS_MAX 2048 /* of the stack, a quarter of the ring */
 #define ROOM_WORDS     1024 /* that must be left in the ring for what comes next */
 
-SIGSAFE uint32_t dnp_self_leave_unwalked(
-	struct dnp_thread *thread, struct dnp_walk walk, uint32_t above, uint32_t n_frames)
+SIGSAFE bool dnp_self_ring_has_room(struct dnp_thread *thread, uint32_t words)
+{
+	return dnp_feed_has_room(&thread->own, words, ROOM_WORDS);
+}
+
+SIGSAFE uint32_t dnp_self_leave_unwalked(struct dnp_thread *thread, struct dnp_walk walk,
+	uint32_t above, uint32_t n_frames, bool for_ring)
 {
 	uint32_t depth = dnp_threads_depth(), n = n_frames + DNP_UNWALKED_WORDS;
 	dnp_frame_word *frames = thread->own.frames;
 	struct dnp_unwalked left;
 	enum dnp_walk_stop stop;
 	size_t words;
-	uint64_t at;
 
 	if (n >= depth)
 		return 0;
@@ -216,7 +220,7 @@ SIGSAFE uint32_t dnp_self_leave_unwalked(
 		words = depth - n;
 	if (words > LEFT_WORDS_MAX)
 		words = LEFT_WORDS_MAX;
-	if (!dnp_ring_reserve(&thread->own.ring, n + words + ROOM_WORDS, &at))
+	if (for_ring && !dnp_self_ring_has_room(thread, n + (uint32_t)words))
 		return 0;
 	words = dnp_mem_read_some(left.low, frames + n, words * 8) / 8;
 	if (!words)
@@ -285,7 +289,7 @@ __attribute__((noinline)) uint32_t dnp_self_walk(struct dnp_thread *thread, dnp_
 	known = left ? dnp_self_known(frames + 1, n, *stop) : n;
 	if (known < n)
 		words = dnp_self_leave_unwalked(
-			thread, (struct dnp_walk){regs, stacks, true}, 1, 1 + known);
+			thread, (struct dnp_walk){regs, stacks, true}, 1, 1 + known, false);
 	if (words)
 		n = known;
 	above = above_cause(frames + 1, n, tells);

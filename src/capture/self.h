@@ -58,11 +58,14 @@ void dnp_self_end_walked(struct dnp_thread *thread, uint32_t n, enum dnp_walk_st
  * stack cannot be walked. Between begin and end.
  *
  * Unless `left` is NULL, the walk is left to the drain thread where it comes to code that is not
- * known, if the ring has room for that: the frames are those before, and *left says how many words
- * they are with what stands behind them (dnp_feed_put_unwalked). 0: nothing is left.
+ * known: the frames are those before, and *left says how many words they are with what stands
+ * behind them (dnp_feed_put_unwalked). 0: nothing is left.
  */
 uint32_t dnp_self_walk(struct dnp_thread *thread, dnp_frame_word label,
 	bool (*tells)(dnp_frame_word frame), enum dnp_walk_stop *stop, uint32_t *left);
+
+/* Whether the thread's ring has room for so many words of that, and for some that come next. */
+SIGSAFE bool dnp_self_ring_has_room(struct dnp_thread *thread, uint32_t words);
 
 /* Waits until the handler that runs on the thread now, if any, has left. Not in handlers. */
 void dnp_self_wait(const struct dnp_thread *thread);
@@ -88,10 +91,10 @@ SIGSAFE uint32_t dnp_self_known(const dnp_frame_word *frames, uint32_t n, enum d
  * Leaves a walk to the drain thread from where it is known: another thread may have compiled the
  * code it came to, and not told of it yet. Of the feed's `n_frames` frames the first `above` are
  * none of the walk's. Puts the registers there and the stack, or what there is room for of it,
- * behind the frames. Returns how many words all is; 0: the ring is wanted for others, or the stack
- * cannot be read.
+ * behind the frames. Returns how many words all is; 0: the stack cannot be read, or, with
+ * `for_ring`, the thread's ring is wanted for others (dnp_self_ring_has_room).
  */
-SIGSAFE uint32_t dnp_self_leave_unwalked(
-	struct dnp_thread *thread, struct dnp_walk walk, uint32_t above, uint32_t n_frames);
+SIGSAFE uint32_t dnp_self_leave_unwalked(struct dnp_thread *thread, struct dnp_walk walk,
+	uint32_t above, uint32_t n_frames, bool for_ring);
 
 #endif

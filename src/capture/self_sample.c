@@ -161,7 +161,7 @@ SIGSAFE void dnp_self_sample(struct dnp_thread *thread, struct dnp_sample *sampl
 	n_frames = n_kernel + dnp_self_known(thread->own.frames + n_kernel, n - n_kernel, stop);
 	if (n_frames < n)
 		left = dnp_self_leave_unwalked(
-			thread, (struct dnp_walk){regs, stacks, true}, n_kernel, n_frames);
+			thread, (struct dnp_walk){regs, stacks, true}, n_kernel, n_frames, true);
 	/* It began one in the background, whose end comes on another thread. */
 	if (n > n_kernel && dnp_frame_is_managed(thread->own.frames[n_kernel]))
 		atomic_store_explicit(&thread->collecting, 0, memory_order_relaxed);

@@ -166,22 +166,33 @@ struct dnp_walked_node dnp_drain_walked(
 }
 
 /*
- * The rest of a walk that a thread has left to us: by now it may be known what code that was. Then
- * it is a sample as any other, that shares nothing.
+ * The rest of a walk that a thread has left to us: by now it may be known what code that was. Of
+ * the `words` in drain->unwalked the first `n` are its frames until there. Returns how many are in
+ * drain->frames then.
  */
-static void walk_now(struct dnp_drain *drain, struct dnp_sample *sample)
+static uint32_t walk_rest(
+	struct dnp_drain *drain, uint32_t n, uint32_t words, enum dnp_walk_stop *stop)
 {
-	uint32_t n = sample->shared, begin = n + DNP_UNWALKED_WORDS;
-	struct dnp_drain_sums *sums = &drain->sums[sample->event];
-	enum dnp_walk_stop stop = DNP_STOP_UNKNOWN;
+	uint32_t begin = n + DNP_UNWALKED_WORDS;
 	struct dnp_unwalked left;
 
+	*stop = DNP_STOP_UNKNOWN;
 	memcpy(drain->frames, drain->unwalked, n * sizeof(*drain->frames));
 	memcpy(&left, drain->unwalked + n, sizeof(left));
 	if (drain->walk)
 		n += drain->walk(&left, drain->unwalked + begin,
-			(sample->written - begin) * sizeof(*drain->unwalked), drain->frames + n,
-			dnp_threads_depth() - n, &stop);
+			(words - begin) * sizeof(*drain->unwalked), drain->frames + n,
+			dnp_threads_depth() - n, stop);
+	return n;
+}
+
+/* Then it is a sample as any other, that shares nothing. */
+static void walk_now(struct dnp_drain *drain, struct dnp_sample *sample)
+{
+	struct dnp_drain_sums *sums = &drain->sums[sample->event];
+	enum dnp_walk_stop stop;
+	uint32_t n = walk_rest(drain, sample->shared, sample->written, &stop);
+
 	sample->shared = 0;
 	sample->written = (uint16_t)n;
 	sample->flags |= (uint8_t)dnp_walk_flags(stop);
@@ -392,30 +403,40 @@ static void announce_index(struct dnp_drain *drain, int tid, uint32_t index)
 		announce(drain, thread, true);
 }
 
+/* Its words are in drain->unwalked. */
+static void take_overflow(struct dnp_drain *drain, const struct dnp_overflow *one)
+{
+	struct dnp_walked walked = {
+		.frames = drain->unwalked,
+		.n = one->n,
+		.stop = (enum dnp_walk_stop)one->stop,
+		.time_ns = one->sample.time_ns,
+		.walk_ns = one->walk_ns,
+	};
+	struct dnp_rec_sample rec = {
+		.event = one->sample.event,
+		.thread = one->thread,
+		.weight = one->sample.weight,
+		.value = one->sample.value,
+	};
+
+	if (one->sample.flags & DNP_SAMPLE_UNWALKED) {
+		walked.n = walk_rest(drain, one->n_frames, one->n, &walked.stop);
+		walked.frames = drain->frames;
+	}
+	rec.flags = (one->sample.flags & ~(unsigned)DNP_SAMPLE_RING_FLAGS) |
+		dnp_walk_flags(walked.stop);
+	announce_index(drain, one->tid, one->thread);
+	rec.node = dnp_drain_walked(drain, one->sample.event, &walked).node;
+	dnp_write_sample_at(&drain->writer, one->sample.time_ns, &rec);
+}
+
 static void drain_overflow(struct dnp_drain *drain)
 {
 	struct dnp_overflow one;
 
-	while (dnp_overflow_take(&one, drain->frames)) {
-		struct dnp_walked walked = {
-			.frames = drain->frames,
-			.n = one.n,
-			.stop = (enum dnp_walk_stop)one.stop,
-			.time_ns = one.sample.time_ns,
-			.walk_ns = one.walk_ns,
-		};
-		struct dnp_rec_sample rec = {
-			.event = one.sample.event,
-			.thread = one.thread,
-			.weight = one.sample.weight,
-			.flags = one.sample.flags & ~(unsigned)DNP_SAMPLE_RING_FLAGS,
-			.value = one.sample.value,
-		};
-
-		announce_index(drain, one.tid, one.thread);
-		rec.node = dnp_drain_walked(drain, one.sample.event, &walked).node;
-		dnp_write_sample_at(&drain->writer, one.sample.time_ns, &rec);
-	}
+	while (dnp_overflow_take(&one, drain->unwalked))
+		take_overflow(drain, &one);
 }
 
 static void visit_feeds(struct dnp_thread *thread, void *context)

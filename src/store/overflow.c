@@ -42,31 +42,33 @@ void dnp_overflow_close(void)
 		dnp_mem_unmap(memory, DNP_OVERFLOW_WORDS * sizeof(*memory));
 }
 
-/* With the lock, and memory. */
-static int put(const struct dnp_overflow *one, const dnp_frame_word *frames)
+/* With the lock, and memory. What is not walked yet leaves half of the room to others. */
+static int put(const struct dnp_overflow *one, const uint64_t *behind)
 {
+	size_t n = HEAD_WORDS + one->n,
+	       besides = one->sample.flags & DNP_SAMPLE_UNWALKED ? DNP_OVERFLOW_WORDS / 2 : 0;
 	uint64_t head[HEAD_WORDS], at;
 
-	if (!dnp_ring_reserve(&ring, HEAD_WORDS + one->n, &at))
+	if (!dnp_ring_reserve(&ring, n + besides, &at))
 		return 0;
 	memcpy(head, one, sizeof(head));
 	dnp_ring_write(&ring, at, head, HEAD_WORDS);
-	dnp_ring_write(&ring, at + HEAD_WORDS, frames, one->n);
-	dnp_ring_commit(&ring, at + HEAD_WORDS + one->n);
+	dnp_ring_write(&ring, at + HEAD_WORDS, behind, one->n);
+	dnp_ring_commit(&ring, at + n);
 	return 1;
 }
 
-int dnp_overflow_put(const struct dnp_overflow *one, const dnp_frame_word *frames)
+int dnp_overflow_put(const struct dnp_overflow *one, const uint64_t *behind)
 {
 	int stored;
 
 	pthread_mutex_lock(&lock);
-	stored = words && put(one, frames);
+	stored = words && put(one, behind);
 	pthread_mutex_unlock(&lock);
 	return stored;
 }
 
-int dnp_overflow_take(struct dnp_overflow *one, dnp_frame_word *frames)
+int dnp_overflow_take(struct dnp_overflow *one, uint64_t *behind)
 {
 	uint64_t head[HEAD_WORDS], at;
 
@@ -74,7 +76,7 @@ int dnp_overflow_take(struct dnp_overflow *one, dnp_frame_word *frames)
 		return 0;
 	dnp_ring_read(&ring, at, head, HEAD_WORDS);
 	memcpy(one, head, sizeof(head));
-	dnp_ring_read(&ring, at + HEAD_WORDS, frames, one->n);
+	dnp_ring_read(&ring, at + HEAD_WORDS, behind, one->n);
 	dnp_ring_release(&ring, at + HEAD_WORDS + one->n);
 	return 1;
 }

@@ -17,17 +17,22 @@
 #include "store/sample.h"
 #include "unwind/walk.h"
 
-/* Some 5,000 stacks of 40 frames. */
-#define DNP_OVERFLOW_WORDS ((size_t)1 << 18)
+/* Some 10,000 stacks of 40 frames; or, in half of it, 128 that are to be walked (16 KiB each). */
+#define DNP_OVERFLOW_WORDS ((size_t)1 << 19)
 
-/* What there is of a sample besides its frames; what it shares and has written means nothing. */
+/*
+ * What there is of a sample besides its frames. Of one that is not walked (DNP_SAMPLE_UNWALKED) the
+ * words behind are its frames and what is left, as in a thread's ring, and `n_frames` of them are
+ * frames. What the sample shares and has written means nothing.
+ */
 struct dnp_overflow {
 	struct dnp_sample sample;
 	uint64_t walk_ns;
 	uint32_t thread; /* index in the recording */
 	int32_t tid;
-	uint32_t n;    /* frames */
-	uint32_t stop; /* enum dnp_walk_stop */
+	uint32_t n;    /* words */
+	uint32_t n_frames;
+	uint64_t stop; /* enum dnp_walk_stop; of one that is not walked it means nothing */
 };
 
 /* 0 or -ENOMEM. One drain at a time. */
@@ -36,11 +41,11 @@ int dnp_overflow_open(void);
 void dnp_overflow_close(void);
 
 /* 0: there is no room. Any thread, outside of handlers. */
-int dnp_overflow_put(const struct dnp_overflow *one, const dnp_frame_word *frames);
+int dnp_overflow_put(const struct dnp_overflow *one, const uint64_t *behind);
 
-/* Takes the oldest out; `frames` has room for the greatest depth. 0: nothing is left. Drain thread.
+/* Takes the oldest out; `behind` has room for the greatest depth. 0: nothing is left. Drain thread.
  */
-int dnp_overflow_take(struct dnp_overflow *one, dnp_frame_word *frames);
+int dnp_overflow_take(struct dnp_overflow *one, uint64_t *behind);
 
 /* Memory that was ever used of it. */
 size_t dnp_overflow_bytes(void);

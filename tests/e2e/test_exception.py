@@ -88,6 +88,22 @@ def test_attached(tmp_path, tfm):
     check_places(shown)
 
 
+@pytest.mark.parametrize("tfm", TFMS)
+def test_attached_below_native_code(tmp_path, tfm):
+    """More of them, one behind the other, than a thread's ring holds of stacks that are left to be walked."""
+    out, when, each = tmp_path / "out.dnp", tmp_path / "when", 20
+    with attached.Running(program(tfm, "inward", "--exceptions", each, "--when", when), 0.05) as it:
+        it.record_when_told("exception", out, when, "the last exception")
+    shown = report(out, options=("-n", 0))
+    event = shown.data["events"]["exception"]
+    check_whole(event)
+    assert (event["samples"], event["failures"], event["truncated"]) == (3 * each, {}, 0)
+    for way in ("Direct", "KeepingError", "ByDelegate"):
+        below = [(path, n) for path, n in shown.stacks() if f"Truth.Inward.{way}()" in path]
+        assert sum(n for _, n in below) == each, way
+        assert all("Truth.Program.Main(string[])" in path for path, _ in below), way
+
+
 CYCLES = 10 if SOAK else 4
 
 

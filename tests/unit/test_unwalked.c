@@ -12,6 +12,7 @@
 #include "clr/codemap.h"
 #include "os/thread.h"
 #include "store/drain.h"
+#include "store/overflow.h"
 #include "test.h"
 #include "unwind/native.h"
 #include "unwind/target.h"
@@ -33,7 +34,7 @@ static uintptr_t code;
 static const uint8_t bytes[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x40, 0xff, 0xd7, 0x48,
 	0x83, 0xc4, 0x40, 0x5d, 0xc3, 0xcc, 0xc3};
 
-/* Of each sample, by its time: its frames, root first. */
+/* Of each of the first samples, by its time: its frames, root first. */
 static dnp_frame_word frames[SAMPLES][FRAMES];
 static uint32_t n_frames[SAMPLES];
 static uint64_t n_samples;
@@ -75,8 +76,10 @@ static uint32_t note_frame(struct dnp_drain *drain, dnp_frame_word word, uint64_
 	(void)drain;
 	(void)collecting;
 	(void)nature;
-	CHECK(n_frames[time_ns] < FRAMES);
-	frames[time_ns][n_frames[time_ns]++] = word;
+	if (time_ns < SAMPLES) {
+		CHECK(n_frames[time_ns] < FRAMES);
+		frames[time_ns][n_frames[time_ns]++] = word;
+	}
 	return (uint32_t)word | 1;
 }
 
@@ -258,20 +261,42 @@ TEST(what_happens_below_code_that_is_told_of_later_has_its_whole_stack)
 	CHECK_EQ(DNP_FRAME_KIND(frames[0][n_frames[0] - 2]), DNP_WALK_JIT);
 }
 
-TEST(what_happens_below_code_that_nobody_tells_of_is_stored_without_room_for_the_rest)
+TEST(what_happens_more_often_than_the_ring_has_room_for_has_its_whole_stack)
 {
 	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
 
 	begin_all(&drain);
-	drain.walk = walk_untold;
-	for (unsigned i = 0; i < SAMPLES; i++)
+	drain.walk = walk_when_told;
+	for (unsigned i = 0; i < SAMPLES / 4; i++)
 		call_at(code, tell_what_happens);
-	CHECK(thread->own.counts[0].stops[DNP_STOP_UNKNOWN] > 0);
+	CHECK(dnp_overflow_bytes() > 0);
 	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
 	end(&drain);
-	CHECK_EQ(drain.sums[0].samples, SAMPLES);
+	CHECK_EQ(drain.sums[0].samples, SAMPLES / 4);
+	CHECK_EQ(drain.sums[0].stops[DNP_STOP_END], SAMPLES / 4);
+	CHECK_EQ(drain.sums[0].frames, SAMPLES / 4 * n_frames[0]);
+	for (unsigned i = 1; i < SAMPLES / 4; i++) {
+		CHECK_EQ(n_frames[i], n_frames[0]);
+		CHECK(!memcmp(frames[i], frames[0], n_frames[0] * sizeof(*frames[0])));
+	}
+}
+
+TEST(what_happens_below_code_that_nobody_tells_of_is_stored_without_room_for_the_rest)
+{
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+	uint64_t stored;
+
+	begin_all(&drain);
+	drain.walk = walk_untold;
+	while (!thread->own.counts[0].stops[DNP_STOP_UNKNOWN] && n_samples < 100000)
+		call_at(code, tell_what_happens);
+	CHECK(n_samples < 100000);
+	stored = n_samples;
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	end(&drain);
+	CHECK_EQ(drain.sums[0].samples, stored);
 	CHECK_EQ(drain.sums[0].lost, 0);
-	CHECK_EQ(drain.sums[0].stops[DNP_STOP_UNKNOWN], SAMPLES);
+	CHECK_EQ(drain.sums[0].stops[DNP_STOP_UNKNOWN], stored);
 	CHECK_EQ(DNP_FRAME_KIND(frames[0][0]), DNP_WALK_UNKNOWN);
 }
 

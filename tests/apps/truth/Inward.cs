@@ -8,30 +8,53 @@ using System.Text.Json.Nodes;
 namespace Truth;
 
 /// <summary>
-/// Collections that are asked for by what native code calls: below them stands code that the runtime makes for such calls,
-/// and of which it tells only while it makes it.
+/// Collections that are asked for, or exceptions that are thrown, by what native code calls: below them stands code that the
+/// runtime makes for such calls, and of which it tells only while it makes it.
 /// </summary>
-/// <remarks><c>--when FILE</c>: as <c>marks</c>; all that code is there by then.</remarks>
+/// <remarks>
+/// <c>--when FILE</c>: as <c>marks</c>; all that code is there by then. <c>--exceptions N</c>: so many in each way, one by one.
+/// </remarks>
 static unsafe class Inward
 {
   const int Rounds = 10;
 
+  static bool throws;
+
   delegate void Callback(void* arg);
 
-  static readonly Callback back = _ => GC.Collect(0);
+  static readonly Callback back = _ => Happen();
   static readonly nint backPointer = Marshal.GetFunctionPointerForDelegate(back);
 
   [DllImport("libtruth_nofp.so", EntryPoint = "truth_call", SetLastError = true)]
   static extern void CallAndKeepError(delegate* unmanaged<void*, void> callback, void* arg, int frame);
 
   [UnmanagedCallersOnly]
-  static void Collect(void* arg) => GC.Collect(0);
+  static void Called(void* arg) => Happen();
 
   [MethodImpl(MethodImplOptions.NoInlining)]
-  static void Direct() => Helper.CallNoFp(&Collect, null, 0);
+  static void Happen()
+  {
+    if (throws)
+      ThrowAndCatch();
+    else
+      GC.Collect(0);
+  }
+
+  static void ThrowAndCatch()
+  {
+    try {
+      throw new Passing();
+    } catch (Passing) {
+    }
+  }
+
+  sealed class Passing : Exception;
 
   [MethodImpl(MethodImplOptions.NoInlining)]
-  static void KeepingError() => CallAndKeepError(&Collect, null, 0);
+  static void Direct() => Helper.CallNoFp(&Called, null, 0);
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void KeepingError() => CallAndKeepError(&Called, null, 0);
 
   [MethodImpl(MethodImplOptions.NoInlining)]
   static void ByDelegate() => Helper.CallDelegate(backPointer, null, 0);
@@ -45,15 +68,17 @@ static unsafe class Inward
 
   public static JsonObject Run(Options o)
   {
+    int rounds = o.Number("--exceptions", Rounds);
+    throws = o.Has("--exceptions");
     Round();
     o.WaitToBegin();
     int before = GC.CollectionCount(0);
-    for (int i = 0; i < Rounds; i++)
+    for (int i = 0; i < rounds; i++)
       Round();
     int after = GC.CollectionCount(0);
     o.SayDone();
-    Check.That(after - before >= 3 * Rounds, "collections: too few");
-    return new JsonObject { ["work"] = Rounds, ["collections"] = after - before };
+    Check.That(throws || after - before >= 3 * rounds, "collections: too few");
+    return new JsonObject { ["work"] = rounds, ["collections"] = after - before };
   }
 }
 
