@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Says what a native program, or a library that a .NET program calls, is doing, for whoever records
- * it with `dnprof -e mark`: points and spans on the time line of its threads. C99 or C++11, on
+ * Says what a library that a .NET program calls, or a native program that hosts .NET, is doing, for
+ * whoever records it with `dnprof -e mark`: points and spans on the time line of its threads. C99 or C++11, on
  * Linux by gcc or clang, on Windows (x64) by Microsoft's compiler, too; elsewhere all calls do
  * nothing.
  *

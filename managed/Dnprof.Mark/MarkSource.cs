@@ -15,10 +15,15 @@ sealed class MarkSource : EventSource
   /// <summary>Whether anybody listens. While it is made, which calls listeners, there is none: they may say something.</summary>
   public static bool IsOn => Log?.IsEnabled() == true;
 
+  /// <summary>Of an event's text what stands behind a NUL is not delivered.</summary>
   static string Bounded(string? text)
   {
-    if (text == null || text.Length <= MaxChars)
-      return text ?? "";
+    if (text == null)
+      return "";
+    if (text.IndexOf('\0') >= 0)
+      text = text.Replace('\0', '\uFFFD');
+    if (text.Length <= MaxChars)
+      return text;
     return text.Substring(0, char.IsHighSurrogate(text[MaxChars - 1]) ? MaxChars - 1 : MaxChars);
   }
 

@@ -45,6 +45,14 @@ struct dnp_span_title {
 struct dnp_span_title dnp_span_title(
 	const struct dnp_profile *profile, const struct dnp_span *span);
 
+/*
+ * What those are called of which no end is recorded: it may have been among what is lost.
+ */
+static inline const char *dnp_span_open_title(const struct dnp_event *event)
+{
+	return event->lost ? "No end recorded" : "Not ended";
+}
+
 /* Its length; of one that has not ended up to the recording's end. */
 static inline uint64_t dnp_span_ns(const struct dnp_span *span)
 {

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <stdbool.h>
 
+#include "base/pattern.h"
+
 /* What is longer is compared by its beginning. */
 #define BYTES_MAX 255
 
@@ -69,12 +71,8 @@ static unsigned at_end(struct dnp_str name, const unsigned row[])
 /* Arguments are compared where the pattern has some. */
 static struct dnp_str shorten(struct dnp_str name, struct dnp_str pattern)
 {
-	const char *arguments = NULL;
-
-	if (name.n && !(pattern.n && memchr(pattern.p, '(', pattern.n)))
-		arguments = memchr(name.p, '(', name.n);
-	if (arguments && arguments != name.p)
-		name.n = (size_t)(arguments - name.p);
+	if (!(pattern.n && memchr(pattern.p, '(', pattern.n)))
+		name = dnp_name_bare(name);
 	if (name.n > BYTES_MAX)
 		name.n = BYTES_MAX;
 	return name;

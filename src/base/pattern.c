@@ -36,15 +36,37 @@ static bool glob(struct dnp_str pattern, struct dnp_str name)
 	return p == pattern.n;
 }
 
+/* Of the bracket that the last one closes; 0: none. */
+static size_t opening(struct dnp_str name)
+{
+	int depth = 0;
+
+	for (size_t i = name.n; i-- > 0;) {
+		depth += (name.p[i] == ')') - (name.p[i] == '(');
+		if (!depth)
+			return i;
+	}
+	return 0;
+}
+
+struct dnp_str dnp_name_arguments(struct dnp_str name)
+{
+	size_t at = name.n && name.p[name.n - 1] == ')' ? opening(name) : 0;
+	const char *first;
+
+	if (!at && name.n) {
+		first = memchr(name.p, '(', name.n);
+		at = first ? (size_t)(first - name.p) : 0;
+	}
+	if (!at)
+		at = name.n;
+	return (struct dnp_str){name.p + at, name.n - at};
+}
+
 bool dnp_pattern_match(struct dnp_str pattern, struct dnp_str name)
 {
-	const char *arguments = NULL;
-
-	if (name.n && !(pattern.n && memchr(pattern.p, '(', pattern.n)))
-		arguments = memchr(name.p, '(', name.n);
-	if (arguments && arguments != name.p)
-		name.n = (size_t)(arguments - name.p);
-	return glob(pattern, name);
+	return glob(pattern, dnp_name_bare(name)) ||
+		(pattern.n && memchr(pattern.p, '(', pattern.n) && glob(pattern, name));
 }
 
 bool dnp_pattern_any(const char *const *patterns, size_t n, struct dnp_str name)

@@ -13,7 +13,19 @@
 
 #include "base/str.h"
 
-/* Matches the whole name; one without "(" is compared without the name's argument list. */
+/*
+ * A name's argument list, "(…)" at its end, with what may stand behind it ("f(int) const"); empty:
+ * it has none. Brackets of the name itself, as F# allows them, are no part of it.
+ */
+struct dnp_str dnp_name_arguments(struct dnp_str name);
+
+/* The name without that. */
+static inline struct dnp_str dnp_name_bare(struct dnp_str name)
+{
+	return (struct dnp_str){name.p, name.n - dnp_name_arguments(name).n};
+}
+
+/* Matches the name without its argument list, or, with a "(" in it, the whole. */
 bool dnp_pattern_match(struct dnp_str pattern, struct dnp_str name);
 
 /* Whether any of n patterns does. */

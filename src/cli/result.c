@@ -136,7 +136,7 @@ static struct totals sum_up(const struct dnp_profile *profile)
 		} else if (!event->in_ns) { /* why threads waited goes with their switches */
 			totals.sampled = true;
 			totals.samples += event->taken;
-			if (event->labels.n)
+			if (event->labels.n || event->says)
 				continue;
 			totals.lost_samples += event->lost;
 			totals.lost_in_queue += event->lost_by[DNP_LOSS_QUEUE];
@@ -150,6 +150,20 @@ static bool is_much(uint64_t lost, uint64_t kept)
 	return (double)lost > MAX_LOST_SHARE * (double)(kept + lost);
 }
 
+/* Beginnings, ends and points, each of which is said by itself. */
+static uint64_t all_said(const struct dnp_profile *profile, const struct dnp_event *event)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < profile->spans.n; i++) {
+		const struct dnp_span *span = &profile->spans.p[i];
+
+		if (span->event != DNP_NONE && &profile->events.p[span->event] == event)
+			all += 1 + span->ended;
+	}
+	return all;
+}
+
 /* What it is about, with what is lost; of objects that stay, what they could have been of. */
 static uint64_t all_of(const struct dnp_profile *profile, const struct dnp_event *event)
 {
@@ -157,20 +171,20 @@ static uint64_t all_of(const struct dnp_profile *profile, const struct dnp_event
 
 	if (all)
 		return all > event->lost ? all : event->lost;
-	all = event->lost;
+	all = event->lost + (event->says ? all_said(profile, event) : 0);
 	for (size_t k = 0; k < event->labels.n; k++)
 		all += event->labels.p[k].sum.weight;
 	return all;
 }
 
-/* One whose samples are about something, and much of which is lost; NULL: none is. */
+/* One whose samples are about something, or that is said, and much of it is lost; NULL: none is. */
 static const struct dnp_event *much_lost(const struct dnp_profile *profile, uint64_t *all)
 {
 	for (size_t i = 0; i < profile->events.n; i++) {
 		const struct dnp_event *event = &profile->events.p[i];
 
 		*all = all_of(profile, event);
-		if (event->labels.n && is_much(event->lost, *all - event->lost))
+		if ((event->labels.n || event->says) && is_much(event->lost, *all - event->lost))
 			return event;
 	}
 	return NULL;

@@ -427,6 +427,8 @@ static void put_one_span(
 		put_string(profile, json, "group", span->group);
 	if (span->trace)
 		put_string(profile, json, "trace", span->trace);
+	if (!span->ended)
+		dnp_json_bool(json, "may_have_ended", profile->events.p[span->event].lost > 0);
 	dnp_json_close(json, '}');
 }
 

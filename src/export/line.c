@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/pattern.h"
 #include "base/utf8.h"
 
 #define LEAST_NAME 20u /* columns that a name gets even on a narrow terminal */
@@ -129,11 +130,11 @@ void dnp_line_name(struct dnp_line *line, const char *name)
 	static const char dots[] = "(…)";
 	struct dnp_str str = dnp_str(name);
 	size_t columns = room(line, LEAST_NAME);
-	const char *arguments = strchr(name, '(');
+	struct dnp_str bare = dnp_name_bare(str);
 	bool cut = false;
 
-	if (dnp_utf8_columns(str) > columns && arguments && arguments != name) {
-		str.n = (size_t)(arguments - name);
+	if (dnp_utf8_columns(str) > columns && bare.n < str.n) {
+		str = bare;
 		columns = columns == SIZE_MAX ? columns : columns - 3;
 		cut = true;
 	}

@@ -45,10 +45,8 @@ struct log {
 /* A name without what would act on a terminal, and without arguments if they are not wanted. */
 static void put_name(const struct log *log, struct dnp_str name, struct dnp_sink *out)
 {
-	const char *arguments = memchr(name.p, '(', name.n);
-
-	if (!log->options->signatures && arguments && arguments != name.p)
-		name.n = (size_t)(arguments - name.p);
+	if (!log->options->signatures)
+		name = dnp_name_bare(name);
 	for (size_t at = 0; at < name.n;) {
 		char bytes[4];
 		uint32_t code = dnp_utf8_next(name, &at);
@@ -68,7 +66,7 @@ static bool is_shown(const struct dnp_log_options *options, struct dnp_str name)
 static int add_method(struct log *log, struct dnp_str name, uint64_t function_id)
 {
 	struct log_method method = {.shown = is_shown(log->options, name)};
-	const char *arguments = memchr(name.p, '(', name.n);
+	struct dnp_str arguments = dnp_name_arguments(name);
 	struct dnp_sink_memory label;
 
 	dnp_sink_memory_init(&label);
@@ -76,8 +74,8 @@ static int add_method(struct log *log, struct dnp_str name, uint64_t function_id
 	method.name = label.bytes.n;
 	dnp_sink_printf(&label.sink, ", id=0x%" PRIx64 ", call count = ", function_id);
 	/* A step of an async method or an iterator is named without brackets. */
-	method.no_arguments = arguments ? name.p + name.n - arguments >= 2 && arguments[1] == ')'
-					: name.n && name.p[name.n - 1] == ']';
+	method.no_arguments = arguments.n ? arguments.n >= 2 && arguments.p[1] == ')'
+					  : name.n && name.p[name.n - 1] == ']';
 	method.label = label.bytes.p;
 	method.length = label.bytes.n;
 	if (label.sink.error || dnp_vec_push(&log->methods, method)) {

@@ -195,11 +195,11 @@ static void put_times(const struct dnp_span_sum *sum, struct dnp_json *json)
 			dnp_json_text(json, NULL, "");
 }
 
-static void put_span_sums(
-	const struct dnp_profile *profile, const struct dnp_span_sums *sums, struct dnp_json *json)
+static void put_span_sums(const struct dnp_profile *profile, const struct dnp_span_sums *sums,
+	const char *open_title, struct dnp_json *json)
 {
-	static const struct column columns[] = {{"Name", NAME}, {"Count", COUNT},
-		{"Not ended", COUNT}, {"Total", NS}, {"Median", NS}, {"p99", NS}, {"Longest", NS}};
+	const struct column columns[] = {{"Name", NAME}, {"Count", COUNT},
+		{open_title, COUNT}, {"Total", NS}, {"Median", NS}, {"p99", NS}, {"Longest", NS}};
 
 	if (!sums->spans.n)
 		return;
@@ -276,13 +276,14 @@ static void put_points(
 
 static int put_spans(const struct dnp_profile *profile, uint32_t event, struct dnp_json *json)
 {
+	const char *open_title = dnp_span_open_title(&profile->events.p[event]);
 	struct dnp_span_sums sums;
 	int status = dnp_span_sums_init(&sums, profile, event);
 
 	if (!status) {
-		put_span_sums(profile, &sums, json);
+		put_span_sums(profile, &sums, open_title, json);
 		put_each_span(profile, "Longest", "Took", sums.longest.p, sums.longest.n, json);
-		put_each_span(profile, "Not ended", "So far", sums.open.p, sums.open.n, json);
+		put_each_span(profile, open_title, "So far", sums.open.p, sums.open.n, json);
 		put_results(profile, &sums, json);
 		put_points(profile, &sums, json);
 	}

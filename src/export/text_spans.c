@@ -56,7 +56,8 @@ void dnp_text_spans_event(
 	dnp_line_end(line);
 	dnp_line_printf(line, "  lost %s", dnp_format_count(event->lost).text);
 	if (open)
-		dnp_line_printf(line, ", not ended %s", dnp_format_count(open).text);
+		dnp_line_printf(line, event->lost ? ", no end recorded of %s" : ", not ended %s",
+			dnp_format_count(open).text);
 	if (elsewhere)
 		dnp_line_printf(
 			line, ", ended on another thread %s", dnp_format_count(elsewhere).text);
@@ -145,7 +146,8 @@ static void put_table(const struct dnp_profile *profile, const char *title, cons
 int dnp_text_spans(const struct dnp_profile *profile, const struct dnp_export_options *options,
 	struct dnp_line *line)
 {
-	bool requests = are_requests(profile, &profile->events.p[options->event]);
+	const struct dnp_event *event = &profile->events.p[options->event];
+	bool requests = are_requests(profile, event);
 	struct dnp_span_sums sums;
 	int status = dnp_span_sums_init(&sums, profile, options->event);
 
@@ -156,8 +158,8 @@ int dnp_text_spans(const struct dnp_profile *profile, const struct dnp_export_op
 		if (requests) {
 			put_each(profile, "Longest", LONGEST_COLUMNS, sums.longest.p,
 				sums.longest.n, options->top, line);
-			put_each(profile, "Not ended", OPEN_COLUMNS, sums.open.p, sums.open.n,
-				options->top, line);
+			put_each(profile, dnp_span_open_title(event), OPEN_COLUMNS, sums.open.p,
+				sums.open.n, options->top, line);
 		}
 		put_table(profile, "Marks", MARK_COLUMNS, sums.points.p, sums.points.n,
 			options->top, put_mark, line);

@@ -450,6 +450,15 @@ browserTest('an event is chosen, and what has to be known of it stands beside it
   assert.equal(await hashOf(page), '');
 });
 
+const waits = samples.server();
+Object.assign(waits.meta.events[1], { unit: 'ns', interval_ns: 0 });
+const waitsPage = save(await pageText(waits));
+
+browserTest('of an event that is in nanoseconds it is not said how long threads ran', waitsPage, { hash: 'event=wall' }, async (page) => {
+  const facts = await textOf(page, '.event-facts');
+  assert.ok(facts.includes('lost 2') && !/threads ran/.test(facts), facts);
+});
+
 browserTest('threads that ran or waited are chosen, in all views', serverPage, { hash: 'event=wall' }, async (page) => {
   const total = thousands(wallSamples(() => true));
   const running = thousands(wallSamples((_, waits) => !waits));

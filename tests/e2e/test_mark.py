@@ -96,10 +96,36 @@ def test_span_that_does_not_end(tmp_path):
     shown = shown_of(out)
     span = next(s for s in shown.data["spans"] if s["name"] == "open")
     assert (span["count"], span["ended"], span["total_ns"]) == (1, 0, 0)
+    assert [(s["name"], s["may_have_ended"]) for s in shown.data["open"]] == [("open", False)]
     text = dnprof("report", out).expect().out
     assert re.search(r"^mark: [\d,]+ spans, [\d,]+ marks, Dnprof.Mark and dnprof/mark.h\n  lost 0, not ended 1, ended on", text, re.M)
     assert re.search(r"^Spans\n +count +total +median +p99 +longest   name\n", text, re.M)
     assert re.search(r"^Marks\n +count   text\n +60   größer ✓$", text, re.M)
+
+
+def test_what_is_lost(tmp_path):
+    """More than there is room for: what is lost is told as what it is, and of a span whose end it may have been, too."""
+    out, burst = tmp_path / "out.dnp", 300_000
+    result = dnprof("run", "-e", "cpu,mark", "-o", out, "--", *program(NEWEST, "marks", "--work", 1, "--burst", burst))
+    shown = shown_of(out)
+    lost = shown.data["events"]["mark"]["lost"]
+    kept = sum(s["count"] + s["ended"] for s in shown.data["spans"]) + sum(m["count"] for m in shown.data["marks"])
+    said = 2 * burst + sum(2 * s["count"] for s in result.truth["spans"].values()) + sum(result.truth["points"].values())
+    assert kept <= said - lost, (kept, lost, said)
+    if lost > 0.01 * (kept + lost):
+        assert result.status == 3 and f"{lost} marks of {lost + kept} were lost of mark" in result.err, result
+    else:
+        assert "marks of" not in result.err, result
+    open_ones = sum(s["count"] - s["ended"] for s in shown.data["spans"])
+    assert [s["may_have_ended"] for s in shown.data["open"]] == [lost > 0] * open_ones
+    if lost and open_ones:
+        assert f", no end recorded of {open_ones}" in dnprof("report", "-e", "mark", out).expect().out
+
+
+def test_text_with_a_nul(tmp_path):
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-e", "mark", "-o", out, "--", *program(NEWEST, *SAYING, "--nul")).expect()
+    assert "before\ufffdbehind" in {m["name"] for m in shown_of(out).data["marks"]}
 
 
 def test_long_texts_are_cut_between_characters(tmp_path):

@@ -384,6 +384,14 @@ def test_names_of_native_threads(tmp_path, tfm):
         {"native-0": 20, "native-1": 20, "native-2": 20, "called": 20}, names
 
 
+def test_last_names_of_native_threads(tmp_path, tfm):
+    """They rename themselves late, one of them as the last thing it does; each has the name it had last."""
+    out = tmp_path / "out.dnp"
+    found = without_loss(out, "run", "-q", "-e", "switch", "-o", out, "--", *program(tfm, "native", "--renamed", "--work", 20))
+    names = Counter(t["name"] for t in found["threads"])
+    assert {n: names[n] for n in names if n.startswith(("early", "late"))} == {"late-0": 20, "late-1": 20, "late-2": 20}, names
+
+
 @pytest.mark.measured
 def test_names_of_threads_that_were_there(tmp_path, tfm):
     """They end soon; of those that end in the first moment nobody knows what they were called."""
@@ -406,6 +414,23 @@ def slices_of(path, until_ns):
         rows = list(csv.DictReader(file))
     assert rows, text
     return [(row["tid"], int(row["from_ns"])) for row in rows if int(row["to_ns"]) < until_ns]
+
+
+@pytest.mark.measured
+def test_what_a_killed_program_lacks(tmp_path, tfm):
+    """Of its switches no more than a fifth of a second."""
+    out = tmp_path / "out.dnp"
+    with attached.Running(program(tfm, "threads8", "--seconds", 600), 0.2) as it:
+        dnprof("attach", it.pid).expect()
+        dnprof("start", "-e", "switch", "-o", out, it.pid).expect()
+        began = time.monotonic_ns()
+        time.sleep(1.5)
+        took_ns = time.monotonic_ns() - began
+        os.kill(it.pid, signal.SIGKILL)
+    told(dnprof("export", "-e", "switch", "-o", tmp_path / "out.csv", out), 3, "incomplete")
+    with open(tmp_path / "out.csv", newline="") as file:
+        last_ns = max(int(row["to_ns"]) for row in csv.DictReader(file))
+    assert last_ns >= took_ns - LOOSE * 0.2e9, (last_ns, took_ns)
 
 
 def test_dump_has_all_switches(tmp_path, tfm):

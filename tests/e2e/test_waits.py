@@ -226,6 +226,9 @@ def test_report_of_waits(tmp_path):
         assert sum(w["ns"] for w in kinds.values()) <= threads[name]["blocked_ns"] + threads[name]["preempted_ns"] + 1e8
     wait = data["events"]["wait"]
     assert wait["unit"] == "ns" and wait["least_ns"] == 5_000_000
+    waited = json.loads(dnprof("report", "--json", "-e", "wait", path).expect().stdout)["threads"]
+    assert sum(t["waiting_ns"] for t in waited) > 0
+    assert all((t["waiting_ns"], t["running_ns"]) == (t["waiting"], t["running"]) for t in waited)
     assert 0 < wait["seen"] <= wait["waits"] + len(data["threads"])
     text = dnprof("report", "-e", "switch", path).expect().out
     assert "Waits whose stacks are known (-e wait)" in text

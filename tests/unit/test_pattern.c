@@ -25,6 +25,15 @@ TEST(patterns)
 	CHECK(match("*(*,string)", "A.B.C(int, string)"));
 	CHECK(!match("A.B.C(int,string)", "A.B.C(int, long, string)"));
 	CHECK(!match("A.B.C(int, string)", "A.B.C(int,string)"));
+	/* Brackets of the name itself are no arguments. */
+	CHECK(match("T.parses (full) twice", "T.parses (full) twice(int)"));
+	CHECK(match("*twice", "T.parses (full) twice(int)"));
+	CHECK(match("T.parses (full) twice(int)", "T.parses (full) twice(int)"));
+	CHECK(!match("T.parses", "T.parses (full) twice(int)"));
+	CHECK(match("*.f", "T+sub (mod).f(System.Func<(int, string)>)"));
+	CHECK(match("f", "f(void (*)(int)) const"));
+	CHECK(match("*::f", "(anonymous namespace)::f(int)"));
+	CHECK(!match("f", "f)"));
 	CHECK(match("*", ""));
 	CHECK(match("(unknown)", "(unknown)"));
 	CHECK(!match("A.B", "A.B.C()"));

@@ -83,8 +83,8 @@ NOINLINE uint64_t truth_burn_at_end(uint64_t ns, int left)
 
 struct worker {
 	pthread_t thread;
-	char name[16];
-	uint64_t ns;
+	char name[16], last_name[16]; /* "": it keeps the first */
+	uint64_t ns, last_ns;
 	uint64_t *spent;
 	truth_callback callback;
 	void *arg;
@@ -99,21 +99,22 @@ static void *worker_main(void *p)
 		w->callback(w->arg);
 	else
 		truth_burn(w->ns);
+	if (w->last_name[0])
+		pthread_setname_np(pthread_self(), w->last_name);
+	if (w->last_ns)
+		truth_burn(w->last_ns);
 	if (w->spent)
 		*w->spent = thread_cpu();
 	return NULL;
 }
 
-int truth_threads(int count, uint64_t ns, const char *name, uint64_t *spent)
+static int run_all(struct worker *workers, int count)
 {
-	struct worker workers[MAX_THREADS];
 	int started = 0, err = 0;
 
-	for (; started < count && started < MAX_THREADS; started++) {
+	for (; started < count; started++) {
 		struct worker *w = &workers[started];
 
-		*w = (struct worker){.ns = ns * (uint64_t)(started + 1), .spent = &spent[started]};
-		snprintf(w->name, sizeof(w->name), "%.12s-%d", name, started);
 		err = pthread_create(&w->thread, NULL, worker_main, w);
 		if (err)
 			break;
@@ -121,6 +122,36 @@ int truth_threads(int count, uint64_t ns, const char *name, uint64_t *spent)
 	for (int i = 0; i < started; i++)
 		pthread_join(workers[i].thread, NULL);
 	return err;
+}
+
+int truth_threads(int count, uint64_t ns, const char *name, uint64_t *spent)
+{
+	struct worker workers[MAX_THREADS] = {0};
+
+	if (count > MAX_THREADS)
+		count = MAX_THREADS;
+	for (int i = 0; i < count; i++) {
+		workers[i].ns = ns * (uint64_t)(i + 1);
+		workers[i].spent = &spent[i];
+		snprintf(workers[i].name, sizeof(workers[i].name), "%.12s-%d", name, i);
+	}
+	return run_all(workers, count);
+}
+
+int truth_renamed_threads(int count, uint64_t ns, uint64_t *spent)
+{
+	struct worker workers[MAX_THREADS] = {0};
+
+	if (count > MAX_THREADS)
+		count = MAX_THREADS;
+	for (int i = 0; i < count; i++) {
+		workers[i].ns = ns * (uint64_t)(i + 1) / 2;
+		workers[i].last_ns = i < count - 1 ? workers[i].ns : 0;
+		workers[i].spent = &spent[i];
+		snprintf(workers[i].name, sizeof(workers[i].name), "early-%d", i);
+		snprintf(workers[i].last_name, sizeof(workers[i].last_name), "late-%d", i);
+	}
+	return run_all(workers, count);
 }
 
 int truth_call_in_thread(truth_callback callback, void *arg, const char *name, uint64_t *spent)

@@ -29,6 +29,12 @@ void truth_call(truth_callback callback, void *arg, int frame_bytes);
 int truth_threads(int count, uint64_t ns, const char *name, uint64_t *spent);
 
 /*
+ * The same, each named "early-n" for the first half of its work and "late-n" for the second, but
+ * for the last thread: that has its second name for no time at all.
+ */
+int truth_renamed_threads(int count, uint64_t ns, uint64_t *spent);
+
+/*
  * Calls CALLBACK in a new native thread, leaves in SPENT all its CPU time and waits for it. 0, or
  * the error of pthread_create.
  */

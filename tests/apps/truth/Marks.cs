@@ -11,7 +11,8 @@ namespace Truth;
 /// <remarks>
 /// <c>--when FILE</c> waits for that file before anything is said, makes FILE.done afterwards and waits until FILE has
 /// gone. <c>--native</c> has native code say it, too; <c>--recorded</c> waits until somebody listens to that.
-/// <c>--long</c> says texts that are cut, where a character stands; <c>--listener</c> says one while the source is made.
+/// <c>--long</c> says texts that are cut, where a character stands; <c>--nul</c> one with such a character;
+/// <c>--listener</c> says one while the source is made; <c>--burst N</c> so many spans as fast as it can.
 /// </remarks>
 static class Marks
 {
@@ -144,6 +145,10 @@ static class Marks
       Mark.Point(new string('m', 511) + "😀 and more");
       truth_mark("n" + new string('é', 600));
     }
+    if (o.Has("--nul"))
+      Mark.Point("before\0behind");
+    for (int i = o.Number("--burst", 0); i > 0; i--)
+      using (Mark.Span("fast")) { }
     var open = o.Has("--open") ? Mark.Span("open") : default;
     var budget = o.Budget();
     while (budget.More())

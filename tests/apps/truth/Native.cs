@@ -31,6 +31,9 @@ static unsafe class Helper
   [DllImport(WithoutFrames)]
   public static extern int truth_threads(int count, ulong ns, string name, ulong[] spent);
 
+  [DllImport(WithoutFrames)]
+  public static extern int truth_renamed_threads(int count, ulong ns, ulong[] spent);
+
   [DllImport(WithFrames)]
   public static extern int truth_call_in_thread(
     delegate* unmanaged<void*, void> callback, void* arg, string name, ulong* spent);
@@ -47,6 +50,8 @@ static unsafe class Native
 
   public static JsonObject Run(Options o)
   {
+    if (o.Has("--renamed"))
+      return Rename(o.Budget());
     var budget = o.Budget();
     var methods = new Ledger();
     var threads = new Ledger();
@@ -146,6 +151,14 @@ static unsafe class Native
       Check.That(spent[i] >= (ulong)(i + 1) * 1_000_000, "a native thread worked too little");
       ledger.Add($"native-{i}", (long)spent[i]);
     }
+  }
+
+  static JsonObject Rename(Budget budget)
+  {
+    var spent = new ulong[NativeThreads];
+    while (budget.More())
+      Check.Same("pthread_create", 0, Helper.truth_renamed_threads(NativeThreads, 2_000_000, spent));
+    return new JsonObject { ["work"] = budget.Done };
   }
 
   [UnmanagedCallersOnly]

@@ -29,7 +29,7 @@ export function duration(ns: number): string {
 }
 
 /** How long a span took, or had when the recording ended. */
-export const taken = ({ length, open }: Mark) => `${duration(length)}${open ? ', had not ended' : ''}`;
+export const taken = ({ length, open }: Mark) => `${duration(length)}${open ? ', no end recorded' : ''}`;
 
 /** Three significant digits, without a trailing exponent. */
 function three(value: number): string {
