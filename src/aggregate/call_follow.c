@@ -106,8 +106,8 @@ static void leave(struct follow *follow, const struct dnp_call_event *event, boo
 	node = &follow->event->calls->nodes.p[follow->open.p[--follow->open.n]];
 	if (!wanted || !event->begin_ns || event->kind == DNP_CALL_CUT)
 		return;
-	ns = ns ? ns : 1; /* shorter than the clock can tell */
-	node->span = dnp_call_span_join(node->span, (struct dnp_call_span){ns, ns});
+	/* Shorter than the clock can tell: only the longest must not be 0. */
+	node->span = dnp_call_span_join(node->span, (struct dnp_call_span){ns, ns ? ns : 1});
 }
 
 static int follow_event(struct follow *follow, const struct dnp_call_event *event)

@@ -190,7 +190,10 @@ int dnp_rows_add(struct dnp_rows *rows, uint64_t time_us, struct dnp_row row)
 
 uint64_t dnp_rows_time_us(const struct dnp_rows *rows, const struct dnp_row *row)
 {
-	return ((uint64_t)row->bin << rows->shift) + ((UINT64_C(1) << rows->shift) >> 1);
+	uint64_t begin = (uint64_t)row->bin << rows->shift;
+	uint64_t end = begin + (UINT64_C(1) << rows->shift), last = rows->newest_us + 1;
+
+	return begin + ((end < last ? end : last) - begin) / 2;
 }
 
 static int by_time(const void *left, const void *right)

@@ -58,7 +58,7 @@ struct dnp_str dnp_name_arguments(struct dnp_str name)
 		first = memchr(name.p, '(', name.n);
 		at = first ? (size_t)(first - name.p) : 0;
 	}
-	if (!at)
+	if (!at || name.p[at - 1] == ' ')
 		at = name.n;
 	return (struct dnp_str){name.p + at, name.n - at};
 }

@@ -15,7 +15,8 @@
 
 /*
  * A name's argument list, "(…)" at its end, with what may stand behind it ("f(int) const"); empty:
- * it has none. Brackets of the name itself, as F# allows them, are no part of it.
+ * it has none. Brackets of the name itself, as F# allows them, are no part of it, nor are those
+ * behind a blank ("gen 0 (allocation)").
  */
 struct dnp_str dnp_name_arguments(struct dnp_str name);
 

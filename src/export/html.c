@@ -101,6 +101,7 @@ static void put_calls(const struct dnp_page_calls *calls, struct dnp_json *json)
 {
 	dnp_json_u64(json, "weight_ns", UINT64_C(1) << calls->weight_shift);
 	dnp_json_u64(json, "bin_ns", dnp_page_calls_bin_ns(calls));
+	dnp_json_u64(json, "step_ns", dnp_page_calls_step_ns(calls));
 	dnp_json_u64(json, "merged_below_ns", calls->lanes.slices.merged_below_ns);
 }
 

@@ -220,7 +220,9 @@ static int end(struct follower *follower, uint64_t end_ns, bool took)
 	if (!call.shown)
 		return 0;
 	slice.depth = --follower->depth;
-	if (clip(&follower->profile->filter, &slice.start_ns, &slice.end_ns))
+	if (clip(&follower->profile->filter, &slice.start_ns, &slice.end_ns) ||
+		(call.begin_ns == end_ns &&
+			dnp_filter_has_time(&follower->profile->filter, end_ns)))
 		status = dnp_slices_add(&follower->lanes->slices, slice);
 	if (!status && took && dnp_filter_has_time(&follower->profile->filter, end_ns))
 		status = add_duration(follower, call.node, end_ns, end_ns - call.begin_ns);

@@ -99,6 +99,15 @@ void dnp_page_calls_done(struct dnp_page_calls *calls)
 	dnp_vec_done(&calls->calls);
 }
 
+uint64_t dnp_page_calls_step_ns(const struct dnp_page_calls *calls)
+{
+	unsigned shift = calls->lanes.time.shift > calls->lanes.counts.shift
+		? calls->lanes.time.shift
+		: calls->lanes.counts.shift;
+
+	return UINT64_C(1000) << shift;
+}
+
 uint64_t dnp_page_calls_bin_ns(const struct dnp_page_calls *calls)
 {
 	return calls->single ? UINT64_C(1000) << calls->lanes.time.shift : 0;

@@ -30,6 +30,9 @@ void dnp_page_calls_done(struct dnp_page_calls *calls);
 /* So that all weights, divided by 2 to that power, fit into a column. */
 unsigned dnp_page_weight_shift(const struct dnp_rows *rows);
 
+/* Width of the widest bins of time and of calls: it is not known more exactly when they were. */
+uint64_t dnp_page_calls_step_ns(const struct dnp_page_calls *calls);
+
 /* Width of the bins of time that rows stand for; 0: they stand at the end of some time. */
 uint64_t dnp_page_calls_bin_ns(const struct dnp_page_calls *calls);
 

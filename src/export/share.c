@@ -58,10 +58,11 @@ struct dnp_number dnp_format_duration(uint64_t ns)
 	struct dnp_number number;
 	double s = (double)ns / 1e9;
 
-	if (ns < 1000000)
-		snprintf(number.text, sizeof(number.text), "%" PRIu64 " µs", ns / 1000);
-	else if (ns < 1000000000)
-		snprintf(number.text, sizeof(number.text), "%" PRIu64 " ms", ns / 1000000);
+	if (ns < 999500)
+		snprintf(number.text, sizeof(number.text), "%" PRIu64 " µs", (ns + 500) / 1000);
+	else if (ns < 999500000)
+		snprintf(number.text, sizeof(number.text), "%" PRIu64 " ms",
+			(ns + 500000) / 1000000);
 	else if (s < 120)
 		snprintf(number.text, sizeof(number.text), s < 9.995 ? "%.2f s" : "%.1f s", s);
 	else if (s < 7200)

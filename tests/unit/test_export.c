@@ -563,7 +563,11 @@ TEST(numbers_for_people)
 	CHECK_STR(dnp_format_count(1234567).text, "1,234,567");
 	CHECK_STR(dnp_format_count(UINT64_MAX).text, "18,446,744,073,709,551,615");
 	CHECK_STR(dnp_format_duration(12000).text, "12 µs");
+	CHECK_STR(dnp_format_duration(12500).text, "13 µs");
+	CHECK_STR(dnp_format_duration(999600).text, "1 ms");
 	CHECK_STR(dnp_format_duration(250000000).text, "250 ms");
+	CHECK_STR(dnp_format_duration(343970000).text, "344 ms");
+	CHECK_STR(dnp_format_duration(999600000).text, "1.00 s");
 	CHECK_STR(dnp_format_duration(10280000000).text, "10.3 s");
 	CHECK_STR(dnp_format_duration(200000000000).text, "3 min 20 s");
 	CHECK_STR(dnp_format_duration(UINT64_C(7260000000000)).text, "2 h 01 min");

@@ -33,7 +33,7 @@ test('spans have a length, and are said wherever they reach', () => {
 test('a span that had not ended is told from one that ended last', () => {
   const own = besideOf(1, { marks: [[0, 100, 'order', 50], [0, 120, 'open', 30, true], [0, 150, 'just begun', 0, true]] }).marks.get(0)!;
   assert.deepEqual(own.map((m) => [m.length, m.open]), [[50, false], [30, true], [0, true]]);
-  assert.deepEqual(own.map(taken), ['50 ns', '30 ns, had not ended', '0 s, had not ended']);
+  assert.deepEqual(own.map(taken), ['50 ns', '30 ns, no end recorded', '0 s, no end recorded']);
 });
 
 test('marks are each thread\'s, in order of time', () => {

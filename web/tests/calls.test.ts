@@ -11,7 +11,7 @@ import { Counted } from '../src/model/cells.ts';
 import { isMarked, layOutLane, mark, markedBeside, rowOf, sliceAt } from '../src/model/chart.ts';
 import { quantile } from '../src/model/durations.ts';
 import { fromHash, toHash } from '../src/model/hash.ts';
-import { needsSlices } from '../src/model/slicing.ts';
+import { partsOf } from '../src/model/slicing.ts';
 import { varints, zigzag } from '../tools/encode.mjs';
 import { Builder, random } from '../tools/sample.mjs';
 import { bucketOf, manyCalls, trace, traceOf, type SampleCall } from '../tools/sample-trace.mjs';
@@ -24,7 +24,7 @@ interface Made {
   readonly calls: SampleCall[];
 }
 
-/** Calls that nest, on two threads; at times a method calls itself. */
+/** Calls that nest, on two threads; at times a method calls itself, or is over before the clock goes on. */
 function make(seed: number): Made {
   const next = random(seed);
   const builder = new Builder() as Made['builder'];
@@ -33,8 +33,8 @@ function make(seed: number): Made {
     let now = from;
     while (depth < 6 && now + 20 < to) {
       const start = now + Math.floor(next() * 2000);
-      const end = Math.min(to, start + 10 + Math.floor(next() * (to - from)));
-      if (start >= end) break;
+      const end = next() < 0.1 ? start : Math.min(to, start + 10 + Math.floor(next() * (to - from)));
+      if (start >= to) break;
       const node = builder.child(caller, builder.frame(`A.m${Math.floor(next() * 5)}()`, 'A.dll', CODE.user));
       fill(thread, node, start, end, depth + 1);
       calls.push({ thread, node, start, end });
@@ -150,10 +150,33 @@ test('rows of calls weigh the same by cell as one by one', () => {
   }
 });
 
-test('short ranges are counted by calls, long ones by rows where calls were merged', () => {
-  assert.ok(needsSlices(1e9, 1e6, 0));
-  assert.ok(needsSlices(1e6, 1e6, 256));
-  assert.ok(!needsSlices(1e9, 1e6, 256));
+test('where calls were merged whole bins are counted by rows, and by calls what is beside them', () => {
+  const parts = (from: number, to: number, merged = 256) => partsOf({ from, to }, 100, merged, 950);
+  const bin = (from: number, to = from + 100) => ({ bin: { from, to } });
+  assert.deepEqual(parts(150, 720, 0), { rows: null, edges: [{ from: 150, to: 720, ...bin(150, 720) }] });
+  const ends = [{ from: 150, to: 200, ...bin(100) }, { from: 700, to: 720, ...bin(700) }];
+  assert.deepEqual(parts(150, 720), { rows: { from: 200, to: 700 }, edges: ends });
+  assert.deepEqual(parts(110, 190), { rows: null, edges: [{ from: 110, to: 190, ...bin(100) }] });
+  assert.deepEqual(parts(110, 230).edges, [{ from: 110, to: 200, ...bin(100) }, { from: 200, to: 230, ...bin(200) }]);
+  // Behind the end there is nothing.
+  assert.deepEqual(parts(0, 950), { rows: { from: 0, to: 950 }, edges: [] });
+  assert.deepEqual(parts(450, 2000), { rows: { from: 500, to: 950 }, edges: [{ from: 450, to: 500, ...bin(400) }] });
+  assert.deepEqual(parts(920, 950), { rows: null, edges: [{ from: 920, to: 950, ...bin(900, 950) }] });
+});
+
+test('parts of a recording whose calls were merged are the whole, though single calls are missing', () => {
+  const made = make(15);
+  for (const bins of [1, 7, 500]) {
+    const recording = recordingOf(made, { merged_below_ns: 1e9, bins, slices: (c: SampleCall) => c.end - c.start > 2000 });
+    const answers = new Answers(recording);
+    const end = DURATION_NS / 1000;
+    const all = answers.weights(state()).calls!;
+    assert.deepEqual(answers.weights(state({ time: { from: 0, to: end } })).calls!.self, all.self);
+    for (const cut of [0.25, 0.5, 0.777].map((part) => Math.floor(end * part))) {
+      const [a, b] = [{ from: 0, to: cut }, { from: cut, to: end }].map((time) => answers.weights(state({ time })).calls!);
+      all.self.forEach((n, i) => assert.ok(Math.abs(a!.self[i]! + b!.self[i]! - n) < 1e-3 && a!.self[i]! >= 0));
+    }
+  }
 });
 
 test('methods know their calls, the mean, the shortest and the longest', () => {

@@ -28,6 +28,8 @@ const FORMS: [string, string[]][] = [
   ['libc.so.6!memcpy.part.0', ['memcpy.part.0']],
   ['[stub] prestub', []],
   ['Main', []],
+  ['gen 0 (allocation)', []],
+  ['T.parses (empty)(int)', ['T.parses (empty)', 'parses (empty)']],
   ['', []],
   ['a..b', []],
   ['((((', []],
@@ -85,6 +87,7 @@ test('times', () => {
   assert.equal(date('0'), '');
   assert.equal(date('nonsense'), '');
   assert.match(date('1763726400000000000'), /2025/);
+  assert.deepEqual([9.996e9, 99.96e6, 999.7, 999.6e3, 999.6e6, 999.4e6].map(duration), ['10.0 s', '100 ms', '1.00 µs', '1.00 ms', '1.00 s', '999 ms']);
 });
 
 test('a command is shown as one could type it', () => {

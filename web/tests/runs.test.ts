@@ -259,6 +259,12 @@ test('waits are found by their thread and time', () => {
   assert.equal(found(0, 500)!.from, 100);
 });
 
+test('a wait that is not over ends with its thread, not with those of other processes', () => {
+  const recording = recordingOf([{ to: 4000, slices: [] }, { slices: [] }], { waits: [[0, 2000, 0, 7, [], ''], [1, 2500, 0, 7, [], '']] });
+  const ends = [0, 1].map((thread) => waitAt(recording.runs!.waits, thread, 3000)!.to);
+  assert.deepEqual(ends, [4000, DURATION_NS]);
+});
+
 test('large recordings are what was asked for', () => {
   const recording = load(manyRuns({ slices: 50_000, threads: 12 }));
   assert.equal(recording.runs!.tracks.reduce((n, t) => n + t.count, 0), 50_000);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fromHash, toHash } from '../src/model/hash.ts';
 import { INITIAL, Store } from '../src/model/selection.ts';
 import { TimeWindow } from '../src/model/window.ts';
-import { tickStep } from '../src/ui/overview.ts';
+import { highestOver, tickStep } from '../src/ui/overview.ts';
 import { load, state } from './helpers.ts';
 import { random, server, shop } from '../tools/sample.mjs';
 
@@ -75,6 +75,15 @@ test('ticks stand at round times with room between them', () => {
       const step = tickStep(length, width, 90);
       assert.ok((step * width) / length >= 89.999 && (step * width) / length <= 900 * 1.001);
     }
+});
+
+test('the highest of a strip is that of some neighbours together', () => {
+  const values = Float64Array.from([0, 6, 0, 3, 3, 0]);
+  assert.equal(highestOver(values, 1), 6);
+  assert.equal(highestOver(values, 2), 3);
+  assert.equal(highestOver(values, 4), 3);
+  assert.equal(highestOver(values, 100), 2);
+  assert.equal(highestOver(new Float64Array(0), 3), 0);
 });
 
 test('a range that was drawn beyond what there is ends where that does', () => {

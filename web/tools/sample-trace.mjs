@@ -33,11 +33,12 @@ class Rows {
   }
 }
 
+/** Of calls in the order in which they ended. */
 function slicesOf(calls, threads) {
   const list = [];
   const columns = { end: [], length: [], node: [], calls: [] };
   for (let t = 0; t < threads; t++) {
-    const own = calls.filter((c) => c.thread === t).sort((a, b) => a.end - b.end || b.start - a.start);
+    const own = calls.filter((c) => c.thread === t).sort((a, b) => a.end - b.end);
     if (own.length === 0) continue;
     list.push(t, own.length);
     let [end, node] = [0, 0];
@@ -70,8 +71,8 @@ function spansOf(calls) {
   ];
 }
 
-/** A recording of an event "trace" of these calls, which nest as their nodes do. */
-export function traceOf(builder, calls, meta, { depth = 'events', merged_below_ns = 0, bins = 500 } = {}) {
+/** A recording of an event "trace" of these calls, which nest as their nodes do; of single calls those that `slices` says. */
+export function traceOf(builder, calls, meta, { depth = 'events', merged_below_ns = 0, bins = 500, slices = () => true } = {}) {
   const { duration_ns } = meta;
   const bin_ns = Math.max(UNIT_NS, Math.ceil(duration_ns / bins / UNIT_NS) * UNIT_NS);
   const middle = (bin) => Math.floor(((bin + 0.5) * bin_ns) / UNIT_NS);
@@ -97,12 +98,12 @@ export function traceOf(builder, calls, meta, { depth = 'events', merged_below_n
     samples: rows.weight.reduce((a, b) => a + b, 0), lost: 0, lost_by: {}, truncated: 0, unresolved: 0, failed: 0, failures: {}, rows: rows.time.length,
     note: '', weight_ns: 1,
     depth, calls: calls.reduce((n, c) => n + (c.calls ?? 1), 0), methods: new Set(calls.map((c) => builder.nodeFrames[c.node])).size,
-    left_out: 3, unwinds: 0, open: 0, bin_ns: depth === 'events' ? bin_ns : 0, merged_below_ns,
+    left_out: 3, unwinds: 0, open: 0, bin_ns: depth === 'events' ? bin_ns : 0, step_ns: bin_ns, merged_below_ns,
   };
   const more = [
     ...columns('calls', counts),
     ...(depth === 'tree' ? [] : spansOf(calls)),
-    ...(depth === 'events' ? [...columns('durations', durations), ...slicesOf(calls, meta.threads.length)] : []),
+    ...(depth === 'events' ? [...columns('durations', durations), ...slicesOf(calls.filter(slices), meta.threads.length)] : []),
   ];
   const event = { info, ...rows, more };
   const [first] = recording.events;

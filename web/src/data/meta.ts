@@ -53,6 +53,8 @@ export interface CallsInfo {
   open: number;
   /** Width of the bins of time that rows stand for; 0: rows are of a moment. */
   bin_ns: number;
+  /** How exactly it is known when calls began and how long they took, where there are no single ones. */
+  step_ns: number;
   /** Calls shorter than this may be drawn as one with their neighbours. */
   merged_below_ns: number;
 }
@@ -156,6 +158,7 @@ const callsInfo = (o: Json): CallsInfo | null =>
         unwinds: num(o, 'unwinds'),
         open: num(o, 'open'),
         bin_ns: num(o, 'bin_ns'),
+        step_ns: num(o, 'step_ns'),
         merged_below_ns: num(o, 'merged_below_ns'),
       }
     : null;

@@ -151,8 +151,9 @@ export function readRuns(sections: Sections, info: EventInfo, threads: number, n
   const read = readTracks(sections, event, threads);
   const losses = readLosses(sections, event);
   const end = [...read.tracks.map((t) => t.life), ...losses].reduce((last, { to }) => Math.max(last, to), 0);
+  const lives = new Map(read.tracks.map((t) => [t.id, t.life.to]));
   return {
     info, ...read, losses, clocks: readClocks(sections, event, threads), end,
-    waits: readWaits(sections, event, threads, nodes, strings, end), beside: readBeside(sections, event, threads),
+    waits: readWaits(sections, event, threads, nodes, strings, (thread) => lives.get(thread) ?? end), beside: readBeside(sections, event, threads),
   };
 }

@@ -46,8 +46,8 @@ export type Waits = ReadonlyMap<number, readonly Wait[]>;
 
 const DAMAGED = 'The data of this page is damaged';
 
-/** Waits that were not over last to the end of the recording. */
-export function readWaits(sections: Sections, event: string, threads: number, nodes: number, strings: readonly string[], end: number): Waits {
+/** Waits that were not over last to the end of the recording, of that process: `end` of a thread. */
+export function readWaits(sections: Sections, event: string, threads: number, nodes: number, strings: readonly string[], end: (thread: number) => number): Waits {
   const waits = new Map<number, Wait[]>();
   if (!sections.has(`${event}.waits.thread`)) return waits;
   const [thread, node, call] = ['thread', 'node', 'call'].map((c) => sections.u32(`${event}.waits.${c}`)) as [Uint32Array, Uint32Array, Uint32Array];
@@ -60,7 +60,7 @@ export function readWaits(sections: Sections, event: string, threads: number, no
   for (let i = 0, from = 0; i < thread.length; i++) {
     from += times.signed();
     const length = times.next();
-    const wait = { thread: thread[i]!, from, to: length > 0 ? from + length : Math.max(from, end), kind: WAIT_KINDS[kind[i]!] ?? WAIT_KINDS[0]!, node: node[i]!, call: strings[call[i]!]! };
+    const wait = { thread: thread[i]!, from, to: length > 0 ? from + length : Math.max(from, end(thread[i]!)), kind: WAIT_KINDS[kind[i]!] ?? WAIT_KINDS[0]!, node: node[i]!, call: strings[call[i]!]! };
     const own = waits.get(wait.thread);
     if (own) own.push(wait);
     else waits.set(wait.thread, [wait]);

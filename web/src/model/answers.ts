@@ -103,9 +103,9 @@ class When {
       this.first = this.last = Math.floor(this.to * this.scale);
       return;
     }
-    if (this.bin > 0) this.to = Math.min(this.longest, this.to + this.bin / 2);
-    const { calls } = this.rows;
-    this.from = calls?.since ? calls.since[i]! : Math.max(0, this.to - (this.bin || this.all * this.span));
+    const begin = this.bin > 0 ? Math.floor(this.to / this.bin) * this.bin : Math.max(0, this.to - this.all * this.span);
+    if (this.bin > 0) this.to = Math.min(this.longest, begin + this.bin);
+    this.from = this.rows.calls?.since ? this.rows.calls.since[i]! : begin;
     this.first = Math.floor(this.from * this.scale);
     this.last = Math.floor(this.to * this.scale);
   }

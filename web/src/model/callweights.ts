@@ -2,12 +2,15 @@
 // Time and calls of an event that counts calls, by node.
 
 import type { EventRows, Recording } from '../data/recording.ts';
-import type { TimeRange } from '../data/time.ts';
+import type { Nanoseconds, TimeRange } from '../data/time.ts';
 import { ROOT, type Placed } from '../data/trie.ts';
 import type { Counted } from './cells.ts';
 import type { Selection } from './selection.ts';
-import { eachSlice, needsSlices } from './slicing.ts';
+import { eachSlice, partsOf, type Edge, type Parts } from './slicing.ts';
 import { sums, sumUp, type Wanted, type Weights } from './wanted.ts';
+
+/** What is a whole number but for how it was added up is one. */
+const whole = (n: number) => (Math.abs(n - Math.round(n)) < 1e-6 ? Math.round(n) : n);
 
 class Weigher {
   readonly time;
@@ -43,6 +46,7 @@ class Weigher {
 
   finish(): Weights {
     const { trie } = this.placed;
+    for (const calls of [this.calls.self, this.callsByThread]) calls.forEach((n, i) => (calls[i] = whole(n)));
     sumUp(trie, this.time);
     sumUp(trie, this.calls);
     return {
@@ -58,23 +62,34 @@ export interface CountedRows {
   readonly calls: Counted;
 }
 
-/** Whether a range of time is counted by single calls. */
-export function bySlices({ info, calls }: EventRows, time: TimeRange | null, unit_ns: number): boolean {
-  if (!calls?.lanes || !info.calls || !time) return false;
-  return needsSlices((time.to - time.from) * unit_ns, info.calls.bin_ns, info.calls.merged_below_ns);
+/** By what a range of time is counted; null: by rows alone. */
+export function partsOfRange(recording: Recording, { info, calls }: EventRows, time: TimeRange | null): Parts | null {
+  if (!calls?.lanes || !info.calls || !time) return null;
+  const { time_unit_ns: unit, duration_ns } = recording.meta;
+  return partsOf({ from: time.from * unit, to: time.to * unit }, info.calls.step_ns, info.calls.merged_below_ns, duration_ns);
 }
 
 export function weighCalls(recording: Recording, s: Selection, placed: Placed, wanted: Wanted, counted: CountedRows): Weights {
   const rows = recording.events[s.event]!;
-  const { time_unit_ns } = recording.meta;
+  const unit = recording.meta.time_unit_ns;
   const weigher = new Weigher(placed, wanted, recording.meta.threads.length);
-  if (bySlices(rows, s.time, time_unit_ns)) {
-    const [from, to] = [s.time!.from * time_unit_ns, s.time!.to * time_unit_ns];
-    const unit = rows.info.weight_ns;
-    eachSlice(rows.calls!.lanes!, from, to, (thread, node, own_ns, n) => weigher.add(thread, node, own_ns / unit, n));
-  } else {
-    weigher.addRows(counted.time, s.time, (thread, node, weight) => weigher.add(thread, node, weight, 0));
-    weigher.addRows(counted.calls, s.time, (thread, node, weight) => weigher.add(thread, node, 0, weight));
-  }
+  const parts = partsOfRange(recording, rows, s.time);
+  const unitsOf = ({ from, to }: Nanoseconds) => ({ from: from / unit, to: to / unit });
+  const byRows = (time: TimeRange | null) => {
+    weigher.addRows(counted.time, time, (thread, node, weight) => weigher.add(thread, node, weight, 0));
+    weigher.addRows(counted.calls, time, (thread, node, weight) => weigher.add(thread, node, 0, weight));
+  };
+  const bySlices = (edge: Edge) => {
+    const lanes = rows.calls!.lanes!;
+    eachSlice(lanes, edge.from, edge.to, (thread, node, own_ns, n) => weigher.add(thread, node, own_ns / rows.info.weight_ns, n));
+    if (rows.info.calls!.merged_below_ns === 0) return;
+    // What no slice tells of is taken to have begun all over the bin.
+    const part = (edge.to - edge.from) / (edge.bin.to - edge.bin.from);
+    eachSlice(lanes, edge.bin.from, edge.bin.to, (thread, node, _, n) => weigher.add(thread, node, 0, -part * n));
+    weigher.addRows(counted.calls, unitsOf(edge.bin), (thread, node, weight) => weigher.add(thread, node, 0, part * weight));
+  };
+  if (!parts) byRows(s.time);
+  else if (parts.rows) byRows(unitsOf(parts.rows));
+  parts?.edges.forEach(bySlices);
   return weigher.finish();
 }

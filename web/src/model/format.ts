@@ -19,9 +19,9 @@ export function percent(part: number, whole: number): string {
 
 export function duration(ns: number): string {
   if (ns === 0) return '0 s';
-  if (ns < 1e3) return `${Math.round(ns)} ns`;
-  if (ns < 1e6) return `${three(ns / 1e3)} µs`;
-  if (ns < 1e9) return `${three(ns / 1e6)} ms`;
+  if (ns < 999.5) return `${Math.round(ns)} ns`;
+  if (ns < 999.5e3) return `${three(ns / 1e3)} µs`;
+  if (ns < 999.5e6) return `${three(ns / 1e6)} ms`;
   if (ns < 600e9) return `${three(ns / 1e9)} s`;
   const seconds = Math.round(ns / 1e9);
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -33,8 +33,8 @@ export const taken = ({ length, open }: Mark) => `${duration(length)}${open ? ',
 
 /** Three significant digits, without a trailing exponent. */
 function three(value: number): string {
-  if (value >= 100) return value.toFixed(0);
-  return value >= 10 ? value.toFixed(1) : value.toFixed(2);
+  if (value >= 99.95) return value.toFixed(0);
+  return value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
 }
 
 /** "950 B", "12.5 KiB", "1.25 GiB". */

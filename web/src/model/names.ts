@@ -7,14 +7,17 @@
 const OPEN = '<([{';
 const CLOSE = '>)]}';
 
-/** Where the argument list begins: the bracket that matches the last ')', if the name ends in one. */
+/**
+ * Where the argument list begins: the bracket that matches the last ')', if the name ends in one. Behind a blank it is none:
+ * `gen 0 (allocation)`.
+ */
 function argumentsAt(name: string): number {
   const end = name.lastIndexOf(')');
   if (end < 0 || name.indexOf(' ', end) >= 0) return -1;
   let depth = 0;
   for (let i = end; i > 0; i--) {
     if (name[i] === ')') depth++;
-    else if (name[i] === '(' && --depth === 0) return i;
+    else if (name[i] === '(' && --depth === 0) return name[i - 1] === ' ' ? -1 : i;
   }
   return -1;
 }

@@ -78,7 +78,7 @@ export class RowList {
   name(thread: number): string {
     const { processes, threads } = this.recording.meta;
     const { name, tid, process } = threads[thread]!;
-    const own = name || `thread ${tid}`;
+    const own = name.trim() ? name : `thread ${tid}`;
     return processes.length > 1 ? `${own} · ${processes[process]?.name ?? process}` : own;
   }
 

@@ -1,26 +1,47 @@
 // SPDX-License-Identifier: MIT
-// Time and calls of a range that is too short for the bins of an event's rows, from its single calls.
+// Time and calls of a range, from single calls where the bins of an event's rows are too wide.
 
 import type { Lanes } from '../data/lanes.ts';
+import type { Nanoseconds } from '../data/time.ts';
 import { ROOT } from '../data/trie.ts';
-
-/** A range of at least this many bins is counted by rows. */
-const BINS = 64;
 
 /** Called with a thread, a node of the recording's own trie, nanoseconds of its own and calls that began. */
 export type Slice = (thread: number, node: number, own_ns: number, calls: number) => void;
 
-/** Whether slices say more of a range of time than rows do. */
-export function needsSlices(length_ns: number, bin_ns: number, merged_below_ns: number): boolean {
-  return merged_below_ns === 0 || length_ns < BINS * bin_ns;
+/** A part of a range of time that is counted by single calls, and the bin that it is in. */
+export interface Edge extends Nanoseconds {
+  readonly bin: Nanoseconds;
 }
 
-/** Index of the first slice of a row that ends after `time`. */
+/** What of a range of time is counted by whole bins of rows, and what by single calls. */
+export interface Parts {
+  readonly rows: Nanoseconds | null;
+  readonly edges: readonly Edge[];
+}
+
+/**
+ * Single calls are exact if none are merged; else rows are, in bins of `step_ns`, and single calls say the rest. Behind
+ * the recording's end there is nothing, so its last bin is whole.
+ */
+export function partsOf({ from, to }: Nanoseconds, step_ns: number, merged_below_ns: number, end_ns: number): Parts {
+  if (merged_below_ns === 0) return { rows: null, edges: [{ from, to, bin: { from, to } }] };
+  const first = Math.ceil(from / step_ns) * step_ns;
+  const last = to >= end_ns ? end_ns : Math.floor(to / step_ns) * step_ns;
+  const edge = (a: number, b: number): Edge => {
+    const begin = Math.floor(a / step_ns) * step_ns;
+    return { from: a, to: b, bin: { from: begin, to: Math.min(begin + step_ns, end_ns) } };
+  };
+  if (first > last) return { rows: null, edges: [edge(from, Math.min(to, end_ns))] };
+  const edges = [edge(from, first), edge(last, Math.min(to, end_ns))].filter((part) => part.from < part.to);
+  return { rows: first < last ? { from: first, to: last } : null, edges };
+}
+
+/** Index of the first slice of a row that ends after `time`, or is of no length and then. */
 export function firstAfter(lanes: Lanes, first: number, end: number, time: number): number {
   let [low, high] = [first, end];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (lanes.end[middle]! <= time) low = middle + 1;
+    if (lanes.end[middle]! <= time && lanes.start[middle]! < time) low = middle + 1;
     else high = middle;
   }
   return low;

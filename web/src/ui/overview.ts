@@ -14,6 +14,8 @@ const AXIS = 18;
 const LEAST_BINS = 60;
 const MOST_BINS = 600;
 const SAMPLES_PER_BIN = 60;
+/** Over the time of so many samples of a thread it is known how many processors were busy. */
+const BUSY_SAMPLES = 30;
 const EDGE = 6;
 const KEY_STEP = 0.01;
 /** Matches over time wait until the typing pauses: the picture below comes first. */
@@ -33,6 +35,17 @@ export function tickStep(length: number, width: number, room: number): number {
 /** "1.50 s" → "1.5 s", "2.00 s" → "2 s": ticks stand at round times. */
 export const tickLabel = (ns: number) =>
   duration(ns).replace(/(\.\d*?)0+ /, (_, digits: string) => (digits === '.' ? ' ' : `${digits} `));
+
+/** The highest mean of so many neighbours; of all, if there are no more. */
+export function highestOver(values: Float64Array, neighbours: number): number {
+  const n = Math.max(1, Math.min(values.length, neighbours));
+  let [sum, highest] = [0, 0];
+  for (let i = 0; i < values.length; i++) {
+    sum += values[i]! - (i >= n ? values[i - n]! : 0);
+    if (i >= n - 1) highest = Math.max(highest, sum / n);
+  }
+  return highest;
+}
 
 export class Overview {
   readonly element: HTMLElement;
@@ -164,18 +177,19 @@ export class Overview {
     context.globalAlpha = 1;
     context.fillStyle = accent;
     if (matched) for (let bin = 0; bin < bins; bin++) if (matched[bin]! > 0) bar(bin, 0, matched[bin]!);
-    setText(this.busiest, this.busyText(highest, bins));
+    setText(this.busiest, this.busyText(highest, below));
   }
 
-  /** What the highest bar stands for: with CPU samples the number of CPUs that were busy. */
-  private busyText(highest: number, bins: number): string {
+  /** What the highest bar stands for: with CPU samples the number of CPUs that were busy, over some samples. */
+  private busyText(highest: number, bars: Float64Array): string {
+    const bins = bars.length;
     const { info, waiting } = this.page.answers.rows(this.state);
     const bin_ns = (this.length * this.page.recording.meta.time_unit_ns) / bins;
     const what = waiting ? 'threads' : info.name === 'cpu' ? 'CPUs' : null;
     if (info.calls) return `highest: ${((highest * info.weight_ns) / bin_ns).toFixed(1)} ${info.calls.depth === 'tree' ? 'CPUs' : 'threads'} in calls`;
     if (isBytes(info)) return `highest: ${amount((highest * 1e9) / bin_ns, info)}/s`;
     if (what === null || info.interval_ns <= 0) return '';
-    const busy = (highest * info.interval_ns) / bin_ns;
+    const busy = highestOver(bars, Math.ceil((BUSY_SAMPLES * info.interval_ns) / bin_ns)) * (info.interval_ns / bin_ns);
     return `highest: ${busy.toFixed(busy < 100 ? 1 : 0)} ${what}`;
   }
 

@@ -212,7 +212,8 @@ export class RunChart {
     const length = window.to - window.from;
     if (row.kind !== 'several') return percent(row.track().ranIn(window), length);
     // Of one processor; together they may have had more.
-    return `${Math.round((100 * row.parts.reduce((sum, t) => sum + t.ranIn(window), 0)) / length)}%`;
+    const ran = row.parts.reduce((sum, t) => sum + t.ranIn(window), 0);
+    return ran > length ? `${Math.round((100 * ran) / length)}%` : percent(ran, length);
   }
 
   /** The time range, the cursor, and what is under the pointer. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Which event the page shows, what has to be known of it, and which of its samples and frames count.
 
-import { bySlices } from '../model/callweights.ts';
 import type { CallDepth, EventInfo } from '../data/meta.ts';
 import { printable } from '../data/printable.ts';
 import { NATIVES, type Native } from '../data/trie.ts';
+import { partsOfRange } from '../model/callweights.ts';
 import { count, duration, lostText, percent, reasonsText, statedTime } from '../model/format.ts';
 import { ACTIVITIES, type Activity, type State } from '../model/selection.ts';
 import { el, setPressed, setText, toggle } from './dom.ts';
@@ -60,6 +60,9 @@ function statesText(info: EventInfo): string | false {
   const part = (n: number) => `${statedTime(n, info)} (${percent(n, info.samples)})`;
   return `threads ran ${part(ran)}, waited ${part(info.waiting)}`;
 }
+
+/** A range of so many steps in which calls are known is exact enough. */
+const COARSE = 100;
 
 /** On how many moments all shares of the whole recording rest. */
 function looksText({ looks, equal_looks }: EventInfo): string | false {
@@ -125,12 +128,19 @@ export class Shown {
     store.set({ native, focus: native === 'all' || store.state.reverse ? [] : managed });
   }
 
-  /** What a short range of time leaves out. */
+  /** How exact the counts of a range of time are. */
   private exactText(state: State): string | false {
     const rows = this.page.answers.rows(state);
-    const merged = rows.info.calls?.merged_below_ns ?? 0;
-    if (merged === 0 || !bySlices(rows, state.time, this.page.recording.meta.time_unit_ns)) return false;
-    return `in so short a range what took under ${duration(merged)} counts in part to its caller`;
+    const { calls } = rows.info;
+    if (!calls || !state.time) return false;
+    const parts = partsOfRange(this.page.recording, rows, state.time);
+    const length = (state.time.to - state.time.from) * this.page.recording.meta.time_unit_ns;
+    const merged = duration(calls.merged_below_ns);
+    const step = Math.min(calls.step_ns, this.page.recording.meta.duration_ns);
+    if (!parts) return step > length / COARSE && `calls are known in steps of ${duration(step)}: no range is more exact`;
+    if (calls.merged_below_ns === 0 || parts.edges.length === 0) return false;
+    const where = parts.rows ? `within ${duration(step)} of the ends of this range` : 'in so short a range';
+    return `${where} calls under ${merged} are counted in proportion, and their time in part to their callers`;
   }
 
   render(state: State): void {

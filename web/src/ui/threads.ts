@@ -88,7 +88,7 @@ export class Threads {
     const { processes } = this.page.recording.meta;
     const pool = this.pool(row);
     const { name, process } = pool ?? this.threads[row]!;
-    const own = name || (pool ? '(no name)' : `thread ${this.threads[row]!.tid}`);
+    const own = name.trim() ? name : (pool ? '(no name)' : `thread ${this.threads[row]!.tid}`);
     return processes.length > 1 ? `${own} · ${processes[process]?.name ?? process}` : own;
   }
 
@@ -131,7 +131,9 @@ export class Threads {
     const sized = () => this.page.recording.stacks && isBytes(this.page.answers.rows(this.state).info);
     const samples = () => this.page.recording.stacks && !this.knowsWaiting() && !timed() && !sized();
     const plain = () => !this.knowsWaiting() && !this.counts();
-    const of = (n: number) => `${percent(n, this.sum)} of ${this.counts() ? 'all calls' : 'the samples in this time'}`;
+    const inTime = () => isTime(this.page.answers.rows(this.state).info);
+    const what = () => (inTime() ? 'what all threads took in this time' : sized() ? 'all bytes in this time' : 'the samples in this time');
+    const of = (n: number) => `${percent(n, this.sum)} of ${this.counts() ? 'all calls' : what()}`;
     const compare = (a: number, b: number) => this.sums.all[a]! - this.sums.all[b]!;
     const bar = (row: number) => this.sums.all[row]! / this.heaviest;
     return [
