@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Says what a library that a .NET program calls, or a native program that hosts .NET, is doing, for
- * whoever records it with `dnprof -e mark`: points and spans on the time line of its threads. C99 or C++11, on
- * Linux by gcc or clang, on Windows (x64) by Microsoft's compiler, too; elsewhere all calls do
- * nothing.
+ * whoever records it with `dnprof -e mark`: points and spans on the time line of its threads. C99
+ * or C++11, on Linux by gcc or clang, on Windows (x64) by Microsoft's compiler, too; elsewhere all
+ * calls do nothing.
  *
  *   dnprof_mark("cache warm");
  *   uint64_t span = dnprof_span_begin("order");

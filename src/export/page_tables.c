@@ -198,8 +198,8 @@ static void put_times(const struct dnp_span_sum *sum, struct dnp_json *json)
 static void put_span_sums(const struct dnp_profile *profile, const struct dnp_span_sums *sums,
 	const char *open_title, struct dnp_json *json)
 {
-	const struct column columns[] = {{"Name", NAME}, {"Count", COUNT},
-		{open_title, COUNT}, {"Total", NS}, {"Median", NS}, {"p99", NS}, {"Longest", NS}};
+	const struct column columns[] = {{"Name", NAME}, {"Count", COUNT}, {open_title, COUNT},
+		{"Total", NS}, {"Median", NS}, {"p99", NS}, {"Longest", NS}};
 
 	if (!sums->spans.n)
 		return;

@@ -30,7 +30,7 @@ struct dnp_overflow {
 	uint64_t walk_ns;
 	uint32_t thread; /* index in the recording */
 	int32_t tid;
-	uint32_t n;    /* words */
+	uint32_t n; /* words */
 	uint32_t n_frames;
 	uint64_t stop; /* enum dnp_walk_stop; of one that is not walked it means nothing */
 };

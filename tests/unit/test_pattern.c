@@ -34,7 +34,8 @@ TEST(patterns)
 	CHECK(match("f", "f(void (*)(int)) const"));
 	CHECK(match("*::f", "(anonymous namespace)::f(int)"));
 	CHECK(!match("f", "f)"));
-	CHECK(match("gen 0 (allocation)", "gen 0 (allocation)") && !match("gen 0", "gen 0 (allocation)"));
+	CHECK(match("gen 0 (allocation)", "gen 0 (allocation)") &&
+		!match("gen 0", "gen 0 (allocation)"));
 	CHECK(match("*", ""));
 	CHECK(match("(unknown)", "(unknown)"));
 	CHECK(!match("A.B", "A.B.C()"));
