@@ -87,6 +87,38 @@ static int check_chosen(const struct report *report)
 	return DNP_EXIT_DONE;
 }
 
+static bool has_stacks(const struct dnp_event *event)
+{
+	return !event->switches && !event->says;
+}
+
+/*
+ * Trees and methods are those of stacks: the first event that has some is meant, unless one is
+ * named.
+ */
+static int check_stacks(struct report *report, struct dnp_err *err)
+{
+	const struct dnp_profile *profile = &report->loaded.profile;
+	const unsigned *given = report->values->given;
+	const char *option = given[OPT(tree)] ? "--tree" : given[OPT(method)] ? "--method" : NULL;
+	uint32_t *event_index = &report->options.event, named = *event_index;
+	const struct dnp_event *event;
+
+	if (!option || named >= profile->events.n)
+		return 0;
+	while (!given[OPT(event)] && *event_index < profile->events.n &&
+		!has_stacks(&profile->events.p[*event_index]))
+		++*event_index;
+	if (*event_index == profile->events.n)
+		*event_index = named;
+	event = &profile->events.p[*event_index];
+	if (has_stacks(event))
+		return 0;
+	return dnp_err(err, -EINVAL,
+		"cannot show %s for %s: it has no stacks; leave %s away, or choose another event",
+		dnp_profile_string(profile, event->name), option, option);
+}
+
 static int parse_options(struct report *report)
 {
 	const struct dnp_values *values = report->values;
@@ -172,7 +204,7 @@ static int make_report(struct report *report, int argc, char **argv)
 	struct dnp_err err = {0};
 
 	if (dnp_loaded_read(&report->loaded, argc, argv, &err) || make_profile(report, &err) ||
-		choose_event(report, &err) || write_out(report, &err))
+		choose_event(report, &err) || check_stacks(report, &err) || write_out(report, &err))
 		return dnp_failed(&err);
 	return dnp_loaded_whole(&report->loaded);
 }

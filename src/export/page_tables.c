@@ -217,15 +217,21 @@ static void put_span_sums(const struct dnp_profile *profile, const struct dnp_sp
 	close_table(json);
 }
 
-static void put_each_span(const struct dnp_profile *profile, const char *title, const char *length,
+/* Of those that have not ended there are no results. */
+static void put_each_span(const struct dnp_profile *profile, const char *title, bool ended,
 	const struct dnp_span *const *spans, size_t n, struct dnp_json *json)
 {
-	const struct column columns[] = {
-		{"Name", NAME}, {length, NS}, {"After", NS}, {"Result", TEXT}, {"Trace", TEXT}};
+	static const struct column took[] = {
+		{"Name", NAME}, {"Took", NS}, {"After", NS}, {"Trace", TEXT}, {"Result", TEXT}};
+	static const struct column so_far[] = {
+		{"Name", NAME}, {"So far", NS}, {"After", NS}, {"Trace", TEXT}};
 
 	if (!n)
 		return;
-	open_table(json, title, n, columns, DNP_ARRAY_SIZE(columns));
+	if (ended)
+		open_table(json, title, n, took, DNP_ARRAY_SIZE(took));
+	else
+		open_table(json, title, n, so_far, DNP_ARRAY_SIZE(so_far));
 	for (size_t i = 0; i < shown(n); i++) {
 		const struct dnp_span *span = spans[i];
 
@@ -233,8 +239,9 @@ static void put_each_span(const struct dnp_profile *profile, const char *title, 
 		dnp_json_text(json, NULL, string(profile, span->name));
 		dnp_json_u64(json, NULL, dnp_span_ns(span));
 		dnp_json_u64(json, NULL, span->begin_ns);
-		dnp_json_text(json, NULL, string(profile, span->result));
 		dnp_json_text(json, NULL, string(profile, span->trace));
+		if (ended)
+			dnp_json_text(json, NULL, string(profile, span->result));
 		dnp_json_close(json, ']');
 	}
 	close_table(json);
@@ -282,8 +289,8 @@ static int put_spans(const struct dnp_profile *profile, uint32_t event, struct d
 
 	if (!status) {
 		put_span_sums(profile, &sums, open_title, json);
-		put_each_span(profile, "Longest", "Took", sums.longest.p, sums.longest.n, json);
-		put_each_span(profile, open_title, "So far", sums.open.p, sums.open.n, json);
+		put_each_span(profile, "Longest", true, sums.longest.p, sums.longest.n, json);
+		put_each_span(profile, open_title, false, sums.open.p, sums.open.n, json);
 		put_results(profile, &sums, json);
 		put_points(profile, &sums, json);
 	}

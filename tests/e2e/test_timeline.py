@@ -340,6 +340,9 @@ def test_switches_alone_of_a_program(tmp_path):
     assert set(truth["threads"]) <= {t["name"] for t in data["threads"]}
     assert "choose stacks" not in dnprof("report", out).expect().out
     assert "choose stacks, and switches have none" in dnprof("report", "--include", "Truth.*", out).expect().out
+    for option in (("--tree",), ("-m", "Truth.*")):
+        refused(dnprof("report", *option, "-e", "switch", out), 1, "cannot show switch for", "it has no stacks")
+        assert dnprof("report", *option, out).expect().out.count("\nwait: ") == 1
 
 
 @pytest.mark.measured
