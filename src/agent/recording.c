@@ -269,6 +269,15 @@ static void tell_failure(unsigned event, const char *reason, uint64_t count)
 	dnp_drain_failure(&recording.drain, event, reason, count);
 }
 
+static struct dnp_drain_agent agent_now(void)
+{
+	return (struct dnp_drain_agent){
+		.bytes = agent_bytes(),
+		.cpu_ns = dnp_own_threads_cpu_ns() - recording.own_before_ns + recording.begin_ns,
+		.process_ns = dnp_process_cpu_ns(dnp_process_id()) - recording.process_before_ns,
+	};
+}
+
 static void write_stats(void)
 {
 	const struct dnp_engine *engine;
@@ -276,14 +285,7 @@ static void write_stats(void)
 	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
 		if (engine->failures)
 			engine->failures(i, tell_failure);
-	dnp_drain_stats(&recording.drain,
-		(struct dnp_drain_agent){
-			.bytes = agent_bytes(),
-			.cpu_ns = dnp_own_threads_cpu_ns() - recording.own_before_ns +
-				recording.begin_ns,
-			.process_ns =
-				dnp_process_cpu_ns(dnp_process_id()) - recording.process_before_ns,
-		});
+	dnp_drain_stats(&recording.drain, agent_now());
 }
 
 static void write_engines(int last)
@@ -375,6 +377,8 @@ void dnp_recording_tick(unsigned tick)
 	recording.failed = dnp_drain_round(&recording.drain, look);
 	if (tick % STATS_EVERY == 0)
 		write_stats();
+	else if (tick % FLUSH_EVERY == 0)
+		dnp_drain_clocks(&recording.drain, agent_now());
 	if (tick % FLUSH_EVERY == 0)
 		dnp_writer_flush(&recording.drain.writer);
 	saved(saves_wanted);

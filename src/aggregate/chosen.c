@@ -9,7 +9,7 @@ static void see(struct dnp_search *search, const char *name, bool matches)
 {
 	search->names++;
 	search->found = search->found || matches;
-	if (!search->found)
+	if (!search->found && *name)
 		dnp_nearest_offer(
 			&search->nearest, dnp_near(dnp_str(search->pattern), dnp_str(name)), name);
 }

@@ -37,7 +37,7 @@ void dnp_label_sum_sample(struct dnp_label_sum *to, uint64_t weight, uint64_t va
 			.rare = rare ? w : 0,
 			.rare_variance = rare ? w * (w - v) : 0,
 			.seen = v,
-			.greatest = weight,
+			.greatest = (uint64_t)v,
 		});
 }
 

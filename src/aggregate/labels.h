@@ -22,7 +22,7 @@ struct dnp_label_sum {
 	/* Of both, what is of samples that stand for twice as much as they are, or more. */
 	double rare, rare_variance;
 	double seen;         /* of the weight, what was there for certain */
-	uint64_t greatest;   /* of the weights */
+	uint64_t greatest;   /* of what they are known to be themselves, in the unit of weights */
 	uint64_t unfinished; /* where all are counted: begun besides, without an end */
 };
 

@@ -86,7 +86,7 @@ static void put_process(
 		dnp_line_printf(line, " of it dnprof's own %s",
 			dnp_format_duration(process->agent_cpu_ns).text);
 	}
-	if (!process->complete && tree->profile->processes.n > 1)
+	if (!process->complete)
 		dnp_line_puts(line, ", ends early: its numbers are what was written until then");
 	dnp_line_end(line);
 }
@@ -243,8 +243,9 @@ static void put_waits(const struct dnp_event *event, struct dnp_line *line)
 }
 
 /* All there was, where samples are only some of it; or what they stand for. */
-static void put_counted(const struct dnp_event *event, struct dnp_line *line)
+static void put_counted(const struct dnp_tree *tree, struct dnp_line *line)
 {
+	const struct dnp_event *event = tree->event;
 	struct dnp_label_sum all = {0};
 	struct dnp_range range;
 
@@ -258,6 +259,8 @@ static void put_counted(const struct dnp_event *event, struct dnp_line *line)
 	if (event->counted)
 		dnp_line_printf(
 			line, ", and %s without an end", dnp_format_count(all.unfinished).text);
+	if (event->counted && tree->profile->incomplete)
+		dnp_line_puts(line, ", counted up to some 0.1 s before it ends early");
 	if (all.variance > 0) {
 		range = dnp_label_range(&all, event->lot);
 		dnp_line_printf(line, "; ~ is an estimate: %s",
@@ -339,7 +342,7 @@ static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 	put_note(tree, line);
 	put_waits(event, line);
 	put_endless_waits(event, line);
-	put_counted(event, line);
+	put_counted(tree, line);
 	put_states(event, line);
 	put_looks(event, line);
 }

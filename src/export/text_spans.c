@@ -23,7 +23,7 @@ static bool are_requests(const struct dnp_profile *profile, const struct dnp_eve
 	return !strcmp(string(profile, event->unit), "requests");
 }
 
-static void put_failures(
+void dnp_text_failures(
 	const struct dnp_profile *profile, const struct dnp_event *event, struct dnp_line *line)
 {
 	for (size_t i = 0; i < event->failures.n; i++) {
@@ -61,7 +61,7 @@ void dnp_text_spans_event(
 	if (elsewhere)
 		dnp_line_printf(
 			line, ", ended on another thread %s", dnp_format_count(elsewhere).text);
-	put_failures(profile, event, line);
+	dnp_text_failures(profile, event, line);
 	dnp_line_end(line);
 }
 

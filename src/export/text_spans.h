@@ -6,6 +6,10 @@
 #include "export/export.h"
 #include "export/line.h"
 
+/* Of events without stacks: ", failed N: reason" for each. */
+void dnp_text_failures(
+	const struct dnp_profile *profile, const struct dnp_event *event, struct dnp_line *line);
+
 /* How many there are. */
 void dnp_text_spans_event(
 	const struct dnp_profile *profile, const struct dnp_event *event, struct dnp_line *line);

@@ -7,6 +7,7 @@
 #include "base/clean.h"
 #include "export/event.h"
 #include "export/share.h"
+#include "export/text_spans.h"
 #include "export/text_threads.h"
 
 void dnp_text_switches_event(
@@ -29,6 +30,7 @@ void dnp_text_switches_event(
 	}
 	dnp_line_end(line);
 	dnp_line_printf(line, "  lost %s", dnp_format_count(event->lost).text);
+	dnp_text_failures(profile, event, line);
 	dnp_line_end(line);
 }
 

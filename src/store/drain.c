@@ -727,6 +727,11 @@ void dnp_drain_stats(struct dnp_drain *drain, struct dnp_drain_agent agent)
 		write_lack(drain, what);
 	for (unsigned event = 0; event < drain->n_events; event++)
 		write_stats(drain, event, agent.bytes);
+	dnp_drain_clocks(drain, agent);
+}
+
+void dnp_drain_clocks(struct dnp_drain *drain, struct dnp_drain_agent agent)
+{
 	dnp_write_agent(&drain->writer,
 		&(struct dnp_rec_agent){
 			.time_ns = dnp_now_ns(),

@@ -129,6 +129,8 @@ struct dnp_drain_agent {
 
 /* Writes the counters as they stand (stats, losses, failures), after the failures were told. */
 void dnp_drain_stats(struct dnp_drain *drain, struct dnp_drain_agent agent);
+/* The agent's and the process's clocks of that alone. */
+void dnp_drain_clocks(struct dnp_drain *drain, struct dnp_drain_agent agent);
 
 /* Writes what is left and closes the recording. */
 int dnp_drain_close(struct dnp_drain *drain, enum dnp_end_reason reason);

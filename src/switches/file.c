@@ -116,6 +116,13 @@ static void take(struct dnp_switch_file *file, bool last)
 	if (file->wakers.wakeups) {
 		dnp_taker_hold(&file->taker);
 		dnp_wakers_write(&file->wakers, &file->taker, &file->writer, last);
+		if (file->wakers.missing)
+			dnp_write_failure(&file->writer,
+				&(struct dnp_rec_failure){
+					.reason = dnp_str("wake-up, of any process, that the "
+							  "system counted and did not tell of"),
+					.count = file->wakers.missing,
+				});
 	}
 	dnp_taker_write(&file->taker, &file->writer, last);
 }

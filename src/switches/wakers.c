@@ -101,7 +101,10 @@ void dnp_wakers_write(
 	size_t kept = 0;
 
 	pthread_mutex_lock(&taker->timeline->lock);
-	dnp_wakeups_read(wakers->wakeups, take, &taking);
+	if (last)
+		wakers->missing = dnp_wakeups_end(wakers->wakeups, take, &taking);
+	else
+		dnp_wakeups_read(wakers->wakeups, take, &taking);
 	pthread_mutex_unlock(&taker->timeline->lock);
 	for (size_t i = 0; i < wakers->pending.n; i++) {
 		struct dnp_wakeup wakeup = wakers->pending.p[i];

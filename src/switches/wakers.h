@@ -13,6 +13,7 @@ struct dnp_wakers {
 	struct dnp_wakeups *wakeups; /* owned; NULL: not open */
 	struct dnp_vec_of(struct dnp_wakeup) pending;
 	uint64_t written;
+	uint64_t missing; /* of the whole machine, that the system did not tell of; at the end */
 };
 
 /* 0 or -errno, err says why. */

@@ -31,7 +31,7 @@ def others(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def wakeups(tmp_path_factory):
-    if not allowed(tmp_path_factory, "--wakeups", "wake-ups are not recorded"):
+    if not allowed(tmp_path_factory, "--wakeups", "cannot record wake-ups"):
         pytest.skip("the kernel's trace points may not be read here: needs root")
 
 
@@ -138,4 +138,4 @@ def test_who_woke_whom(wakeups, pingpong, tmp_path):
 @needs_other_user
 def test_wakeups_without_the_right(tmp_path):
     result = run([*NOBODY, "sh", "-c", 'cd "$(mktemp -d)" && exec "$0" timeline --wakeups -o t.dnp -- true', DNPROF])
-    refused(result, 1, "wake-ups are not recorded: the kernel's trace points:")
+    refused(result, 1, "cannot record wake-ups, so nothing is recorded: the kernel's trace points:", "leave --wakeups away")

@@ -157,13 +157,13 @@ def test_log(truth, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("named", [None, "calls of mine.txt", "größer 日本.txt"])
 def test_log_at_the_end_of_a_run(truth, tmp_path, monkeypatch, named):
     if named:
-        monkeypatch.setenv("LOG_FILENAME", "calls of mine.txt")
+        monkeypatch.setenv("LOG_FILENAME", named)
     ended = on_windows("run", "-q", "-e", "trace", "--log", "-o", "x.dnp", "--", truth, "mix", "--work", 1, cwd=tmp_path)
     assert ended.status == 0 and not ended.err, ended
-    name = "calls of mine.txt" if named else "ICorProfilerCallback Log.log"
+    name = named or "ICorProfilerCallback Log.log"
     assert (tmp_path / name).read_text() == dnprof("log", tmp_path / "x.dnp").expect().out
     assert (tmp_path / name).read_text().startswith("Truth.Program.Main, id=0x")
 

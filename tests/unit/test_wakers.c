@@ -40,6 +40,15 @@ void dnp_wakeups_read(struct dnp_wakeups *wakeups,
 	n_told = 0;
 }
 
+static uint64_t n_missing;
+
+uint64_t dnp_wakeups_end(struct dnp_wakeups *wakeups,
+	void (*visit)(const struct dnp_wakeup *wakeup, void *context), void *context)
+{
+	dnp_wakeups_read(wakeups, visit, context);
+	return n_missing;
+}
+
 static void tell(uint64_t ns, int tid, int by_pid, int by_tid)
 {
 	told[n_told++] = (struct dnp_wakeup){TAKEN_FROM + ns, tid, by_pid, by_tid};
@@ -142,7 +151,10 @@ TEST(wakers_wait_for_what_comes_of_it)
 	CHECK_EQ(taken.wakeups[0].time_ns, TAKEN_FROM + 70 * MS);
 	CHECK_EQ(taken.wakeups[0].run_ns, TAKEN_FROM + 1050 * MS);
 	CHECK_EQ(wakers.pending.n, 1);
+	CHECK_EQ(wakers.missing, 0);
+	n_missing = 3;
 	write_wakeups(true);
+	CHECK_EQ(wakers.missing, 3);
 	CHECK_EQ(taken.n_wakeups, 1);
 	CHECK_EQ(taken.wakeups[0].time_ns, TAKEN_FROM + 1100 * MS);
 	CHECK_EQ(taken.wakeups[0].run_ns, 0);

@@ -27,7 +27,8 @@
 
 struct ring {
 	int fd;
-	void *pages; /* owned: a control page, then the data */
+	void *pages;   /* owned: a control page, then the data */
+	uint64_t told; /* records of it, ever */
 };
 
 struct dnp_wakeups {
@@ -184,7 +185,9 @@ int dnp_wakeups_open(struct dnp_wakeups **out, struct dnp_err *err)
 		return 0;
 	}
 	dnp_wakeups_close(wakeups);
-	return dnp_err(err, failed, "wake-ups are not recorded: the kernel's trace points: %s; %s",
+	return dnp_err(err, failed,
+		"cannot record wake-ups, so nothing is recorded: the kernel's trace points: %s; %s, "
+		"or leave --wakeups away",
 		strerror(-failed),
 		failed == -ENOENT ? "mount them (mount -t tracefs tracefs /sys/kernel/tracing)"
 				  : "be root");
@@ -242,6 +245,7 @@ static void read_ring(const struct dnp_wakeups *wakeups, struct ring *ring,
 		copy_out(ring, at, &header, sizeof(header));
 		if (header.size < sizeof(header) || header.size > head - at)
 			break;
+		ring->told += header.type == PERF_RECORD_SAMPLE;
 		if (header.size <= sizeof(bytes) && header.size >= SAMPLE_BYTES) {
 			copy_out(ring, at, bytes, header.size);
 			if (decode(wakeups, bytes, &wakeup))
@@ -257,4 +261,23 @@ void dnp_wakeups_read(struct dnp_wakeups *wakeups,
 {
 	for (size_t i = 0; i < wakeups->n; i++)
 		read_ring(wakeups, &wakeups->rings[i], visit, context);
+}
+
+/* Each record is one that the event has counted; not each that it counts becomes one. */
+uint64_t dnp_wakeups_end(struct dnp_wakeups *wakeups,
+	void (*visit)(const struct dnp_wakeup *wakeup, void *context), void *context)
+{
+	uint64_t missing = 0, count;
+
+	for (size_t i = 0; i < wakeups->n; i++)
+		ioctl(wakeups->rings[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	dnp_wakeups_read(wakeups, visit, context);
+	for (size_t i = 0; i < wakeups->n; i++) {
+		const struct ring *ring = &wakeups->rings[i];
+
+		if (read(ring->fd, &count, sizeof(count)) == (ssize_t)sizeof(count) &&
+			count > ring->told)
+			missing += count - ring->told;
+	}
+	return missing;
 }

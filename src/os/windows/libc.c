@@ -57,7 +57,7 @@ char *strndup(const char *text, size_t n)
 
 int setenv(const char *name, const char *value, int overwrite)
 {
-	if (!overwrite && getenv(name))
+	if (!overwrite && (getenv)(name))
 		return 0;
 	return _putenv_s(name, value) ? -1 : 0;
 }

@@ -44,6 +44,10 @@ struct tm *localtime_r(const long long *seconds, struct tm *out);
 #undef PATH_MAX
 #define PATH_MAX 4096
 
+/* In UTF-8, as all text here; kept for ever, of each call. In wide.c. */
+char *dnp_getenv(const char *name);
+#define getenv(name) dnp_getenv(name)
+
 /* In the process's environment, too. */
 int setenv(const char *name, const char *value, int overwrite);
 int unsetenv(const char *name);

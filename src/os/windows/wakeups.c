@@ -17,6 +17,13 @@ void dnp_wakeups_close(struct dnp_wakeups *wakeups)
 	(void)wakeups;
 }
 
+uint64_t dnp_wakeups_end(struct dnp_wakeups *wakeups,
+	void (*visit)(const struct dnp_wakeup *wakeup, void *context), void *context)
+{
+	dnp_wakeups_read(wakeups, visit, context);
+	return 0;
+}
+
 void dnp_wakeups_read(struct dnp_wakeups *wakeups,
 	void (*visit)(const struct dnp_wakeup *wakeup, void *context), void *context)
 {

@@ -29,3 +29,11 @@ char *dnp_narrow(const wchar_t *text)
 		WideCharToMultiByte(CP_UTF8, 0, text, -1, narrow, n, NULL, NULL);
 	return narrow;
 }
+
+char *dnp_getenv(const char *name)
+{
+	wchar_t *wide = dnp_wide(name), *value = wide ? _wgetenv(wide) : NULL;
+
+	free(wide);
+	return value ? dnp_narrow(value) : NULL;
+}
