@@ -139,7 +139,8 @@ static int meet_thread(struct dnp_join *join, uint32_t place)
 	const struct dnp_rec_thread *rec = &join->load->threads.p[place].rec;
 	struct dnp_met_thread met = {.tid = rec->tid};
 
-	if (!join->profile->filter.thread_count || place == DNP_LOST || (rec->flags & DNP_THREAD_OWN))
+	if (!join->profile->filter.thread_count || place == DNP_LOST ||
+		(rec->flags & DNP_THREAD_OWN))
 		return 0;
 	if (intern(join, rec->name, &met.name) || dnp_vec_push(&join->profile->met_threads, met))
 		return -ENOMEM;

@@ -340,6 +340,9 @@ def test_switches_alone_of_a_program(tmp_path):
     assert set(truth["threads"]) <= {t["name"] for t in data["threads"]}
     assert "choose stacks" not in dnprof("report", out).expect().out
     assert "choose stacks, and switches have none" in dnprof("report", "--include", "Truth.*", out).expect().out
+    # Those of dnprof itself are not shown, and so not counted.
+    n_shown = len({t["tid"] for t in data["threads"]})
+    assert f"matches none of {n_shown} threads" in dnprof("report", "-e", "switch", "--thread", "nobody", out).expect(3).err
     for option in (("--tree",), ("-m", "Truth.*")):
         refused(dnprof("report", *option, "-e", "switch", out), 1, "cannot show switch for", "it has no stacks")
         assert dnprof("report", *option, out).expect().out.count("\nwait: ") == 1

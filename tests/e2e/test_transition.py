@@ -87,7 +87,10 @@ def test_short_ones_by_lot(tmp_path, events):
     exact = calls(shown(out))["Plain"]
     assert exact["count"] == 20 * 50_000
     # By a filter counts do not know of: they are estimates then.
-    by_samples = calls(shown(out, "transition", "--include", f"{OWN}.*"))["Plain"]
+    sampled, counted = calls(shown(out, "transition", "--include", f"{OWN}.*")), calls(shown(out))
+    # What a sample stands for is no call's length.
+    assert all(t["longest_ns"] <= counted[name]["longest_ns"] for name, t in sampled.items())
+    by_samples = sampled["Plain"]
     assert by_samples["samples"] == exact["samples"] > 0 and "unfinished" not in by_samples
     # Each weighs at least this, so their number has no greater deviation than that of so many.
     least_ns = by_samples["ns"] / by_samples["samples"]

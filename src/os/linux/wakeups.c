@@ -186,7 +186,8 @@ int dnp_wakeups_open(struct dnp_wakeups **out, struct dnp_err *err)
 	}
 	dnp_wakeups_close(wakeups);
 	return dnp_err(err, failed,
-		"cannot record wake-ups, so nothing is recorded: the kernel's trace points: %s; %s, "
+		"cannot record wake-ups, so nothing is recorded: the kernel's trace points: %s; "
+		"%s, "
 		"or leave --wakeups away",
 		strerror(-failed),
 		failed == -ENOENT ? "mount them (mount -t tracefs tracefs /sys/kernel/tracing)"
