@@ -16,6 +16,13 @@ SIGSAFE uint64_t dnp_now_ns(void);
 uint64_t dnp_unix_ns(void);
 
 /*
+ * When a process or a thread began that the system says began at these ticks
+ * (dnp_process_start_ticks, dnp_task_start_ticks), by the recording's clock: no later than it did,
+ * and no more than a tick earlier. 0: before that clock began, or it is not known.
+ */
+uint64_t dnp_ticks_begin_ns(uint64_t ticks);
+
+/*
  * Such a time as the clock on the wall shows it here, with its zone: "2026-01-31 23:59:59 UTC".
  * false: that is not known, and `out` is not set. Not for handlers.
  */

@@ -178,24 +178,34 @@ static void ask_name(struct dnp_tl_thread *thread, uint64_t now_ns)
 	thread->name_ns = now_ns + (age_ns < NAME_NS ? age_ns : NAME_NS);
 }
 
+/* After it was looked for the last time, and not before the system says; by its ticks. */
+static uint64_t begin_of(const dnprof_timeline *timeline, uint64_t ticks, uint64_t now_ns)
+{
+	uint64_t begin_ns = dnp_ticks_begin_ns(ticks);
+
+	return begin_ns > timeline->listed_ns && begin_ns <= now_ns ? begin_ns
+								    : timeline->listed_ns;
+}
+
 /* New ones began since they were looked for the last time, with a clock at 0. */
 static int find_new(int tid, void *context)
 {
 	dnprof_timeline *timeline = context;
 	struct dnp_tl_store *store = &timeline->store;
 	struct dnp_tl_thread *thread = dnp_tl_store_find(store, tid);
-	struct dnp_task_clock born = {.time_ns = timeline->listed_ns};
+	struct dnp_task_clock born = {0};
+	uint64_t now_ns = dnp_now_ns();
 
 	if (thread && thread->state != DNP_TL_ENDED) {
-		ask_name(thread, dnp_now_ns());
+		ask_name(thread, now_ns);
 		return 0;
 	}
-	thread = dnp_tl_store_add(store, store->pid, tid, dnp_now_ns());
+	thread = dnp_tl_store_add(store, store->pid, tid, now_ns);
 	if (!thread)
 		return 0;
 	thread->start_ticks = dnp_task_start_ticks(store->pid, tid);
-	thread->begin_ns = timeline->listed_ns;
-	ask_name(thread, dnp_now_ns());
+	thread->begin_ns = born.time_ns = begin_of(timeline, thread->start_ticks, now_ns);
+	ask_name(thread, now_ns);
 	dnp_tl_store_checkpoint(store, thread, &born);
 	return 0;
 }

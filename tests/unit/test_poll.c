@@ -14,7 +14,7 @@ enum { PID = 100, TID = 104 };
 
 /* ---- What the system says */
 
-static uint64_t cpu_ns, cycles, step_ns, listed_ns;
+static uint64_t cpu_ns, cycles, step_ns, listed_ns, start_ticks = 1;
 static bool gone;
 static struct dnp_task_clock end; /* of one that has; its time 0: it is not told */
 
@@ -91,7 +91,7 @@ uint64_t dnp_task_start_ticks(int pid, int tid)
 {
 	(void)pid;
 	(void)tid;
-	return 1;
+	return start_ticks;
 }
 
 void dnp_task_name(int pid, int tid, char name[16])
@@ -262,6 +262,32 @@ TEST(cycles_of_a_new_thread_are_of_its_life)
 	thread->seen_ns = 0;
 	look(0, 1);
 	check_last(1, thread->checkpoints.p[0].time_ns);
+	done();
+}
+
+/* Looked for every now and then; the system says more or less when it began. */
+TEST(new_thread_begins_no_earlier_than_the_system_says)
+{
+	uint64_t listed, tick_ns = 1;
+
+	begin(0);
+	timeline.listed_ns = listed = dnp_now_ns() - 100 * MS;
+	timeline.told_ns = listed;
+	/* The last tick that began half of that ago. */
+	for (start_ticks = 1; dnp_ticks_begin_ns(start_ticks) < listed + 50 * MS; start_ticks *= 2)
+		;
+	for (uint64_t step = start_ticks / 2; step; step /= 2)
+		if (dnp_ticks_begin_ns(start_ticks - step) >= listed + 50 * MS)
+			start_ticks -= step;
+	tick_ns = dnp_ticks_begin_ns(start_ticks);
+	thread->state = DNP_TL_ENDED;
+	dnp_tl_poll(&timeline);
+	CHECK_EQ(timeline.store.threads.n, 2);
+	thread = timeline.store.threads.p[1];
+	CHECK(thread->begin_ns >= listed + 50 * MS);
+	CHECK(thread->begin_ns + MS > tick_ns && thread->begin_ns < tick_ns + MS);
+	CHECK_EQ(thread->checkpoints.p[0].time_ns, thread->begin_ns);
+	start_ticks = 1;
 	done();
 }
 

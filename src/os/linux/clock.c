@@ -2,6 +2,7 @@
 #include "os/clock.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "os/linux/clock_id.h"
 
@@ -25,6 +26,16 @@ SIGSAFE uint64_t dnp_now_ns(void)
 uint64_t dnp_unix_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);
+}
+
+/* The ticks go on while the machine is suspended. */
+uint64_t dnp_ticks_begin_ns(uint64_t ticks)
+{
+	uint64_t begin_ns = ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+	uint64_t boot_ns = read_clock(CLOCK_BOOTTIME), now_ns = dnp_now_ns();
+	uint64_t suspended_ns = boot_ns > now_ns ? boot_ns - now_ns : 0;
+
+	return begin_ns > suspended_ns ? begin_ns - suspended_ns : 0;
 }
 
 SIGSAFE uint64_t dnp_thread_cpu_ns(int tid)

@@ -79,16 +79,7 @@ int dnp_process_parent_id(void)
 /* Ticks go on while the machine is suspended, and the clock does not. */
 uint64_t dnp_process_start_ns(int pid)
 {
-	uint64_t start_ns = dnp_process_start_ticks(pid) *
-		(UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
-	struct timespec boot;
-	uint64_t boot_ns, now_ns, suspended_ns;
-
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	boot_ns = (uint64_t)boot.tv_sec * UINT64_C(1000000000) + (uint64_t)boot.tv_nsec;
-	now_ns = dnp_now_ns();
-	suspended_ns = boot_ns > now_ns ? boot_ns - now_ns : 0;
-	return start_ns > suspended_ns ? start_ns - suspended_ns : 0;
+	return dnp_ticks_begin_ns(dnp_process_start_ticks(pid));
 }
 
 size_t dnp_process_executable(char *out, size_t capacity)

@@ -43,6 +43,15 @@ uint64_t dnp_unix_ns(void)
 	return (ticks_of(now) - TICKS_TO_1970) * TICK_NS;
 }
 
+/* Times of a FILETIME. */
+uint64_t dnp_ticks_begin_ns(uint64_t ticks)
+{
+	uint64_t began_unix_ns = ticks > TICKS_TO_1970 ? (ticks - TICKS_TO_1970) * TICK_NS : 0;
+	int64_t age_ns = (int64_t)(dnp_unix_ns() - began_unix_ns), now_ns = (int64_t)dnp_now_ns();
+
+	return age_ns < now_ns ? (uint64_t)(now_ns - age_ns) : 0;
+}
+
 /* Zones have long names in the user's language here: the distance to UTC says the same. */
 static void put_zone(int64_t minutes, char *out, size_t capacity)
 {

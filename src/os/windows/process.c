@@ -15,11 +15,7 @@
 #include "os/windows/peb.h"
 #include "os/windows/wide.h"
 
-#define TICK_NS    UINT64_C(100) /* of a FILETIME */
 #define PATH_UNITS 32768
-
-/* Ticks from 1601, where a FILETIME begins, to 1970. */
-#define TICKS_TO_1970 UINT64_C(116444736000000000)
 
 static uint64_t begin_of(HANDLE process)
 {
@@ -45,10 +41,7 @@ uint64_t dnp_process_start_ticks(int pid)
 
 uint64_t dnp_process_start_ns(int pid)
 {
-	uint64_t began_unix_ns = (dnp_process_start_ticks(pid) - TICKS_TO_1970) * TICK_NS;
-	uint64_t age_ns = dnp_unix_ns() - began_unix_ns, now_ns = dnp_now_ns();
-
-	return age_ns < now_ns ? now_ns - age_ns : 0;
+	return dnp_ticks_begin_ns(dnp_process_start_ticks(pid));
 }
 
 int dnp_process_id(void)
