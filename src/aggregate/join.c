@@ -460,6 +460,7 @@ static int join_row(
 
 static int join_rows(struct dnp_join *join, const struct dnp_rows *rows, struct dnp_event *event)
 {
+	dnp_rows_widen(&event->rows, rows);
 	for (size_t i = 0; i < rows->capacity; i++) {
 		const struct dnp_row *row = &rows->slots[i];
 

@@ -24,6 +24,7 @@ static int join_thread_counts(
 /* The time of a node that is not shown goes to its caller; its calls are not the caller's. */
 static int join_counts(struct dnp_join *join, const struct dnp_rows *rows, struct dnp_calls *calls)
 {
+	dnp_rows_widen(&calls->counts, rows);
 	for (size_t i = 0; i < rows->capacity; i++) {
 		struct dnp_row row = rows->slots[i];
 		uint64_t time_us = dnp_rows_time_us(rows, &row) + join->load->start_ns / 1000;

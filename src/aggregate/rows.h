@@ -53,12 +53,27 @@ struct dnp_rows {
 	size_t limit;
 	uint64_t newest_us;
 	unsigned shift;
+	unsigned widest; /* shift of the widest bins that what was added had stood in before */
 	enum dnp_detail detail;
 	struct dnp_vec_of(struct dnp_row) threads; /* of sums: that ran, that waited, of each */
 };
 
 void dnp_rows_init(struct dnp_rows *rows, enum dnp_detail detail, size_t limit);
 void dnp_rows_done(struct dnp_rows *rows);
+
+/* How exactly it is known when a row was: to 2^that microseconds. */
+static inline unsigned dnp_rows_known_shift(const struct dnp_rows *rows)
+{
+	return rows->shift > rows->widest ? rows->shift : rows->widest;
+}
+
+/* Rows of `from` are about to be added, of which it is known no more exactly. */
+static inline void dnp_rows_widen(struct dnp_rows *rows, const struct dnp_rows *from)
+{
+	unsigned known = dnp_rows_known_shift(from);
+
+	rows->widest = known > rows->widest ? known : rows->widest;
+}
 
 /*
  * Adds a row (nothing if its weight is 0) at a time since the start; its bin is found. To sums it

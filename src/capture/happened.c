@@ -97,6 +97,12 @@ static bool store(
 	walked->time_ns = happening->time_ns;
 	walked->n = dnp_self_walk(
 		thread, dnp_label_frame(happening->label), happening->tells, &walked->stop, &left);
+	/* What nobody could keep is no use: as far as it goes by itself, then. */
+	if (left && !dnp_self_ring_has_room(thread, left) && !dnp_overflow_has_room(left)) {
+		walked->n = dnp_self_walk(thread, dnp_label_frame(happening->label),
+			happening->tells, &walked->stop, NULL);
+		left = 0;
+	}
 	/* A library may just have been loaded: the next stack is to go through it. */
 	if (walked->n && (walked->stop == DNP_STOP_UNKNOWN || walked->stop == DNP_STOP_NO_RULE))
 		dnp_watch_call();

@@ -238,8 +238,14 @@ static void request_write(struct dnp_writer *writer, int last)
 
 static void request_failures(unsigned index, dnp_failure_tell tell)
 {
+	uint64_t turns;
+
+	pthread_mutex_lock(&said.lock);
+	turns = said.lost_turns;
+	pthread_mutex_unlock(&said.lock);
 	tell(index, "event of an unknown layout",
 		atomic_load_explicit(&not_understood, memory_order_relaxed));
+	tell(index, "turn of a thread to another request, for which there was no room", turns);
 }
 
 const struct dnp_engine dnp_engine_request = {

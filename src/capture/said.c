@@ -57,7 +57,10 @@ static void put(struct dnp_said *said, const struct entry *entry, const struct d
 	char *to = said->buffers[0] + said->used;
 
 	if (said->used + room_of(entry) > DNP_SAID_BYTES) {
-		said->lost++;
+		if (saying->kind == DNP_SAYING_TURN)
+			said->lost_turns++;
+		else
+			said->lost++;
 		return;
 	}
 	memcpy(to, entry, sizeof(*entry));

@@ -34,7 +34,8 @@ struct dnp_said {
 	pthread_mutex_t lock; /* a leaf; held while one is copied */
 	char *buffers[2];     /* owned, DNP_SAID_BYTES each; the first is written to */
 	size_t used;
-	uint64_t lost;
+	uint64_t lost,
+		lost_turns; /* the turns since it was opened, the others since the last write */
 };
 
 /* 0 or -ENOMEM. */

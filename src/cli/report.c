@@ -106,7 +106,7 @@ static int check_stacks(struct report *report, struct dnp_err *err)
 
 	if (!option || named >= profile->events.n)
 		return 0;
-	while (!given[OPT(event)] && *event_index < profile->events.n &&
+	while (!given[OPT(event)] && !given[OPT(state)] && *event_index < profile->events.n &&
 		!has_stacks(&profile->events.p[*event_index]))
 		++*event_index;
 	if (*event_index == profile->events.n)

@@ -115,6 +115,7 @@ struct totals {
 	uint64_t lost_in_queue;         /* of them, in that of signals */
 	uint64_t calls, lost_calls;
 	uint64_t switches, lost_switches;
+	uint64_t lost_said;
 	bool sampled, traced, switched;
 };
 
@@ -136,6 +137,7 @@ static struct totals sum_up(const struct dnp_profile *profile)
 		} else if (!event->in_ns) { /* why threads waited goes with their switches */
 			totals.sampled = true;
 			totals.samples += event->taken;
+			totals.lost_said += event->says ? event->lost : 0;
 			if (event->labels.n || event->says)
 				continue;
 			totals.lost_samples += event->lost;
@@ -280,7 +282,7 @@ static void summarize(const struct dnp_result *result)
 			(unsigned long long)totals.samples);
 	dnp_say("%s: %s in %.1f s, lost %llu%s%s", result->path, what, seconds(result),
 		(unsigned long long)(totals.lost_samples + totals.lost_calls +
-			totals.lost_switches),
+			totals.lost_switches + totals.lost_said),
 		raw ? "; to read it: dnprof report " : "", raw ? result->path : "");
 }
 

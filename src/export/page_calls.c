@@ -7,6 +7,7 @@ static int fewer_rows(struct dnp_rows *fewer, const struct dnp_rows *rows)
 	int status = 0;
 
 	dnp_rows_init(fewer, rows->detail, DNP_PAGE_ROWS);
+	dnp_rows_widen(fewer, rows);
 	for (size_t i = 0; i < rows->n && !status; i++)
 		status = dnp_rows_add(
 			fewer, dnp_rows_time_us(rows, &rows->slots[i]), rows->slots[i]);
@@ -101,11 +102,10 @@ void dnp_page_calls_done(struct dnp_page_calls *calls)
 
 uint64_t dnp_page_calls_step_ns(const struct dnp_page_calls *calls)
 {
-	unsigned shift = calls->lanes.time.shift > calls->lanes.counts.shift
-		? calls->lanes.time.shift
-		: calls->lanes.counts.shift;
+	unsigned time = dnp_rows_known_shift(&calls->lanes.time);
+	unsigned counts = dnp_rows_known_shift(&calls->lanes.counts);
 
-	return UINT64_C(1000) << shift;
+	return UINT64_C(1000) << (time > counts ? time : counts);
 }
 
 uint64_t dnp_page_calls_bin_ns(const struct dnp_page_calls *calls)

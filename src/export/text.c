@@ -260,7 +260,7 @@ static void put_counted(const struct dnp_tree *tree, struct dnp_line *line)
 		dnp_line_printf(
 			line, ", and %s without an end", dnp_format_count(all.unfinished).text);
 	if (event->counted && tree->profile->incomplete)
-		dnp_line_puts(line, ", counted up to some 0.1 s before it ends early");
+		dnp_line_puts(line, ", counted up to some 0.2 s before it ends early");
 	if (all.variance > 0) {
 		range = dnp_label_range(&all, event->lot);
 		dnp_line_printf(line, "; ~ is an estimate: %s",

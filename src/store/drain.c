@@ -433,9 +433,10 @@ static void take_overflow(struct dnp_drain *drain, const struct dnp_overflow *on
 
 static void drain_overflow(struct dnp_drain *drain)
 {
+	uint64_t end = dnp_overflow_end();
 	struct dnp_overflow one;
 
-	while (dnp_overflow_take(&one, drain->unwalked))
+	while (dnp_overflow_take(&one, drain->unwalked, end))
 		take_overflow(drain, &one);
 }
 

@@ -58,6 +58,17 @@ static int put(const struct dnp_overflow *one, const uint64_t *behind)
 	return 1;
 }
 
+int dnp_overflow_has_room(uint32_t n)
+{
+	uint64_t at;
+	int has_room;
+
+	pthread_mutex_lock(&lock);
+	has_room = words && dnp_ring_reserve(&ring, HEAD_WORDS + n + DNP_OVERFLOW_WORDS / 2, &at);
+	pthread_mutex_unlock(&lock);
+	return has_room;
+}
+
 int dnp_overflow_put(const struct dnp_overflow *one, const uint64_t *behind)
 {
 	int stored;
@@ -68,11 +79,18 @@ int dnp_overflow_put(const struct dnp_overflow *one, const uint64_t *behind)
 	return stored;
 }
 
-int dnp_overflow_take(struct dnp_overflow *one, uint64_t *behind)
+uint64_t dnp_overflow_end(void)
+{
+	uint64_t at = 0;
+
+	return words ? dnp_ring_readable(&ring, &at) + at : 0;
+}
+
+int dnp_overflow_take(struct dnp_overflow *one, uint64_t *behind, uint64_t end)
 {
 	uint64_t head[HEAD_WORDS], at;
 
-	if (!words || !dnp_ring_readable(&ring, &at))
+	if (!words || !dnp_ring_readable(&ring, &at) || at >= end)
 		return 0;
 	dnp_ring_read(&ring, at, head, HEAD_WORDS);
 	memcpy(one, head, sizeof(head));

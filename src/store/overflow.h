@@ -40,12 +40,20 @@ int dnp_overflow_open(void);
 /* What is in there is gone, and there is no room any more. */
 void dnp_overflow_close(void);
 
+/* Whether so many words that are not walked yet have room. Any thread; another may be faster. */
+int dnp_overflow_has_room(uint32_t words);
+
 /* 0: there is no room. Any thread, outside of handlers. */
 int dnp_overflow_put(const struct dnp_overflow *one, const uint64_t *behind);
 
-/* Takes the oldest out; `behind` has room for the greatest depth. 0: nothing is left. Drain thread.
+/* Where those end that are in there now: one that is put later is taken in another round. */
+uint64_t dnp_overflow_end(void);
+
+/*
+ * Takes the oldest before `end` out; `behind` has room for the greatest depth. 0: none is left.
+ * Drain thread.
  */
-int dnp_overflow_take(struct dnp_overflow *one, uint64_t *behind);
+int dnp_overflow_take(struct dnp_overflow *one, uint64_t *behind, uint64_t end);
 
 /* Memory that was ever used of it. */
 size_t dnp_overflow_bytes(void);

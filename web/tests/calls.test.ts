@@ -164,7 +164,7 @@ test('where calls were merged whole bins are counted by rows, and by calls what 
   assert.deepEqual(parts(920, 950), { rows: null, edges: [{ from: 920, to: 950, ...bin(900, 950) }] });
 });
 
-test('parts of a recording whose calls were merged are the whole, though single calls are missing', () => {
+test('parts of a recording whose calls were merged are the whole, whatever single calls are missing', () => {
   const made = make(15);
   for (const bins of [1, 7, 500]) {
     const recording = recordingOf(made, { merged_below_ns: 1e9, bins, slices: (c: SampleCall) => c.end - c.start > 2000 });
@@ -174,8 +174,24 @@ test('parts of a recording whose calls were merged are the whole, though single 
     assert.deepEqual(answers.weights(state({ time: { from: 0, to: end } })).calls!.self, all.self);
     for (const cut of [0.25, 0.5, 0.777].map((part) => Math.floor(end * part))) {
       const [a, b] = [{ from: 0, to: cut }, { from: cut, to: end }].map((time) => answers.weights(state({ time })).calls!);
-      all.self.forEach((n, i) => assert.ok(Math.abs(a!.self[i]! + b!.self[i]! - n) < 1e-3 && a!.self[i]! >= 0));
+      all.self.forEach((n, i) => assert.ok(Math.abs(a!.self[i]! + b!.self[i]! - n) < 1e-3 && Object.is(Math.max(0, a!.self[i]!), a!.self[i])));
     }
+    assert.equal(answers.weights(state({ time: { from: end + 5, to: end + 9 } })).calls!.total[0], 0);
+  }
+});
+
+test('a slice of many calls that reaches over many bins is counted where they were', () => {
+  const builder = new Builder() as Made['builder'];
+  const node = builder.child(0, builder.frame('A.m()', 'A.dll', CODE.user));
+  const many = Array.from({ length: 1000 }, (_, i) => ({ thread: 0, node, start: i * 600, end: i * 600 + 300 }));
+  const merged = { thread: 0, node, start: 0, end: 999 * 600 + 300, calls: 1000 };
+  const whole = traceOf(builder, many, { duration_ns: DURATION_NS, threads }, { merged_below_ns: 512, bins: 8, slices: () => false, instead: [merged] });
+  const answers = new Answers(load(whole));
+  const calls = (from: number, to: number) => answers.weights(state({ time: { from: from / 1000, to: to / 1000 } })).calls!.total[0]!;
+  const bin = load(whole).events[0]!.info.calls!.step_ns;
+  for (const [from, to] of [[bin / 2, 2.5 * bin], [1.2 * bin, 1.8 * bin], [0, 3 * bin], [0.25 * bin, DURATION_NS]] as [number, number][]) {
+    const [a, b] = [from, Math.min(to, 999 * 600 + 300)];
+    assert.ok(Math.abs(calls(from, to) - Math.max(0, b - a) / 600) < 0.1 * (bin / 600) + 2, `${from}–${to}: ${calls(from, to)}`);
   }
 });
 

@@ -71,8 +71,8 @@ function spansOf(calls) {
   ];
 }
 
-/** A recording of an event "trace" of these calls, which nest as their nodes do; of single calls those that `slices` says. */
-export function traceOf(builder, calls, meta, { depth = 'events', merged_below_ns = 0, bins = 500, slices = () => true } = {}) {
+/** A recording of an event "trace" of these calls, which nest as their nodes do; of single calls those that `slices` says, and those in place of others. */
+export function traceOf(builder, calls, meta, { depth = 'events', merged_below_ns = 0, bins = 500, slices = () => true, instead = [] } = {}) {
   const { duration_ns } = meta;
   const bin_ns = Math.max(UNIT_NS, Math.ceil(duration_ns / bins / UNIT_NS) * UNIT_NS);
   const middle = (bin) => Math.floor(((bin + 0.5) * bin_ns) / UNIT_NS);
@@ -103,7 +103,7 @@ export function traceOf(builder, calls, meta, { depth = 'events', merged_below_n
   const more = [
     ...columns('calls', counts),
     ...(depth === 'tree' ? [] : spansOf(calls)),
-    ...(depth === 'events' ? [...columns('durations', durations), ...slicesOf(calls.filter(slices), meta.threads.length)] : []),
+    ...(depth === 'events' ? [...columns('durations', durations), ...slicesOf([...calls.filter(slices), ...instead], meta.threads.length)] : []),
   ];
   const event = { info, ...rows, more };
   const [first] = recording.events;

@@ -32,7 +32,7 @@ uint64_t dnp_unix_ns(void)
 uint64_t dnp_ticks_begin_ns(uint64_t ticks)
 {
 	uint64_t begin_ns = ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
-	uint64_t boot_ns = read_clock(CLOCK_BOOTTIME), now_ns = dnp_now_ns();
+	uint64_t now_ns = dnp_now_ns(), boot_ns = read_clock(CLOCK_BOOTTIME);
 	uint64_t suspended_ns = boot_ns > now_ns ? boot_ns - now_ns : 0;
 
 	return begin_ns > suspended_ns ? begin_ns - suspended_ns : 0;

@@ -116,6 +116,7 @@ static int open_ring(struct ring *ring, uint64_t id, int cpu)
 		.size = sizeof(attr),
 		.config = id,
 		.sample_period = 1,
+		.disabled = 1, /* nothing is counted that has no ring yet */
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -132,7 +133,7 @@ static int open_ring(struct ring *ring, uint64_t id, int cpu)
 	if (pages == MAP_FAILED)
 		return -errno;
 	ring->pages = pages;
-	return 0;
+	return ioctl(ring->fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
 }
 
 static void close_ring(struct ring *ring)

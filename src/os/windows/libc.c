@@ -55,18 +55,6 @@ char *strndup(const char *text, size_t n)
 	return copy;
 }
 
-int setenv(const char *name, const char *value, int overwrite)
-{
-	if (!overwrite && (getenv)(name))
-		return 0;
-	return _putenv_s(name, value) ? -1 : 0;
-}
-
-int unsetenv(const char *name)
-{
-	return _putenv_s(name, "") ? -1 : 0;
-}
-
 struct tm *localtime_r(const long long *seconds, struct tm *out)
 {
 	return _localtime64_s(out, seconds) ? NULL : out;

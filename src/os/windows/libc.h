@@ -44,7 +44,7 @@ struct tm *localtime_r(const long long *seconds, struct tm *out);
 #undef PATH_MAX
 #define PATH_MAX 4096
 
-/* In UTF-8, as all text here; kept for ever, of each call. In wide.c. */
+/* In UTF-8, as all text here; kept for ever, of each call. These are in wide.c. */
 char *dnp_getenv(const char *name);
 #define getenv(name) dnp_getenv(name)
 

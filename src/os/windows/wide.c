@@ -37,3 +37,20 @@ char *dnp_getenv(const char *name)
 	free(wide);
 	return value ? dnp_narrow(value) : NULL;
 }
+
+int setenv(const char *name, const char *value, int overwrite)
+{
+	wchar_t *wide_name = dnp_wide(name), *wide_value = dnp_wide(value);
+	int failed = !wide_name || !wide_value ? -1 : 0;
+
+	if (!failed && (overwrite || !_wgetenv(wide_name)))
+		failed = _wputenv_s(wide_name, wide_value) ? -1 : 0;
+	free(wide_name);
+	free(wide_value);
+	return failed;
+}
+
+int unsetenv(const char *name)
+{
+	return setenv(name, "", 1);
+}

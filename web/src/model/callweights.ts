@@ -9,8 +9,8 @@ import type { Selection } from './selection.ts';
 import { eachSlice, partsOf, type Edge, type Parts } from './slicing.ts';
 import { sums, sumUp, type Wanted, type Weights } from './wanted.ts';
 
-/** What is a whole number but for how it was added up is one. */
-const whole = (n: number) => (Math.abs(n - Math.round(n)) < 1e-6 ? Math.round(n) : n);
+/** What is a whole number but for how it was added up is one; not -0, and less than none there cannot be. */
+const whole = (n: number) => Math.max(0, Math.abs(n - Math.round(n)) < 1e-6 ? Math.round(n) + 0 : n);
 
 class Weigher {
   readonly time;
@@ -66,7 +66,8 @@ export interface CountedRows {
 export function partsOfRange(recording: Recording, { info, calls }: EventRows, time: TimeRange | null): Parts | null {
   if (!calls?.lanes || !info.calls || !time) return null;
   const { time_unit_ns: unit, duration_ns } = recording.meta;
-  return partsOf({ from: time.from * unit, to: time.to * unit }, info.calls.step_ns, info.calls.merged_below_ns, duration_ns);
+  // Whole nanoseconds, as a range may have been chosen to be one call.
+  return partsOf({ from: Math.round(time.from * unit), to: Math.round(time.to * unit) }, info.calls.step_ns, info.calls.merged_below_ns, duration_ns);
 }
 
 export function weighCalls(recording: Recording, s: Selection, placed: Placed, wanted: Wanted, counted: CountedRows): Weights {

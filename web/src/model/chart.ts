@@ -131,6 +131,18 @@ export function sliceAt(lanes: Lanes, lane: Lane, row: number, time: number): nu
   return i < end && lanes.start[i]! <= time ? i : -1;
 }
 
+/** The slice that a slice hangs below, or -1. Where calls of no length stand at its edge, it is not any that is there then. */
+export function callerSlice(lanes: Lanes, lane: Lane, slice: number): number {
+  const row = rowOf(lane, slice) - 1;
+  const [from, to] = [lanes.start[slice]!, lanes.end[slice]!];
+  if (row < 0) return -1;
+  const [first, last] = [lane.rowStart[row]!, lane.rowStart[row + 1]!];
+  const at = firstAfter(lanes, first, last, from);
+  const holds = (i: number) => i >= first && i < last && lanes.start[i]! <= from && lanes.end[i]! >= to;
+  const near = [at, at - 1, at + 1].filter(holds);
+  return near.find((i) => lanes.node[i] === lanes.caller(slice)) ?? near[0] ?? -1;
+}
+
 /** The row of a slice of this lane. */
 export function rowOf(lane: Lane, slice: number): number {
   let row = 0;

@@ -5,7 +5,7 @@ import type { Lanes } from '../data/lanes.ts';
 import type { Nanoseconds } from '../data/time.ts';
 import { ROOT } from '../data/trie.ts';
 
-/** Called with a thread, a node of the recording's own trie, nanoseconds of its own and calls that began. */
+/** Called with a thread, a node of the recording's own trie, nanoseconds of its own and single calls that began. */
 export type Slice = (thread: number, node: number, own_ns: number, calls: number) => void;
 
 /** A part of a range of time that is counted by single calls, and the bin that it is in. */
@@ -25,6 +25,7 @@ export interface Parts {
  */
 export function partsOf({ from, to }: Nanoseconds, step_ns: number, merged_below_ns: number, end_ns: number): Parts {
   if (merged_below_ns === 0) return { rows: null, edges: [{ from, to, bin: { from, to } }] };
+  if (from >= end_ns) return { rows: null, edges: [] };
   const first = Math.ceil(from / step_ns) * step_ns;
   const last = to >= end_ns ? end_ns : Math.floor(to / step_ns) * step_ns;
   const edge = (a: number, b: number): Edge => {
@@ -58,7 +59,8 @@ export function eachSlice(lanes: Lanes, from: number, to: number, each: Slice): 
         if (mixed[i] === 1) continue;
         const time = Math.min(end[i]!, to) - Math.max(start[i]!, from);
         const above = lanes.caller(i);
-        each(thread, node[i]!, time, start[i]! >= from ? calls[i]! : 0);
+        // Those that were merged may have begun at any time until its end.
+        each(thread, node[i]!, time, start[i]! >= from && calls[i] === 1 ? 1 : 0);
         if (above !== ROOT) each(thread, above, -time, 0);
       }
     }

@@ -4,7 +4,7 @@
 import type { Lane, Lanes } from '../data/lanes.ts';
 import type { Nanoseconds } from '../data/time.ts';
 import { ROOT } from '../data/trie.ts';
-import { isMarked, layOutLane, rowOf, sliceAt, type Marked } from '../model/chart.ts';
+import { callerSlice, isMarked, layOutLane, rowOf, type Marked } from '../model/chart.ts';
 import { callCount, count, duration, instant } from '../model/format.ts';
 import { KINDS } from '../model/kinds.ts';
 import { Layout } from '../model/layout.ts';
@@ -377,15 +377,15 @@ export class LaneChart {
     const row = rowOf(lane, this.cursor) + step;
     const [from, to] = [lanes.start[this.cursor]!, lanes.end[this.cursor]!];
     if (step < 0) {
-      const caller = sliceAt(lanes, lane, row, from);
+      const caller = callerSlice(lanes, lane, this.cursor);
       if (caller >= 0) this.moveTo(caller);
       return;
     }
     if (row + 1 >= lane.rowStart.length) return;
     const last = lane.rowStart[row + 1]!;
     let best = -1;
-    for (let i = firstAfter(lanes, lane.rowStart[row]!, last, from); i < last && lanes.start[i]! < to; i++)
-      if (best < 0 || lanes.end[i]! - lanes.start[i]! > lanes.end[best]! - lanes.start[best]!) best = i;
+    for (let i = firstAfter(lanes, lane.rowStart[row]!, last, from); i < last && lanes.start[i]! <= to; i++)
+      if (callerSlice(lanes, lane, i) === this.cursor && (best < 0 || lanes.end[i]! - lanes.start[i]! > lanes.end[best]! - lanes.start[best]!)) best = i;
     if (best >= 0) this.moveTo(best);
   }
 
