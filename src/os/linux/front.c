@@ -35,6 +35,8 @@ int dnp_front_install(struct dnp_front *front, const struct sigaction *now, int 
 	ours.sa_flags |= flags;
 	if (alone)
 		keep_off_all(&ours.sa_mask);
+	/* What is written above is there for who counts in: pairs with the acquire of handlers. */
+	atomic_fetch_add_explicit(&front->inside, 0, memory_order_release);
 	if (sigaction(front->signo, &ours, NULL))
 		return -errno;
 	front->installed = front->entered = true;

@@ -17,8 +17,10 @@ struct dnp_front {
 
 	/* Written before the handler is installed and never after, so it reads it plainly. */
 	struct sigaction previous;
-	/* Threads that are in the handler, less those at its first and last instructions: it
-	 * counts. */
+	/*
+	 * Threads that are in the handler, less those at its first and last instructions: it
+	 * counts, by an acquire before it reads what is above, and by a release at its end.
+	 */
 	_Atomic uint32_t inside;
 
 	bool installed;
