@@ -120,6 +120,7 @@ static int add_event(struct dnp_load *load, struct dnp_rec_event rec)
 {
 	struct dnp_raw_event event = {
 		.rec = rec,
+		.asked_lot = rec.lot,
 		.weighed = is_samples(rec.unit),
 		.numbered = is_exceptions(rec.unit),
 	};
@@ -141,11 +142,13 @@ static int on_event(void *arg, const struct dnp_rec_event *rec, uint64_t time_ns
 		return load->events.n < DNP_EVENTS_APART ? add_event(load, *rec) : 0;
 	if (load->events.p[place].promised) {
 		load->events.p[place].rec = *rec;
+		load->events.p[place].asked_lot = rec->lot;
 		load->events.p[place].weighed = is_samples(rec->unit);
 		load->events.p[place].numbered = is_exceptions(rec->unit);
 		load->events.p[place].promised = false;
 	} else {
 		load->events.p[place].rec.note = rec->note;
+		load->events.p[place].rec.lot = rec->lot;
 	}
 	return 0;
 }

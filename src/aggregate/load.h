@@ -50,6 +50,7 @@ struct dnp_raw_event {
 	struct dnp_raw_counts counts;
 	bool summed;          /* its samples are sums of what was over some time */
 	bool by_lot;          /* … or some of what was, each of which stands for others */
+	uint64_t asked_lot;   /* rec.lot as it was at first */
 	uint64_t least;       /* weight of such a one; 0: there is none */
 	struct dnp_rows sums; /* weights count what samples stand for beyond themselves */
 	bool left_out;        /* requests are chosen, by which it cannot be told */

@@ -133,8 +133,9 @@ struct dnp_event {
 	/* Where weights are bytes: samples are sums of all that was, or stand for others as well.
 	 */
 	bool summed, by_lot;
-	/* Where they are by lot: for how much one of the smallest happenings is kept, at most. */
-	uint64_t lot;
+	/* Where they are by lot: for how much one of the smallest happenings is kept, at most, and
+	 * at first, if less; else 0. */
+	uint64_t lot, asked_lot;
 	uint64_t samples; /* in units: a sample of weight 3 counts 3 where the unit is "samples" */
 	uint64_t waiting; /* of them those whose thread did not run */
 	uint64_t taken;   /* as samples, with those that the filter leaves out */

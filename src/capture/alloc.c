@@ -10,7 +10,11 @@
  *
  * Of these samples as many are kept as were asked for: one that weighs less than that stays with
  * the probability weight by wanted, and then weighs what was wanted. That keeps sums right, too.
- * While the recorder gets no turn to empty a thread's ring, more is wanted of each: none is lost.
+ * More is wanted of each where a program allocates very much (throttle.h), and while the recorder
+ * gets no turn to empty a thread's ring: none is lost.
+ *
+ * Tens of thousands of events may come in a second of which a few are kept: so it is decided with
+ * as little of each as can be, and only then is it looked at who and what it was.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +23,7 @@
 #include "capture/happened.h"
 #include "capture/live.h"
 #include "capture/thin.h"
+#include "capture/throttle.h"
 #include "clr/allocation.h"
 #include "clr/prf.h"
 #include "os/clock.h"
@@ -28,10 +33,15 @@ static struct {
 	const struct dnp_engine_setting *setting;
 	unsigned event;
 	bool at_random; /* the runtime chooses so */
-	uint64_t mean_bytes;
+	uint64_t asked_bytes;
+	/* The recorder's. */
+	struct dnp_throttle throttle;
+	uint64_t most_bytes, told_bytes; /* that were wanted, about; and as the recording says */
 	char source[64];
 } alloc;
 
+static _Atomic uint64_t wanted_bytes; /* the recorder changes it */
+static _Atomic uint64_t kept;
 static _Atomic uint64_t turns;
 static _Atomic uint64_t not_understood; /* events */
 
@@ -42,10 +52,14 @@ static double next_lot(void)
 		atomic_fetch_add_explicit(&turns, DNP_LOT_STEP, memory_order_relaxed));
 }
 
-static double stands_for(const struct dnp_allocation *allocation)
+static double stands_for(const struct dnp_delivered *delivered)
 {
-	return alloc.at_random ? dnp_allocation_stands_for(allocation->bytes)
-			       : (double)allocation->amount;
+	uint64_t said = alloc.at_random
+		? dnp_allocation_sampled_bytes(
+			  delivered->data, delivered->bytes, delivered->version)
+		: dnp_allocation_tick_amount(delivered->data, delivered->bytes);
+
+	return alloc.at_random ? dnp_allocation_stands_for(said) : (double)said;
 }
 
 static int decode(const struct dnp_delivered *delivered, struct dnp_allocation *allocation)
@@ -74,7 +88,7 @@ static uint32_t label_of(const struct dnp_allocation *allocation)
 }
 
 /* On the thread that allocates; 0: nothing of it is recorded. */
-static uint64_t wanted_bytes(void)
+static uint64_t wanted_here(uint64_t wanted)
 {
 	const struct dnp_thread *thread = dnp_happened_on(alloc.setting);
 	const struct dnp_ring *ring;
@@ -82,32 +96,41 @@ static uint64_t wanted_bytes(void)
 	if (!thread)
 		return 0;
 	ring = &thread->own.ring;
-	return alloc.mean_bytes << dnp_shortage(dnp_ring_room(ring), ring->size / 4);
+	return wanted << dnp_shortage(dnp_ring_room(ring), ring->size / 4);
 }
 
-static void alloc_delivered(const struct dnp_delivered *delivered)
+static void keep(const struct dnp_delivered *delivered, double bytes, double lot, uint64_t wanted)
 {
 	struct dnp_allocation allocation;
 	struct dnp_happening happening = {.event = alloc.event};
-	double bytes, lot;
-	uint64_t wanted;
 
-	if (!is_allocation(delivered))
-		return;
 	if (decode(delivered, &allocation)) {
 		atomic_fetch_add_explicit(&not_understood, 1, memory_order_relaxed);
 		return;
 	}
-	bytes = stands_for(&allocation);
-	lot = next_lot();
-	wanted = wanted_bytes();
+	wanted = wanted_here(wanted);
 	happening.weight = wanted ? dnp_thin(bytes, lot, wanted) : 0;
 	if (!happening.weight)
 		return;
+	atomic_fetch_add_explicit(&kept, 1, memory_order_relaxed);
 	happening.time_ns = dnp_now_ns();
 	happening.value = allocation.bytes;
 	happening.label = label_of(&allocation);
 	dnp_live_happened(alloc.setting, &happening, &allocation, bytes, lot, wanted);
+}
+
+/* Where the layout is another, nothing may be said: that is not to go unnoticed. */
+static void alloc_delivered(const struct dnp_delivered *delivered)
+{
+	uint64_t wanted = atomic_load_explicit(&wanted_bytes, memory_order_relaxed);
+	double bytes, lot;
+
+	if (!is_allocation(delivered))
+		return;
+	bytes = stands_for(delivered);
+	lot = next_lot();
+	if (bytes <= 0 || dnp_thin(bytes, lot, wanted))
+		keep(delivered, bytes, lot, wanted);
 }
 
 static void alloc_wishes(struct dnp_provider_wish *wishes)
@@ -126,13 +149,27 @@ static int alloc_start(
 	alloc.setting = setting;
 	alloc.event = index;
 	alloc.at_random = setting->runtime >= 10;
-	alloc.mean_bytes = setting->options->alloc_bytes;
+	alloc.asked_bytes = alloc.most_bytes = alloc.told_bytes = setting->options->alloc_bytes;
+	alloc.throttle = dnp_throttle(setting->options->alloc_stacks, dnp_now_ns());
 	snprintf(alloc.source, sizeof(alloc.source), "%s, one for %llu KiB",
 		alloc.at_random ? "AllocationSampled" : "AllocationTick",
-		(unsigned long long)alloc.mean_bytes >> 10);
+		(unsigned long long)alloc.asked_bytes >> 10);
+	atomic_store(&wanted_bytes, alloc.asked_bytes);
+	atomic_store(&kept, 0);
 	atomic_store(&turns, dnp_now_ns());
 	atomic_store(&not_understood, 0);
 	return 0;
+}
+
+static void alloc_look(void)
+{
+	uint64_t wanted = dnp_throttle_wanted(&alloc.throttle, alloc.asked_bytes,
+		atomic_load_explicit(&wanted_bytes, memory_order_relaxed),
+		atomic_load_explicit(&kept, memory_order_relaxed), dnp_now_ns());
+
+	atomic_store_explicit(&wanted_bytes, wanted, memory_order_relaxed);
+	if (wanted > alloc.most_bytes)
+		alloc.most_bytes = wanted;
 }
 
 static const char *alloc_source(void)
@@ -162,7 +199,16 @@ static void alloc_failures(unsigned index, dnp_failure_tell tell)
 
 static uint64_t alloc_lot(void)
 {
-	return alloc.mean_bytes;
+	return alloc.most_bytes;
+}
+
+/* Not for each bit that it grows by. */
+static void alloc_write(struct dnp_writer *writer, int last)
+{
+	if (alloc.most_bytes <= alloc.told_bytes + (last ? 0 : alloc.told_bytes / 4))
+		return;
+	dnp_engine_note(&dnp_engine_alloc, alloc.event, writer, alloc_note());
+	alloc.told_bytes = alloc.most_bytes;
 }
 
 const struct dnp_engine dnp_engine_alloc = {
@@ -176,6 +222,8 @@ const struct dnp_engine dnp_engine_alloc = {
 	.source = alloc_source,
 	.lot = alloc_lot,
 	.note = alloc_note,
+	.look = alloc_look,
+	.write = alloc_write,
 	.stop = alloc_stop,
 	.failures = alloc_failures,
 };

@@ -32,5 +32,6 @@ void dnp_engine_note(const struct dnp_engine *engine, unsigned event, struct dnp
 			.unit = dnp_str(engine->unit),
 			.source = dnp_str(engine->source()),
 			.note = dnp_str(note),
+			.lot = engine->lot ? engine->lot() : 0,
 		});
 }

@@ -74,6 +74,7 @@ static int parse_alloc(struct dnp_choice *choice, const char *size)
 {
 	uint64_t *bytes = &choice->agent.alloc_bytes;
 
+	choice->agent.alloc_stacks = 0;
 	if (!strcmp(size, "exact")) {
 		choice->agent.alloc_exact = 1;
 		return DNP_EXIT_DONE;
@@ -273,6 +274,9 @@ static int parse_events(struct dnp_choice *choice, unsigned *events)
 	if (given(choice, "live") && !(seen & BIT(ALLOC)))
 		return dnp_usage(choice->command,
 			"--live is about allocations, and they are not recorded; add alloc to -e");
+	/* Objects that stay are few, and have a bound of their own. */
+	if (given(choice, "live"))
+		choice->agent.alloc_stacks = 0;
 	if (given(choice, "no_messages") && !(seen & (BIT(EXCEPTION) | BIT(REQUEST))))
 		return dnp_usage(choice->command,
 			"--no-messages is about exceptions and requests, and neither are recorded; "

@@ -2,6 +2,7 @@
 #include "clr/allocation.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "clr/payload.h"
 
@@ -9,6 +10,35 @@
 #define TICK_VERSION 4u
 
 #define KIND_SMALL 0u /* AllocationKind */
+
+/* Fields of one size, before a tick's amount and from a sampled object's size to the end. */
+#define BEFORE_AMOUNT (sizeof(uint32_t) + sizeof(uint32_t) + sizeof(uint16_t))
+#define SIZE_TO_END   (2 * sizeof(uint64_t))
+#define SAMPLED_LEAST                                                                              \
+	(sizeof(uint32_t) + 2 * sizeof(uint16_t) + 2 * sizeof(uintptr_t) + SIZE_TO_END)
+
+static uint64_t read_u64(const uint8_t *p)
+{
+	uint64_t value;
+
+	memcpy(&value, p, sizeof(value));
+	return value;
+}
+
+/* Of a later version it is not known how far from the end it is. */
+uint64_t dnp_allocation_sampled_bytes(const uint8_t *data, size_t n, uint32_t version)
+{
+	struct dnp_allocation allocation;
+
+	if (version)
+		return dnp_allocation_sampled(data, n, &allocation) ? 0 : allocation.bytes;
+	return n < SAMPLED_LEAST ? 0 : read_u64(data + n - SIZE_TO_END);
+}
+
+uint64_t dnp_allocation_tick_amount(const uint8_t *data, size_t n)
+{
+	return n < BEFORE_AMOUNT + sizeof(uint64_t) ? 0 : read_u64(data + BEFORE_AMOUNT);
+}
 
 int dnp_allocation_tick(
 	const uint8_t *data, size_t n, uint32_t version, struct dnp_allocation *allocation)

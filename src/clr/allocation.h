@@ -29,10 +29,10 @@
 #define DNP_ALLOCATION_MEAN_BYTES 102400u
 
 struct dnp_allocation {
-	uint64_t bytes;  /* of the object */
-	uint64_t amount; /* ticks: bytes since the one before, and its own */
-	uintptr_t type;  /* ClassID */
-	struct dnp_payload name;
+	uint64_t bytes;          /* of the object */
+	uint64_t amount;         /* ticks: bytes since the one before, and its own */
+	uintptr_t type;          /* ClassID */
+	struct dnp_payload name; /* see dnp_allocation_type */
 	/* Where it is as long as the thread is in the event: memory that has no type yet. */
 	uintptr_t address;
 	bool young; /* every collection looks at it at first; of large and pinned ones gen 2 does */
@@ -45,6 +45,14 @@ struct dnp_allocation {
 int dnp_allocation_tick(
 	const uint8_t *data, size_t n, uint32_t version, struct dnp_allocation *allocation);
 int dnp_allocation_sampled(const uint8_t *data, size_t n, struct dnp_allocation *allocation);
+
+/*
+ * What of them says how much the object stands for: its size (dnp_allocation_stands_for), and the
+ * tick's amount. In a fraction of the time, since few of many events are wanted; 0: the payload is
+ * too short for one that is known.
+ */
+uint64_t dnp_allocation_sampled_bytes(const uint8_t *data, size_t n, uint32_t version);
+uint64_t dnp_allocation_tick_amount(const uint8_t *data, size_t n);
 
 /*
  * The type's name as the runtime tells it, of nested types without those that they are in, and

@@ -99,6 +99,10 @@ void dnp_event_members(
 	dnp_json_text(json, "source", dnp_profile_string(profile, event->source));
 	dnp_json_text(json, "note", dnp_profile_string(profile, event->note));
 	dnp_json_u64(json, "interval_ns", event->interval_ns);
+	if (event->by_lot && event->lot)
+		dnp_json_u64(json, "lot", event->lot);
+	if (event->asked_lot)
+		dnp_json_u64(json, "lot_asked", event->asked_lot);
 	if (event->calls)
 		put_calls(event->calls, json);
 	if (event->switches) {

@@ -328,6 +328,8 @@ static void put_samples(const struct dnp_tree *tree, struct dnp_line *line)
 		dnp_line_puts(line, ", ");
 		dnp_line_text(line, string(tree, event->source));
 	}
+	if (event->asked_lot)
+		dnp_line_printf(line, " to %s", dnp_format_bytes(event->lot).text);
 	dnp_line_end(line);
 	put_clock(event, line);
 	put_lost(tree, line);

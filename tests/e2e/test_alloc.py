@@ -189,6 +189,22 @@ def test_attached(tmp_path, tfm):
     shown.check_few_lost("alloc")
 
 
+def test_very_many_are_kept_no_closer_than_their_stacks_are_worth(tmp_path):
+    """The report says what each stands for; with a SIZE that is what was asked for, whatever comes."""
+    out, seconds = tmp_path / "out.dnp", 1
+    with attached.Running(program(NEWEST, "alloc", "--hot", "--seconds", 600), 0.5) as it:
+        while True:
+            attached.cycle(it.pid, out, seconds, options="event=alloc;alloc_bytes=102400;alloc_stacks=1")
+            event = report(out).data["events"]["alloc"]
+            if "lot_asked" in event or seconds > 30:
+                break
+            seconds *= 2  # on a slow machine: it takes 4,000 samples
+        record_while_it_computes(it.pid, tmp_path / "all.dnp", 0.5, "-q", "-e", "alloc=100k")
+    assert event["lot_asked"] == MEAN["100k"] < event["lot"], event
+    assert re.search(r"^alloc: .*, one for 100 KiB to [\d.,]+ [KMGT]iB$", dnprof("report", out).expect().out, re.M)
+    assert "lot_asked" not in report(tmp_path / "all.dnp").data["events"]["alloc"]
+
+
 CYCLES = 15 if SOAK else 4
 
 

@@ -90,8 +90,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	room = 1 + data[0] % 256;
 	result = dnp_allocation_tick(copy, n - 1, data[0] % 6, &allocation);
 	check(result, &allocation, room);
+	if (!result && dnp_allocation_tick_amount(copy, n - 1) != allocation.amount)
+		abort();
 	result = dnp_allocation_sampled(copy, n - 1, &allocation);
 	check(result, &allocation, room);
+	if (!result && dnp_allocation_sampled_bytes(copy, n - 1, 1) != allocation.bytes)
+		abort();
+	dnp_allocation_sampled_bytes(copy, n - 1, 0);
 	check_contention(copy, n - 1, data[0] % 6);
 	check_collection(copy, n - 1, data[0] % 6);
 	check_request(copy, n - 1);

@@ -142,6 +142,8 @@ TEST(tick_tells_type_size_and_amount)
 	CHECK_EQ(dnp_allocation_tick(made.bytes, made.n, 4, &allocation), 0);
 	dnp_allocation_type(&allocation, &type);
 	CHECK(allocation.amount == UINT64_C(5) << 32);
+	CHECK(dnp_allocation_tick_amount(made.bytes, made.n) == allocation.amount);
+	CHECK(!dnp_allocation_tick_amount(made.bytes, 17));
 	CHECK_EQ(allocation.bytes, 32);
 	CHECK_STR(type.p, "System.String");
 	CHECK_EQ(dnp_allocation_tick(made.bytes, made.n - 1, 4, &allocation), -EBADMSG);
@@ -167,7 +169,12 @@ TEST(sampled_object_tells_type_and_size)
 	dnp_allocation_type(&allocation, &type);
 	CHECK_EQ(allocation.bytes, 100024);
 	CHECK_STR(type.p, "System.Byte[]");
+	CHECK_EQ(dnp_allocation_sampled_bytes(made.bytes, made.n, 0), 100024);
+	CHECK_EQ(dnp_allocation_sampled_bytes(made.bytes, 39, 0), 0);
 	CHECK_EQ(dnp_allocation_sampled(made.bytes, made.n - 1, &allocation), -EBADMSG);
+	/* Of a version that adds a field. */
+	put_u64(&made, 1);
+	CHECK_EQ(dnp_allocation_sampled_bytes(made.bytes, made.n, 1), 100024);
 }
 
 TEST(object_stands_for_its_size_by_its_probability)

@@ -74,6 +74,8 @@ export interface EventInfo {
   name: string;
   unit: string;
   source: string;
+  /** For how much weight one is kept of the smallest that are chosen by lot, where that became more than was asked for; else 0. */
+  raised_lot: number;
   interval_ns: number;
   samples: number;
   /** Of them those whose thread did not run. */
@@ -232,6 +234,7 @@ export function parseMeta(source: string): Meta {
       name: text(e, 'name'),
       unit: text(e, 'unit'),
       source: text(e, 'source'),
+      raised_lot: num(e, 'lot_asked') && num(e, 'lot'),
       interval_ns: num(e, 'interval_ns'),
       samples: num(e, 'samples'),
       waiting: num(e, 'waiting'),

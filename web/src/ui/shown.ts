@@ -5,7 +5,7 @@ import type { CallDepth, EventInfo } from '../data/meta.ts';
 import { printable } from '../data/printable.ts';
 import { NATIVES, type Native } from '../data/trie.ts';
 import { partsOfRange } from '../model/callweights.ts';
-import { count, duration, lostText, percent, reasonsText, statedTime } from '../model/format.ts';
+import { bytes, count, duration, lostText, percent, reasonsText, statedTime } from '../model/format.ts';
 import { ACTIVITIES, type Activity, type State } from '../model/selection.ts';
 import { el, setPressed, setText, toggle } from './dom.ts';
 import type { Page } from './page.ts';
@@ -153,7 +153,7 @@ export class Shown {
     this.note.hidden = info.note === '' || plain;
     setText(this.note, printable(info.note));
     const facts = [
-      info.source, plain && info.note, every, info.calls && DEPTH_TEXT[info.calls.depth], clockText(info), statesText(info), looksText(info), this.exactText(state),
+      info.raised_lot > 0 ? `${info.source} to ${bytes(info.raised_lot)}` : info.source, plain && info.note, every, info.calls && DEPTH_TEXT[info.calls.depth], clockText(info), statesText(info), looksText(info), this.exactText(state),
       lostText(info), reasonsText('failed', info.failed, info.failures),
     ].filter(Boolean);
     setText(this.facts, printable(facts.join('  ·  ')));
