@@ -53,7 +53,8 @@ static struct {
 	struct dnp_session *session;             /* borrowed; NULL: no launcher waits for it */
 	struct dnp_session_slot *slot;           /* the same */
 	uint64_t launcher_start;
-	int file;     /* owned: as the writer's, -1: none */
+	int file; /* owned: as the writer's, -1: none; as long as it is of … */
+	struct dnp_file_id file_id;
 	int watching; /* the kernel tells of new threads and code */
 	int failed;   /* -errno of a write */
 	bool head_written;
@@ -420,6 +421,7 @@ static int open_file(int fd, struct dnp_err *err)
 	int failed;
 
 	recording.file = dnp_file_again(fd);
+	recording.file_id = dnp_file_id(recording.file);
 	failed = dnp_drain_open(&recording.drain, fd, dnp_random_number(), dnp_engines_count());
 	if (failed)
 		return dnp_err(err, failed, "the recording cannot be written: %s; make room for it",
@@ -542,14 +544,15 @@ enum dnp_end_reason dnp_recording_end_wanted(void)
 
 int dnp_recording_file(void)
 {
-	return recording.file;
+	return dnp_file_is(recording.file, recording.file_id) ? recording.file : -1;
 }
 
 void dnp_recording_file_close(void)
 {
-	if (recording.file >= 0)
+	if (dnp_recording_file() >= 0)
 		close(recording.file);
 	recording.file = -1;
+	recording.file_id = (struct dnp_file_id){0};
 }
 
 /* ---- Start */

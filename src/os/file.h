@@ -69,6 +69,21 @@ int dnp_file_create_new(const char *path);
 int dnp_file_again(int fd);
 
 /*
+ * Which file a descriptor is of, by device and number on it: a program that closes descriptors that
+ * are not its own may have another there later. All 0: none, or the system does not tell.
+ */
+struct dnp_file_id {
+	uint64_t device, number;
+};
+struct dnp_file_id dnp_file_id(int fd);
+static inline bool dnp_file_is(int fd, struct dnp_file_id id)
+{
+	struct dnp_file_id now = dnp_file_id(fd);
+
+	return now.device == id.device && now.number == id.number;
+}
+
+/*
  * Whether a descriptor that this process was started with is of that file, by device and number on
  * it; if so, no child of this process inherits it from now on. 0 or -errno, -ENOENT: it is not.
  */

@@ -17,7 +17,8 @@
 
 /* What all writers of a recording share. */
 struct dnp_writer_file {
-	int fd;             /* owned */
+	int fd; /* owned, as long as it is of … */
+	struct dnp_file_id id;
 	uint64_t recording; /* number of the recording */
 	pthread_mutex_t lock;
 	uint32_t sequence;        /* under the lock */
@@ -39,6 +40,10 @@ static int append(
 	dnp_chunk_seal(&header, kind, file->recording, file->sequence, chunk + sizeof(header),
 		(uint32_t)used);
 	memcpy(chunk, &header, sizeof(header));
+	if (!dnp_file_is(file->fd, file->id)) {
+		atomic_store(&file->failed, -EBADF);
+		return -EBADF;
+	}
 	failed = dnp_file_write_all(file->fd, chunk, n);
 	if (failed) {
 		/* Half a chunk helps nobody; where it cannot be cut off, readers skip it. */
@@ -71,7 +76,7 @@ static struct dnp_writer_file *new_file(int fd, uint64_t recording)
 
 	if (!file)
 		return NULL;
-	*file = (struct dnp_writer_file){.fd = fd, .recording = recording};
+	*file = (struct dnp_writer_file){.fd = fd, .id = dnp_file_id(fd), .recording = recording};
 	pthread_mutex_init(&file->lock, NULL);
 	atomic_store(&file->written, end > 0 ? (uint64_t)end : 0);
 	return file;
@@ -128,7 +133,8 @@ int dnp_writer_flush(struct dnp_writer *writer)
 static void close_file(struct dnp_writer_file *file)
 {
 	pthread_mutex_destroy(&file->lock);
-	close(file->fd);
+	if (dnp_file_is(file->fd, file->id))
+		close(file->fd);
 	free(file);
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """dnprof record of processes that run: it shows what a profiler from the start shows, and leaves them as they were."""
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -43,6 +44,25 @@ def test_same_as_from_the_start(tmp_path, tfm, name):
         for method, share in shares(first).items():
             by_chance = chance(share, sum(first.values())) + chance(share, sum(second.values()))
             assert abs(share - shares(second)[method]) < LOOSE * 0.02 + by_chance, (method, first, second)
+
+
+def test_program_sets_the_ids_of_its_user(tmp_path):
+    """While a recording goes on, and when it is over."""
+    when = tmp_path / "when"
+    with Running(program(NEWEST, "identity", "--seconds", 0.5, "--when", when), 0) as it:
+        it.record_when_told("cpu,wall,alloc", tmp_path / "out.dnp", when, "the changes")
+
+
+def test_descriptors_are_out_of_the_way(tmp_path):
+    """A daemon closes all descriptors that it might have, and its files then have the numbers of what was there."""
+    out = tmp_path / "out.dnp"
+    with Running(program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as it:
+        dnprof("attach", it.pid).expect()
+        dnprof("start", "-o", out, it.pid).expect()
+        numbers = [int(number) for number in os.listdir(f"/proc/{it.pid}/fd")
+                   if os.readlink(f"/proc/{it.pid}/fd/{number}").startswith(str(tmp_path))]
+        dnprof("detach", it.pid).expect()
+    assert numbers and min(numbers) >= 1024, numbers
 
 
 def test_threads_have_their_names(tmp_path, tfm):

@@ -55,6 +55,13 @@ def test_stack_that_goes_astray(tmp_path, tfm, events):
     assert report.data["events"][events]["unresolved"] > 0
 
 
+@pytest.mark.parametrize("options", cases(["-e cpu,wall,alloc", "-e cpu,wall --engine snapshot", "-e trace",
+                                           "-e cpu,switch --source timer"], ["-e cpu,wall,alloc"]))
+def test_sets_the_ids_of_its_user(tmp_path, tfm, options):
+    """All threads take part in that, dnprof's as well; else setuid() and its like would wait for ever."""
+    record(tmp_path, program(tfm, "identity", "--seconds", 0.5), options=options.split())
+
+
 def test_exceptions_at_a_high_rate(tmp_path, tfm):
     """Each NullReferenceException begins on a small alternative stack that a sample must not overflow."""
     record(tmp_path, program(tfm, "exceptions", "--seconds", 3 if SOAK else 1), hz=7993)

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "os/clock.h"
 #include "os/thread.h"
@@ -111,4 +112,25 @@ TEST(own_thread_that_was_joined_is_known)
 	CHECK(!dnp_thread_was_own(tid, before_ns - 2, before_ns - 1));
 	CHECK(!dnp_thread_was_own(dnp_thread_id(), before_ns, 0));
 	CHECK(!dnp_thread_was_own(0, before_ns, 0));
+}
+
+static void *rest(void *context)
+{
+	(void)context;
+	while (!atomic_load(&let_end))
+		dnp_sleep_until_ns(dnp_now_ns() + MS);
+	return NULL;
+}
+
+/* The C library has every thread take part in that, by a signal, and waits for all. */
+TEST(program_changes_who_it_is_beside_own_threads)
+{
+	struct dnp_own_thread thread;
+
+	atomic_store(&let_end, false);
+	CHECK_EQ(dnp_own_thread_start(&thread, rest, NULL), 0);
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1), 0);
+	atomic_store(&let_end, true);
+	dnp_own_thread_join(&thread);
 }

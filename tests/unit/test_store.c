@@ -652,6 +652,31 @@ static void count_visit(struct dnp_thread *thread, void *context)
 	*(uint32_t *)context += thread->tid != 0;
 }
 
+/* A program that closes what it has not opened, and has a file of its own there then. */
+TEST(writer_leaves_a_file_alone_that_is_not_its_own)
+{
+	char own[] = "/tmp/dnprof-unit-own-XXXXXX", theirs[] = "/tmp/dnprof-unit-theirs-XXXXXX";
+	int fd = mkstemp(own), other = mkstemp(theirs);
+	struct dnp_rec_thread_clock record = {.thread = 1};
+	struct dnp_writer writer;
+	struct stat st;
+
+	CHECK(fd >= 0 && other >= 0);
+	CHECK_EQ(dnp_writer_open(&writer, fd, 7), 0);
+	CHECK_EQ(dnp_write_thread_clock(&writer, &record), 0);
+	CHECK_EQ(dnp_writer_flush(&writer), 0);
+	CHECK_EQ(dup2(other, fd), fd);
+	dnp_write_thread_clock(&writer, &record);
+	CHECK_EQ(dnp_writer_flush(&writer), -EBADF);
+	CHECK_EQ(dnp_writer_close(&writer), -EBADF);
+	CHECK_EQ(fstat(fd, &st), 0);
+	CHECK_EQ(st.st_size, 0);
+	close(fd);
+	close(other);
+	unlink(own);
+	unlink(theirs);
+}
+
 TEST(thread_that_has_gone_is_released_and_its_record_used_again)
 {
 	struct dnp_drain drain = {0};

@@ -227,9 +227,12 @@ static void take_files(struct dnp_channel_message *message, struct msghdr *heade
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
-		for (size_t i = 0; i < n && message->n_files < DNP_CHANNEL_FILES; i++)
-			memcpy(&message->files[message->n_files++], CMSG_DATA(c) + i * sizeof(int),
-				sizeof(int));
+		for (size_t i = 0; i < n && message->n_files < DNP_CHANNEL_FILES; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			message->files[message->n_files++] = dnp_fd_move_up(fd);
+		}
 	}
 }
 

@@ -46,12 +46,18 @@ int dnp_file_again(int fd)
 	return again < 0 ? -errno : again;
 }
 
-int dnp_file_inherited(int fd, uint64_t device, uint64_t number)
+struct dnp_file_id dnp_file_id(int fd)
 {
 	struct stat st; /* read by system call: libc's fstat is newer than the oldest libc */
 
-	if (syscall(SYS_fstat, fd, &st) || (uint64_t)st.st_dev != device ||
-		(uint64_t)st.st_ino != number)
+	if (syscall(SYS_fstat, fd, &st))
+		return (struct dnp_file_id){0};
+	return (struct dnp_file_id){(uint64_t)st.st_dev, (uint64_t)st.st_ino};
+}
+
+int dnp_file_inherited(int fd, uint64_t device, uint64_t number)
+{
+	if (!dnp_file_is(fd, (struct dnp_file_id){device, number}))
 		return -ENOENT;
 	return fcntl(fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
 }

@@ -193,8 +193,10 @@ void dnp_thread_each(int (*visit)(int tid, void *context), void *context)
 
 /* ---- Threads of our own */
 
-#define STACK_BYTES ((size_t)2 << 20) /* used as far as it is touched; the runtime is called */
-#define GUARD_BYTES ((size_t)4096)    /* below it */
+#define STACK_BYTES          ((size_t)2 << 20) /* used as far as it is touched; the runtime is called */
+#define FIRST_LIBRARY_SIGNAL 32                /* SIGCANCEL, SIGSETXID; musl has one more */
+
+#define GUARD_BYTES ((size_t)4096) /* below it */
 
 /* The thread library keeps stacks that it makes for other threads; ours goes with its thread. */
 static void *map_stack(void)
@@ -236,13 +238,26 @@ static void *live(void *context)
 	return NULL;
 }
 
+/*
+ * All but those that the C library keeps for itself, between the last usual one and SIGRTMIN:
+ * setuid() and its like send one to every thread and wait until all have handled it.
+ */
+static uint64_t all_signals(void)
+{
+	uint64_t all = ~UINT64_C(0);
+
+	for (int signo = FIRST_LIBRARY_SIGNAL; signo < SIGRTMIN; signo++)
+		all &= ~(UINT64_C(1) << (signo - 1));
+	return all;
+}
+
 static int create(pthread_t *handle, void *stack, struct birth *birth)
 {
 	pthread_attr_t attr;
-	uint64_t all = ~UINT64_C(0), before;
+	uint64_t all = all_signals(), before;
 	int failed;
 
-	/* The kernel's set, not the library's: the library keeps two signals out of its sets. */
+	/* The kernel's call, since the library's changes what it is given. */
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
 	pthread_attr_init(&attr);
 	failed = pthread_attr_setstack(&attr, (char *)stack + GUARD_BYTES, STACK_BYTES);

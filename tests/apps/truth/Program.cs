@@ -173,6 +173,7 @@ static class Program
     ["handles"] = Handles.Run,
     ["hijacked"] = Hijacked.Run,
     ["in-its-place"] = Unload.RunInItsPlace,
+    ["identity"] = Identity.Run,
     ["idle"] = Idle.Run,
     ["inward"] = Inward.Run,
     ["jit"] = InJit.Run,
