@@ -25,6 +25,14 @@ static void meet(struct dnp_due *due, const struct dnp_managed *managed, uint64_
 		.part_ns = random_phase(managed->serial, interval_ns),
 		.until_ns = managed->since_ns,
 		.life_ns = random_phase(~managed->serial, interval_ns),
+		.split =
+			{
+				.ran = (int64_t)random_phase(managed->serial, interval_ns),
+				.waited = (int64_t)random_phase(managed->serial + 1, interval_ns),
+				.slept = (int64_t)random_phase(managed->serial + 2, interval_ns),
+				.booked_ns = managed->since_ns,
+				.cpu_ns = managed->since_cpu_ns,
+			},
 		.walked_ns = UINT64_MAX,
 	};
 }
@@ -58,6 +66,8 @@ static bool book(
 	if (round->events & 1U << DNP_DUE_CPU)
 		due->weight[DNP_DUE_CPU] += (uint32_t)(due->part_ns / round->interval_ns);
 	due->part_ns %= round->interval_ns;
+	if (round->splits && round->events & 1U << DNP_DUE_WALL)
+		return true;
 	if (round->events & 1U << DNP_DUE_WALL)
 		due->weight[DNP_DUE_WALL] += intervals(due, now_ns, round);
 	return due->weight[DNP_DUE_CPU] || due->weight[DNP_DUE_WALL];

@@ -17,6 +17,16 @@ enum dnp_due_event { DNP_DUE_CPU, DNP_DUE_WALL, DNP_DUE_EVENTS };
 /* Native frames at the leaf of a sleeping thread that are kept; of deeper ones none is. */
 #define DNP_DUE_LEAF_MAX 64
 
+/*
+ * The time that passes for a thread, as the kernel's clocks split it: ns of which no sample has
+ * told yet, less than none where one has told of more. What it ran is for looks that see it run,
+ * and what it slept for those that see it asleep.
+ */
+struct dnp_due_split {
+	int64_t ran, waited, slept;            /* waited for a processor */
+	uint64_t booked_ns, cpu_ns, waited_ns; /* until then, and the clocks' values */
+};
+
 /* Zeroed before the first look. */
 struct dnp_due {
 	uint64_t serial;                 /* of the thread that this is about */
@@ -26,11 +36,15 @@ struct dnp_due {
 	uint64_t until_ns;               /* until when its life is told of, … */
 	uint64_t life_ns;                /* … but for that, less than a sample */
 	uint32_t weight[DNP_DUE_EVENTS]; /* of the samples that are due */
-	bool waiting;                    /* it has not run since it was looked at before that */
+	bool waiting;                    /* it has not run since it was looked at before that;
+					    where time is split: it sleeps */
 	bool asleep;                     /* it slept in native code then, */
 	uint8_t n_leaf;                  /* in so many frames; 0: not known */
 
+	struct dnp_due_split split;
+
 	/* The sampler's. */
+	uint64_t stood_cpu_ns;   /* its clock when all stood still */
 	uint64_t walked_ns;      /* its clock when it was walked last, UINT64_MAX: never */
 	uint64_t moved_ns;       /* when that was last seen to have gone on */
 	enum dnp_walk_stop stop; /* why that walk ended */
@@ -53,6 +67,8 @@ struct dnp_due_round {
 	 * ticks it is the time that has passed: what a tick adds is told of evenly over as long.
 	 */
 	uint64_t most_ns;
+	/* Time that passes is split, by dnp_due_split; this look leaves that to it. */
+	bool splits;
 };
 
 /* Reads a thread's clock; whether samples of it are due. false: it may have gone. */
@@ -72,6 +88,17 @@ bool dnp_due_gone(
  */
 void dnp_due_look_at_leaf(struct dnp_due *due, const struct dnp_managed *managed,
 	dnp_frame_word frames[DNP_DUE_LEAF_MAX]);
+
+/*
+ * After a look, and one at the leaf of a thread that has moved: what of the time that passed is
+ * told of now. What it waited for a processor is stored here, as a frame that says so.
+ */
+void dnp_due_split(struct dnp_due *due, const struct dnp_managed *managed, uint64_t interval_ns,
+	const unsigned index[DNP_DUE_EVENTS]);
+/* Of a thread that ends: the same of what it ran, and then of what it slept. */
+void dnp_due_split_end(struct dnp_due *due, const struct dnp_managed *managed, uint64_t interval_ns,
+	const unsigned index[DNP_DUE_EVENTS]);
+void dnp_due_split_slept(struct dnp_due *due, uint64_t interval_ns);
 
 /*
  * Stores the samples that are due: of the `n` frames that stand in feed->frames, the sampled

@@ -47,6 +47,10 @@
 #define RETRY_SPAN_NS    UINT64_C(20000000) /* and after so long it waits for the next round */
 #define STOP_PATIENCE_NS UINT64_C(5000000000)
 
+#define FALLS_ASLEEP_NS UINT64_C(100000) /* CPU time in which a thread that is stopped does so */
+#define LOOK_AGAIN_NS   UINT64_C(20000)
+#define DECIDED_NS      UINT64_C(400000) /* how much longer all stand for it, at most */
+
 /* One thread in a round. */
 struct turn {
 	uint16_t place;
@@ -64,6 +68,7 @@ static struct {
 	_Atomic uint32_t stop, stopped; /* futexes */
 	_Atomic uint64_t since_ns;      /* walks are going on; UINT64_MAX: none */
 	bool ready;                     /* rule 1 */
+	uint64_t decided_ns;            /* until then it may be found out who runs on */
 
 	/* Memory for the walks. */
 	struct dnp_dss dss;
@@ -95,19 +100,32 @@ static void count_for_all(HRESULT hr)
 
 /* ---- Who is to be sampled */
 
-static bool look(struct dnp_due *due, const struct dnp_managed *managed, uint32_t intervals)
+static bool look(struct dnp_due *due, const struct dnp_managed *managed)
 {
 	struct dnp_due_round round = {
 		.events = events(),
 		.interval_ns = sampler.interval_ns,
-		.intervals = intervals,
 		.most_ns = UINT64_MAX,
+		.splits = true,
 	};
 
 	return dnp_due_look(due, managed, &round);
 }
 
-static void look_at_all(uint32_t intervals)
+/* Whether it is one of the round, whose place there is `turn`. */
+static bool look_closer(struct dnp_due *due, const struct dnp_managed *managed, struct turn *turn)
+{
+	dnp_frame_word *leaf = sampler.leaf + (turn - sampler.round) * DNP_DUE_LEAF_MAX;
+
+	turn->moved = dnp_due_has_moved(due);
+	if (turn->moved)
+		dnp_due_look_at_leaf(due, managed, leaf);
+	if (events() & 1U << DNP_DUE_WALL)
+		dnp_due_split(due, managed, sampler.interval_ns, sampler.index);
+	return due->weight[DNP_DUE_CPU] || due->weight[DNP_DUE_WALL];
+}
+
+static void look_at_all(void)
 {
 	uint32_t n = dnp_managed_places();
 	struct dnp_managed managed;
@@ -115,18 +133,12 @@ static void look_at_all(uint32_t intervals)
 	sampler.n_round = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct dnp_due *due = &sampler.due[i];
+		struct turn *turn = &sampler.round[sampler.n_round];
 
 		if (!dnp_managed_enter(i, &managed))
 			continue;
-		if (look(due, &managed, intervals)) {
-			struct turn *turn = &sampler.round[sampler.n_round];
-
-			*turn = (struct turn){(uint16_t)i, dnp_due_has_moved(due)};
-			if (turn->moved)
-				dnp_due_look_at_leaf(due, &managed,
-					sampler.leaf + (size_t)sampler.n_round * DNP_DUE_LEAF_MAX);
-			sampler.n_round++;
-		}
+		turn->place = (uint16_t)i;
+		sampler.n_round += look(due, &managed) && look_closer(due, &managed, turn);
 		dnp_managed_leave();
 	}
 }
@@ -147,19 +159,38 @@ SIGSAFE static void not_walked(struct dnp_feed *feed, struct dnp_due *due, HRESU
 }
 
 /*
+ * Whether a thread goes on running while the runtime is suspended. One that is stopped has still to
+ * fall asleep when the runtime says that all stand (coreclr 8), for which it needs a processor: so
+ * it is given a moment, and native is what has used more time than that takes. Of one that got no
+ * processor meanwhile it is not known.
+ */
+SIGSAFE static bool runs_on(const struct dnp_due *due, int tid)
+{
+	struct dnp_thread_state state;
+
+	for (;;) {
+		/* sigsafe: nothing here was interrupted, and it takes neither lock nor memory */
+		if (dnp_thread_state(tid, &state) || state.asleep)
+			return false;
+		if (dnp_thread_cpu_ns(tid) - due->stood_cpu_ns >= FALLS_ASLEEP_NS)
+			return true;
+		if (dnp_now_ns() >= sampler.decided_ns)
+			return false;
+		dnp_sleep_until_ns(dnp_now_ns() + LOOK_AGAIN_NS);
+	}
+}
+
+/*
  * Whether a thread is in native code while the runtime is suspended, and the frames of that which
  * are known, put where its stack is to begin. A thread that still sleeps as it did before is; one
- * that runs is, since all others stand still. Of one that has fallen asleep since it is not known:
- * that may be the runtime's stop.
+ * that runs on is, since all others stand still. Of one that has fallen asleep since it is not
+ * known: that may be the runtime's stop.
  */
 SIGSAFE static bool is_native(
 	const struct dnp_due *due, int tid, const dnp_frame_word *leaf, struct dnp_mixed *mixed)
 {
-	struct dnp_thread_state state;
-
 	if (!due->asleep || dnp_thread_cpu_ns(tid) != due->cpu_ns)
-		/* sigsafe: nothing here was interrupted, and it takes neither lock nor memory */
-		return !dnp_thread_state(tid, &state) && !state.asleep;
+		return runs_on(due, tid);
 	if (!sampler.native || !due->n_leaf || due->n_leaf > mixed->max)
 		return true;
 	memcpy(mixed->frames, leaf, due->n_leaf * sizeof(leaf[0]));
@@ -317,10 +348,19 @@ static bool anyone_moved(void)
 	return false;
 }
 
+SIGSAFE static void stands(
+	struct dnp_due *due, const struct dnp_managed *managed, const dnp_frame_word *leaf)
+{
+	(void)leaf;
+	due->stood_cpu_ns = dnp_thread_cpu_ns(managed->thread->tid);
+}
+
 static void sample_all(void)
 {
 	each_of_round(false, repeat);
 	if (anyone_moved() && suspend()) {
+		sampler.decided_ns = dnp_now_ns() + DECIDED_NS;
+		each_of_round(true, stands);
 		if (!is_stopping())
 			each_of_round(true, walk);
 		resume();
@@ -347,16 +387,14 @@ static void *run(void *context)
 	dnp_thread_set_name("dnprof-snap");
 	while (!is_stopping()) {
 		uint64_t now_ns = dnp_now_ns();
-		uint32_t intervals;
 
 		if (now_ns < due_ns) {
 			rest_until(due_ns);
 			continue;
 		}
-		intervals = 1 + (uint32_t)((now_ns - due_ns) / sampler.interval_ns);
-		due_ns += intervals * sampler.interval_ns;
+		due_ns += (1 + (now_ns - due_ns) / sampler.interval_ns) * sampler.interval_ns;
 		atomic_store(&sampler.since_ns, dnp_now_ns());
-		look_at_all(intervals);
+		look_at_all();
 		if (sampler.ready || get_ready())
 			sample_all();
 		else
@@ -534,19 +572,31 @@ static void wall_failures(unsigned index, dnp_failure_tell tell)
 	dnp_reasons_tell(&sampler.reasons[DNP_DUE_WALL], index, tell);
 }
 
+static void see_rest(struct dnp_due *due, const struct dnp_managed *managed)
+{
+	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++)
+		if (due->weight[event])
+			dnp_reasons_count(&sampler.reasons[event],
+				CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
+	not_seen(due, managed, NULL);
+}
+
 /*
  * On the thread that ends, or after it has: what it still owes was never seen. The lock is held
  * against stop only, which frees what is read here.
  */
 static void see_last(uint32_t place, const struct dnp_managed *managed)
 {
+	struct dnp_due *due = &sampler.due[place];
+
 	pthread_mutex_lock(&end_lock);
-	if (!is_stopping() && look(&sampler.due[place], managed, 0)) {
-		for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++)
-			if (sampler.due[place].weight[event])
-				dnp_reasons_count(&sampler.reasons[event],
-					CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
-		not_seen(&sampler.due[place], managed, NULL);
+	if (!is_stopping() && look(due, managed)) {
+		if (events() & 1U << DNP_DUE_WALL)
+			dnp_due_split_end(due, managed, sampler.interval_ns, sampler.index);
+		see_rest(due, managed);
+		if (events() & 1U << DNP_DUE_WALL)
+			dnp_due_split_slept(due, sampler.interval_ns);
+		see_rest(due, managed);
 	}
 	pthread_mutex_unlock(&end_lock);
 }

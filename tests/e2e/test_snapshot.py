@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Threads walked by the runtime itself, which is suspended for it (--engine snapshot)."""
+import contextlib
 import os
 import re
 import signal
 
 import pytest
 
-from harness import (DNPROF, FIRST_FILES, LOOSE, NEWEST, NOT_SAMPLED, SOAK, cases, dnprof, is_sequence, plain, program, record,
+from harness import (DNPROF, FIRST_FILES, LOOSE, NEWEST, NOT_SAMPLED, READY, SOAK, cases, dnprof, is_sequence, plain, program, record,
                      report, run, start, steady, wait_for, wait_for_samples)
 
 HZ = 97
@@ -21,6 +22,17 @@ def snap(tmp_path, argv, event="cpu", **more):
     return result, {e: report(out, options=("-e", e)) for e in event.split(",")}
 
 
+@contextlib.contextmanager
+def one_processor():
+    """Programs that are started meanwhile have one."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def told(seen, event):
     return seen.data["events"][event]
 
@@ -29,7 +41,7 @@ def check_stacks(seen, event):
     """All of them begin where threads begin."""
     assert sum(n for _, n in seen.stacks()) == told(seen, event)["samples"]
     for path, _ in seen.stacks():
-        assert FIRST_FILES.match(path[0]) or path[0] in ("[native]", NOT_SAMPLED), path
+        assert FIRST_FILES.match(path[0]) or path[0] in ("[native]", NOT_SAMPLED, READY), path
 
 
 @pytest.mark.measured
@@ -108,6 +120,28 @@ def test_wall(tmp_path, tfm):
               if path[-1].startswith("libc.so.6!") and any(plain(f).startswith("Truth.") for f in path)]
     assert asleep, "what a thread sleeps in stands at the leaf"
     check_stacks(seen["wall"], "wall")
+
+
+def test_time_is_split_as_the_clocks_split_it(tmp_path, tfm):
+    """Eight threads compute on one processor: what they are said to have run is their CPU time, however little they got."""
+    with one_processor():
+        _, seen = snap(tmp_path, program(tfm, "threads8", "--seconds", 1), "wall")
+    interval_ns = told(seen["wall"], "wall")["interval_ns"]
+    threads = [t for t in seen["wall"].data["threads"] if t["cpu_ns"] > 8 * interval_ns]
+    assert threads
+    for t in threads:
+        # What is less than a sample is nobody's, and a thread that has not ended may have some more to tell of.
+        assert abs((t["samples"] - t["waiting"]) * interval_ns - t["cpu_ns"]) < 4 * interval_ns, t
+    assert sum(n for _, n in seen["wall"].with_frame(READY)) > 0
+
+
+@pytest.mark.parametrize("tfm", ["net8.0", NEWEST])
+def test_stopped_threads_are_not_native(tmp_path, tfm):
+    """One that is stopped falls asleep only when it gets a processor, of which there is one: until then it looks as if it ran on."""
+    with one_processor():
+        _, seen = snap(tmp_path, program(tfm, "cpu", "--seconds", 1))
+    of_program = seen["cpu"].with_frame("Truth.Cpu.Run")
+    assert sum(n for path, n in of_program if path[-1] == "[native]") < 0.5 * sum(n for _, n in of_program)
 
 
 @pytest.mark.measured
