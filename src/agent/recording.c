@@ -492,9 +492,9 @@ static int close_file(enum dnp_end_reason reason, struct dnp_err *err)
 		failed = closed;
 	if (failed)
 		return dnp_err(err, failed,
-			"the recording ended early: writing it failed: %s; make room and record "
-			"again",
-			strerror(-failed));
+			"the recording ended early: writing it failed: %s; %s and record again",
+			strerror(-failed),
+			failed == -EFBIG ? "raise the limit (ulimit -f)" : "make room");
 	return 0;
 }
 

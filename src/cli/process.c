@@ -10,6 +10,8 @@ int dnp_take_pid(const char *command, int argc, char **argv, pid_t *pid)
 
 	if (!argc)
 		return dnp_usage(command, "no process named; give its id");
+	if (argc > 1 && *argv[1] == '-')
+		return dnp_usage(command, "%s: options come before the process id", argv[1]);
 	if (argc > 1)
 		return dnp_usage(command, "one process at a time");
 	if (!dnp_parse_count(argv[0], 1, INT32_MAX, &number))

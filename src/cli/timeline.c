@@ -152,9 +152,9 @@ static int conclude(const struct timeline *timeline)
 
 	if (timeline->failed)
 		snprintf(reason, sizeof(reason),
-			"the recording ended early: writing it failed: %s; make room and record "
-			"again",
-			strerror(-timeline->failed));
+			"the recording ended early: writing it failed: %s; %s and record again",
+			strerror(-timeline->failed),
+			timeline->failed == -EFBIG ? "raise the limit (ulimit -f)" : "make room");
 	return timeline->interrupted ? dnp_result_leave(&result) : dnp_result_make(&result);
 }
 

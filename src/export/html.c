@@ -286,8 +286,9 @@ static int refuse(const struct dnp_page *page, int status, struct dnp_err *err)
 			"much for browsers; show fewer threads, with --thread, or write all for "
 			"other tools, with dnprof export",
 			slices_max(page));
-	return dnp_err(err, status, "cannot write the page: %s; show less, with --thread, say",
-		strerror(-status));
+	return dnp_err(err, status, "cannot write the page: %s; %s", strerror(-status),
+		status == -ENOMEM ? "show less, with --thread, say"
+				  : "make room, or choose another place with -o");
 }
 
 int dnp_html_write(struct dnp_str template, const struct dnp_profile *profile,

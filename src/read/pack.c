@@ -161,7 +161,7 @@ int dnp_pack_file(const char *path, struct dnp_err *err)
 		status = dnp_sink_file_commit(&file, err);
 		return status
 			? dnp_err(err, status,
-				  "cannot pack %s: %s; it is whole, only larger than it could be",
+				  "cannot pack %s: %s; it stays as it is, larger than it could be",
 				  path, strerror(-status))
 			: 0;
 	}

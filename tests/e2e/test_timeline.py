@@ -239,6 +239,8 @@ def test_no_program(tmp_path):
     refused(dnprof("timeline"), 2, "is missing")
     refused(dnprof("timeline", "-o", tmp_path / "t.collapsed", "--", "true"), 2, "shows stacks, and switches have none")
     refused(dnprof("timeline", "-d", "x", "--", "true"), 2, "not a time")
+    refused(dnprof("timeline", 1, "-d", "1"), 2, "-d: options come before the process id")
+    refused(dnprof("timeline", 1, 2), 2, "one process at a time")
     assert list(tmp_path.iterdir()) == []
 
 

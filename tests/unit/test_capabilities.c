@@ -175,6 +175,10 @@ TEST(capabilities_folders)
 	CHECK_ANSWER(tmpdir, NO, "/nowhere", "set TMPDIR");
 	fact(facts.place, "cannot attach: it cannot see the file; mount it there");
 	CHECK_ANSWER(library, NO, "cannot see", "mount it");
+	/* The program is recorded, and its socket is what is missing. */
+	start_programs();
+	fact(facts.folder, "/nowhere: No such file or directory; make it, or set TMPDIR");
+	CHECK_ANSWER(tmpdir, PARTLY, "/nowhere", "set TMPDIR");
 }
 
 static char agent_path[] = "/x/libdnprof.so", other_path[] = "/opt/apm.so";

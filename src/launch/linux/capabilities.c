@@ -111,8 +111,11 @@ static void judge_diagnostics(const struct dnp_facts *facts, struct dnp_capabili
 
 static void judge_tmpdir(const struct dnp_facts *facts, struct dnp_capability *can)
 {
-	if (*facts->folder)
+	if (*facts->folder && facts->pid)
 		no(can, "%s", facts->folder);
+	else if (*facts->folder)
+		partly(can, "a program that is started is recorded, but not found later: %s",
+			facts->folder);
 	else
 		yes(can, "%s", facts->folder_path);
 }
