@@ -494,7 +494,10 @@ static int close_file(enum dnp_end_reason reason, struct dnp_err *err)
 		return dnp_err(err, failed,
 			"the recording ended early: writing it failed: %s; %s and record again",
 			strerror(-failed),
-			failed == -EFBIG ? "raise the limit (ulimit -f)" : "make room");
+			failed == -EFBIG ? "raise the limit (ulimit -f)"
+				: failed == -EBADF
+				? "the program has closed what is not its own; have it leave that"
+				: "make room");
 	return 0;
 }
 

@@ -558,7 +558,8 @@ static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 	event->summed |= event->in_bytes && raw->summed;
 	event->by_lot |= event->in_bytes && raw->by_lot;
 	event->lot = greater(event->lot, lot_of(join, raw));
-	if (raw->asked_lot < raw->rec.lot)
+	if (raw->asked_lot < raw->rec.lot &&
+		(!event->asked_lot || raw->asked_lot < event->asked_lot))
 		event->asked_lot = raw->asked_lot;
 	event->samples += raw->samples;
 	event->taken += raw->taken;

@@ -59,7 +59,7 @@ static double stands_for(const struct dnp_delivered *delivered)
 			  delivered->data, delivered->bytes, delivered->version)
 		: dnp_allocation_tick_amount(delivered->data, delivered->bytes);
 
-	return alloc.at_random ? dnp_allocation_stands_for(said) : (double)said;
+	return said && alloc.at_random ? dnp_allocation_stands_for(said) : (double)said;
 }
 
 static int decode(const struct dnp_delivered *delivered, struct dnp_allocation *allocation)
@@ -119,7 +119,7 @@ static void keep(const struct dnp_delivered *delivered, double bytes, double lot
 	dnp_live_happened(alloc.setting, &happening, &allocation, bytes, lot, wanted);
 }
 
-/* Where the layout is another, nothing may be said: that is not to go unnoticed. */
+/* Of a layout that is not known nothing is said, and that is counted. */
 static void alloc_delivered(const struct dnp_delivered *delivered)
 {
 	uint64_t wanted = atomic_load_explicit(&wanted_bytes, memory_order_relaxed);

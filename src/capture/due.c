@@ -32,18 +32,20 @@ static void meet(struct dnp_due *due, const struct dnp_managed *managed, uint64_
 				.slept = (int64_t)random_phase(managed->serial + 2, interval_ns),
 				.booked_ns = managed->since_ns,
 				.cpu_ns = managed->since_cpu_ns,
+				.waits_known = !managed->since_cpu_ns, /* it began then */
 			},
 		.walked_ns = UINT64_MAX,
 	};
 }
 
-/* Of the time that has passed until then, as many as are due since the last look. */
+/*
+ * Of the time that has passed until then, as many as are due since the last look: each thread
+ * counts by itself, from when it began to when it is looked at, which may be long after its turn.
+ */
 static uint32_t intervals(struct dnp_due *due, uint64_t now_ns, const struct dnp_due_round *round)
 {
 	uint32_t n;
 
-	if (!round->by_life)
-		return round->intervals;
 	if (now_ns > due->until_ns)
 		due->life_ns += now_ns - due->until_ns;
 	due->until_ns = now_ns;

@@ -25,6 +25,7 @@ enum dnp_due_event { DNP_DUE_CPU, DNP_DUE_WALL, DNP_DUE_EVENTS };
 struct dnp_due_split {
 	int64_t ran, waited, slept;            /* waited for a processor */
 	uint64_t booked_ns, cpu_ns, waited_ns; /* until then, and the clocks' values */
+	bool waits_known;                      /* … the last one's, too */
 };
 
 /* Zeroed before the first look. */
@@ -44,6 +45,7 @@ struct dnp_due {
 	struct dnp_due_split split;
 
 	/* The sampler's. */
+	uint64_t leaf_cpu_ns;    /* its clock when it was seen asleep */
 	uint64_t stood_cpu_ns;   /* its clock when all stood still */
 	uint64_t walked_ns;      /* its clock when it was walked last, UINT64_MAX: never */
 	uint64_t moved_ns;       /* when that was last seen to have gone on */
@@ -55,13 +57,6 @@ struct dnp_due {
 struct dnp_due_round {
 	uint32_t events; /* bits of enum dnp_due_event */
 	uint64_t interval_ns;
-	/* That have passed since the last time, for each thread that there is; … */
-	uint32_t intervals;
-	/*
-	 * … or each counts by itself, from when it began to when it is looked at, which may be long
-	 * after that time: a round takes as long as there are many threads.
-	 */
-	bool by_life;
 	/*
 	 * Samples tell of no more CPU time at once than that. Where clocks of threads go in coarse
 	 * ticks it is the time that has passed: what a tick adds is told of evenly over as long.
@@ -95,9 +90,12 @@ void dnp_due_look_at_leaf(struct dnp_due *due, const struct dnp_managed *managed
  */
 void dnp_due_split(struct dnp_due *due, const struct dnp_managed *managed, uint64_t interval_ns,
 	const unsigned index[DNP_DUE_EVENTS]);
-/* Of a thread that ends: the same of what it ran, and then of what it slept. */
+/*
+ * Of a thread that ends, or of all as the recording does: the same of what it ran, and then of what
+ * it slept. `there`: a look has just found it there.
+ */
 void dnp_due_split_end(struct dnp_due *due, const struct dnp_managed *managed, uint64_t interval_ns,
-	const unsigned index[DNP_DUE_EVENTS]);
+	const unsigned index[DNP_DUE_EVENTS], bool there);
 void dnp_due_split_slept(struct dnp_due *due, uint64_t interval_ns);
 
 /*

@@ -49,7 +49,8 @@
 
 #define FALLS_ASLEEP_NS UINT64_C(100000) /* CPU time in which a thread that is stopped does so */
 #define LOOK_AGAIN_NS   UINT64_C(20000)
-#define DECIDED_NS      UINT64_C(400000) /* how much longer all stand for it, at most */
+#define DECIDED_NS      UINT64_C(400000) /* how much longer all stand for it, at most … */
+#define DECIDED_PART    5                /* … and that part of the interval */
 
 /* One thread in a round. */
 struct turn {
@@ -189,7 +190,7 @@ SIGSAFE static bool runs_on(const struct dnp_due *due, int tid)
 SIGSAFE static bool is_native(
 	const struct dnp_due *due, int tid, const dnp_frame_word *leaf, struct dnp_mixed *mixed)
 {
-	if (!due->asleep || dnp_thread_cpu_ns(tid) != due->cpu_ns)
+	if (!due->asleep || dnp_thread_cpu_ns(tid) != due->leaf_cpu_ns)
 		return runs_on(due, tid);
 	if (!sampler.native || !due->n_leaf || due->n_leaf > mixed->max)
 		return true;
@@ -277,6 +278,35 @@ SIGSAFE static void not_seen(
 	dnp_due_store(due, feed, sampler.index, 1, 0);
 }
 
+/* Nobody will look at it again. Whether there was something that has not been told of. */
+static bool tell_rest(struct dnp_due *due, const struct dnp_managed *managed)
+{
+	bool wall = events() & 1U << DNP_DUE_WALL, there = look(due, managed), any;
+
+	if (due->serial != managed->serial)
+		return false;
+	if (wall)
+		dnp_due_split_end(due, managed, sampler.interval_ns, sampler.index, there);
+	any = due->weight[DNP_DUE_CPU] || due->weight[DNP_DUE_WALL];
+	not_seen(due, managed, NULL);
+	if (wall)
+		dnp_due_split_slept(due, sampler.interval_ns);
+	not_seen(due, managed, NULL);
+	return any;
+}
+
+static void tell_rest_of_all(void)
+{
+	uint32_t n = dnp_managed_places();
+	struct dnp_managed managed;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (dnp_managed_enter(i, &managed)) {
+			tell_rest(&sampler.due[i], &managed);
+			dnp_managed_leave();
+		}
+}
+
 /* ---- Suspension */
 
 /* Rule 1. Whether the runtime has answered a walk by this thread. */
@@ -357,9 +387,11 @@ SIGSAFE static void stands(
 
 static void sample_all(void)
 {
+	uint64_t part_ns = sampler.interval_ns / DECIDED_PART;
+
 	each_of_round(false, repeat);
 	if (anyone_moved() && suspend()) {
-		sampler.decided_ns = dnp_now_ns() + DECIDED_NS;
+		sampler.decided_ns = dnp_now_ns() + (part_ns < DECIDED_NS ? part_ns : DECIDED_NS);
 		each_of_round(true, stands);
 		if (!is_stopping())
 			each_of_round(true, walk);
@@ -401,6 +433,7 @@ static void *run(void *context)
 			each_of_round(true, not_seen);
 		atomic_store(&sampler.since_ns, UINT64_MAX);
 	}
+	tell_rest_of_all();
 	atomic_store_explicit(&sampler.stopped, 1, memory_order_release);
 	dnp_word_wake(&sampler.stopped);
 	return NULL;
@@ -572,15 +605,6 @@ static void wall_failures(unsigned index, dnp_failure_tell tell)
 	dnp_reasons_tell(&sampler.reasons[DNP_DUE_WALL], index, tell);
 }
 
-static void see_rest(struct dnp_due *due, const struct dnp_managed *managed)
-{
-	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++)
-		if (due->weight[event])
-			dnp_reasons_count(&sampler.reasons[event],
-				CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
-	not_seen(due, managed, NULL);
-}
-
 /*
  * On the thread that ends, or after it has: what it still owes was never seen. The lock is held
  * against stop only, which frees what is read here.
@@ -590,14 +614,11 @@ static void see_last(uint32_t place, const struct dnp_managed *managed)
 	struct dnp_due *due = &sampler.due[place];
 
 	pthread_mutex_lock(&end_lock);
-	if (!is_stopping() && look(due, managed)) {
-		if (events() & 1U << DNP_DUE_WALL)
-			dnp_due_split_end(due, managed, sampler.interval_ns, sampler.index);
-		see_rest(due, managed);
-		if (events() & 1U << DNP_DUE_WALL)
-			dnp_due_split_slept(due, sampler.interval_ns);
-		see_rest(due, managed);
-	}
+	if (!is_stopping() && tell_rest(due, managed))
+		for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++)
+			if (events() & 1U << event)
+				dnp_reasons_count(&sampler.reasons[event],
+					CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
 	pthread_mutex_unlock(&end_lock);
 }
 

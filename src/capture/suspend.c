@@ -288,7 +288,7 @@ static void *run(void *context)
 {
 	uint64_t random = dnp_random_number() | 1, last_ns = dnp_now_ns();
 	uint64_t due_ns = last_ns + next_interval(&random);
-	struct dnp_due_round round = {.interval_ns = sampler.interval_ns, .by_life = true};
+	struct dnp_due_round round = {.interval_ns = sampler.interval_ns};
 
 	(void)context;
 	dnp_thread_set_name("dnprof-suspend");
@@ -461,7 +461,6 @@ static void tell_last(uint32_t place, const struct dnp_managed *managed, bool ma
 	struct dnp_due_round round = {
 		.events = events(),
 		.interval_ns = sampler.interval_ns,
-		.by_life = true,
 		.most_ns = UINT64_MAX,
 	};
 	struct dnp_due *due = &sampler.due[place];

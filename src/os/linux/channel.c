@@ -260,7 +260,7 @@ bool dnp_channel_has_news(int connection)
 {
 	struct pollfd end = {.fd = connection};
 
-	return poll(&end, 1, 0) != 0;
+	return poll(&end, 1, 0) > 0; /* a signal of the C library's may come */
 }
 
 void dnp_channel_deafen(int connection)

@@ -479,7 +479,7 @@ static int living_event(const struct dnp_switches *switches, unsigned ring)
 		const struct event *event = &switches->events.p[i];
 		struct pollfd fd = {.fd = event->fd};
 
-		if (event->ring == ring && poll(&fd, 1, 0) == 0)
+		if (event->ring == ring && poll(&fd, 1, 0) <= 0)
 			return event->fd;
 	}
 	return -1;
