@@ -176,7 +176,7 @@ bool dnp_recording_is_calm(void)
 	const struct dnp_engine *engine;
 
 	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
-		if (engine->write)
+		if (engine->write && !engine->writes_seldom)
 			return false;
 	return recording.options->interval_ns >= CALM_INTERVAL_NS &&
 		dnp_now_ns() - recording.newest_ns > CALM_AFTER_NS;

@@ -224,6 +224,7 @@ const struct dnp_engine dnp_engine_alloc = {
 	.note = alloc_note,
 	.look = alloc_look,
 	.write = alloc_write,
+	.writes_seldom = true,
 	.stop = alloc_stop,
 	.failures = alloc_failures,
 };

@@ -212,6 +212,7 @@ struct dnp_engine {
 	 * the recorder's thread.
 	 */
 	void (*write)(struct dnp_writer *writer, int last);
+	bool writes_seldom; /* … which need not be as often as that where nothing else happens */
 	/* A copy of the recording is wanted: the next write keeps nothing back that is known. */
 	void (*hurry)(void);
 	/*
