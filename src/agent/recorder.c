@@ -12,6 +12,7 @@
 #include "agent/recording.h"
 #include "agent/requests.h"
 #include "capture/engine.h"
+#include "os/channel.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "os/watch.h"
@@ -82,8 +83,10 @@ static void work(unsigned tick)
 	uint64_t quiet_ns = reclaims ? dnp_recording_quiet_since() : 0;
 
 	dnp_recording_tick(tick);
-	if (reclaims)
-		dnp_frames_reclaim(quiet_ns);
+	if (!reclaims)
+		return;
+	dnp_frames_reclaim(quiet_ns);
+	dnp_channel_keep();
 }
 
 /* Sleeps until there is something to do, and does it. */

@@ -2,8 +2,8 @@
 /*
  * How much a happening has to stand for, so that of very many no more are kept than what their
  * stacks cost is worth: a bucket of stacks that fills at a rate, and what is in it may be used up
- * within a second. A program that runs shortly, or has much of it now and then, so is seen as
- * closely as was asked for.
+ * within a quarter of a second. A program that runs shortly, or has much of it now and then, so is
+ * seen as closely as was asked for.
  *
  * It depends on what was kept before and never on the happening that is chosen, so sums have no
  * bias. One thread at a time.
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define DNP_THROTTLE_SAVED   4000.0 /* stacks that the bucket holds, and has at first */
+#define DNP_THROTTLE_HASTE   4.0    /* of what is in it may be used up in a second */
 #define DNP_THROTTLE_LOOK_NS UINT64_C(50000000)
 #define DNP_THROTTLE_MOST    (UINT64_C(1) << 40)
 
@@ -48,7 +49,8 @@ static inline uint64_t dnp_throttle_wanted(struct dnp_throttle *throttle, uint64
 		throttle->saved = DNP_THROTTLE_SAVED;
 	if (throttle->saved < -throttle->per_s / 2)
 		throttle->saved = -throttle->per_s / 2;
-	allowed = throttle->per_s + throttle->saved;
+	allowed = throttle->per_s;
+	allowed += throttle->saved > 0 ? throttle->saved * DNP_THROTTLE_HASTE : throttle->saved;
 	next = came > allowed * s / 2 ? came / (allowed * s) : 0.5;
 	next *= (double)wanted;
 	if (next > (double)DNP_THROTTLE_MOST)

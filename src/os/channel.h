@@ -32,6 +32,8 @@ struct dnp_channel_message {
 
 /* 0 or -errno. Nobody else of another user can connect from the first moment on. */
 int dnp_channel_listen(void);
+/* Has its name there again, if somebody has removed it. On the watch's thread. */
+void dnp_channel_keep(void);
 /* No name, no connection is left. */
 void dnp_channel_shut(void);
 

@@ -65,6 +65,21 @@ def test_descriptors_are_out_of_the_way(tmp_path):
     assert numbers and min(numbers) >= 1024, numbers
 
 
+def test_socket_that_is_removed_is_made_again(tmp_path):
+    """As by who cleans /tmp: the recording can be ended all the same."""
+    with Running(program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as it:
+        dnprof("attach", it.pid).expect()
+        dnprof("start", "-o", tmp_path / "out.dnp", it.pid).expect()
+        control, = it.folder.glob("dnprof-*-socket")
+        before = control.stat().st_ino
+        control.unlink()
+        wait_for(lambda: control.exists() and control.stat().st_ino != before, "another socket")
+        dnprof("stop", it.pid).expect()
+        dnprof("detach", it.pid).expect()
+        assert not control.exists()
+    assert report(tmp_path / "out.dnp").data["complete"]
+
+
 def test_threads_have_their_names(tmp_path, tfm):
     """Each that uses time while it is recorded: two tenths of a second, of which a thousandth would do."""
     with Running(program(tfm, "threads8", "--seconds", 600)) as running:

@@ -136,6 +136,30 @@ int dnp_channel_listen(void)
 	return failed;
 }
 
+void dnp_channel_keep(void)
+{
+	int before = listener.fd, fd;
+	struct stat st;
+
+	if (before < 0 || listener.pid != getpid() ||
+		!syscall(
+			SYS_newfstatat, listener.folder, listener.name, &st, AT_SYMLINK_NOFOLLOW) ||
+		errno != ENOENT)
+		return;
+	/* One that had a name gets no other. */
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	listener.fd = dnp_fd_move_up(fd);
+	if (listen_in_folder()) {
+		close(listener.fd);
+		listener.fd = before;
+		return;
+	}
+	dnp_watch_remove(before);
+	close(before);
+}
+
 void dnp_channel_tell(const char *folder)
 {
 	char open_one[32], there[PATH_MAX], link[PATH_MAX + sizeof(listener.name)];
