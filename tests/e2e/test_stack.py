@@ -522,8 +522,10 @@ def are_stuck(pid):
 
 
 def test_socket_was_removed(tmp_path):
+    """And something else has its name, so that the agent cannot make another."""
     with running(tmp_path, program(NEWEST, "deadlock", "--seconds", 600, "--rests")) as (_, pid):
-        socket_path(pid, tmp_path).unlink()
+        (tmp_path / "else").touch()
+        (tmp_path / "else").replace(socket_path(pid, tmp_path))
         assert "has no socket in its TMPDIR" in complaint(pid)
 
 
