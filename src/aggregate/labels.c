@@ -58,28 +58,31 @@ static double cubed(double a)
 	return a * a * a;
 }
 
-/*
- * As for a number of rare, independent happenings (Poisson) that weigh `one` each: the exact bounds
- * (Garwood 1936), by the cube roots of gamma distributions being nearly normal (Wilson and Hilferty
- * 1931). A few samples so have honest bounds, too, and so has none at all.
- */
-static struct dnp_range poisson_range(double weight, double one)
-{
-	double z = DEVIATIONS / 3, n, more;
-
-	if (one <= 0)
-		return (struct dnp_range){weight, weight};
-	n = weight / one;
-	more = n + 1;
-	return (struct dnp_range){
-		n > 0 ? weight * cubed(1 - 1 / (9 * n) - z / sqrt(n)) : 0,
-		one * more * cubed(1 - 1 / (9 * more) + z / sqrt(more)),
-	};
-}
-
 static double squared(double a)
 {
 	return a * a;
+}
+
+/*
+ * As for numbers of rare, independent happenings (Poisson) of several weights, of which none weighs
+ * more than `most`: by a gamma distribution that has their mean and variance (Fay and Feuer 1997),
+ * and is nearly normal by its cube root (Wilson and Hilferty 1931). Above, it is as if one more of
+ * the greatest weight had been there, since those are the ones of which too few may have come by
+ * chance, and then the variance tells nothing of them. A few samples so have honest bounds, too,
+ * and so has none at all. Where all weigh the same, these are the exact ones (Garwood 1936).
+ */
+static struct dnp_range poisson_range(double weight, double variance, double most)
+{
+	double z = DEVIATIONS / 3, n, more;
+
+	if (variance + most <= 0)
+		return (struct dnp_range){weight, weight};
+	n = variance > 0 ? squared(weight) / variance : 0;
+	more = squared(weight + most) / (variance + squared(most));
+	return (struct dnp_range){
+		n > 0 ? weight * cubed(1 - 1 / (9 * n) - z / sqrt(n)) : weight,
+		(weight + most) * cubed(1 - 1 / (9 * more) + z / sqrt(more)),
+	};
 }
 
 /*
@@ -91,9 +94,11 @@ struct dnp_range dnp_label_range(const struct dnp_label_sum *sum, uint64_t lot)
 {
 	double weight = (double)sum->weight, often = weight - sum->rare;
 	double variance = sum->variance - sum->rare_variance;
-	struct dnp_range of_rare = poisson_range(
-		sum->rare, sum->rare > 0 ? sum->rare_variance / sum->rare : (double)lot);
-	struct dnp_range of_often = poisson_range(often, often > 0 ? variance / often : 0);
+	double one = sum->rare > 0 ? sum->rare_variance / sum->rare : 0;
+	struct dnp_range of_rare =
+		poisson_range(sum->rare, sum->rare_variance, one > (double)lot ? one : (double)lot);
+	struct dnp_range of_often =
+		poisson_range(often, variance, often > 0 ? variance / often : 0);
 	double low =
 		weight - sqrt(squared(sum->rare - of_rare.low) + squared(often - of_often.low));
 	double high =

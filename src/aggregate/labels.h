@@ -52,8 +52,8 @@ void dnp_label_sum_exact(struct dnp_label_sum *to, uint64_t weight, uint64_t cou
 
 /*
  * Where the true weight is, in at least 95 of 100 recordings. `lot`: for how much weight one of
- * the smallest happenings is kept (0: not known), which tells how much there may be of which none
- * was.
+ * the smallest happenings is kept at most (0: not known), which tells how much there may be of
+ * which none was, or too few.
  */
 struct dnp_range dnp_label_range(const struct dnp_label_sum *sum, uint64_t lot);
 

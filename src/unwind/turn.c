@@ -25,9 +25,10 @@ void dnp_turn_take(int tid)
 
 void dnp_turn_end(void)
 {
-	/* Whoever sees the turn's end sees all that was read and written in it done. */
-	atomic_fetch_add(&target.turn, 1);
+	/* Whoever sees the turn's end sees all that was read and written in it done, and that none
+	 * goes on any more. */
 	atomic_store(&target.since_ns, UINT64_MAX);
+	atomic_fetch_add(&target.turn, 1);
 	atomic_store(&target.busy, 0);
 }
 

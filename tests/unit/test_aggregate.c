@@ -554,12 +554,13 @@ TEST(one_sample_has_wide_bounds_and_none_below_what_was_seen)
 
 enum { CHOSEN_BYTES = 102400, LOT_BYTES = 512 << 10, TRIALS = 2000 };
 
-/* Whether the truth is within, where .NET 10 chooses of so many objects of each size, and alloc of
- * these. */
-static bool is_within(const uint64_t (*sizes)[2], size_t n, uint64_t *turn)
+/*
+ * So many objects of each size, of which .NET 10 chooses, and alloc of these one for `lot`. Their
+ * bytes.
+ */
+static double allocate(const uint64_t (*sizes)[2], size_t n, uint64_t lot, uint64_t *turn,
+	struct dnp_label_sum *sum)
 {
-	struct dnp_label_sum sum = {0};
-	struct dnp_range range;
 	double truth = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -570,11 +571,23 @@ static bool is_within(const uint64_t (*sizes)[2], size_t n, uint64_t *turn)
 			truth += size;
 			if (dnp_lot(*turn += DNP_LOT_STEP) >= chosen)
 				continue;
-			weight = dnp_thin(size / chosen, dnp_lot(*turn += DNP_LOT_STEP), LOT_BYTES);
+			weight = dnp_thin(size / chosen, dnp_lot(*turn += DNP_LOT_STEP), lot);
 			if (weight)
-				dnp_label_sum_sample(&sum, weight, sizes[i][0]);
+				dnp_label_sum_sample(sum, weight, sizes[i][0]);
 		}
-	range = dnp_label_range(&sum, LOT_BYTES);
+	return truth;
+}
+
+/* Whether the truth is within, where the lot is doubled as often while they are allocated. */
+static bool is_within(const uint64_t (*sizes)[2], size_t n, unsigned doubled, uint64_t *turn)
+{
+	struct dnp_label_sum sum = {0};
+	struct dnp_range range;
+	double truth = 0;
+
+	for (unsigned k = 0; k <= doubled; k++)
+		truth += allocate(sizes, n, (uint64_t)LOT_BYTES << k, turn, &sum);
+	range = dnp_label_range(&sum, (uint64_t)LOT_BYTES << doubled);
 	return truth >= range.low - 1 && truth <= range.high + 1;
 }
 
@@ -597,14 +610,15 @@ TEST(the_truth_is_in_its_range_95_times_in_100)
 	};
 	uint64_t turn = 1;
 
-	for (size_t i = 0; i < DNP_ARRAY_SIZE(programs); i++) {
-		unsigned within = 0;
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(programs); i++)
+		for (unsigned doubled = 0; doubled <= 4; doubled += 2) {
+			unsigned within = 0;
 
-		for (unsigned k = 0; k < TRIALS; k++)
-			within += is_within(
-				programs[i].sizes, DNP_ARRAY_SIZE(programs[i].sizes), &turn);
-		CHECK(within >= TRIALS * 0.95);
-	}
+			for (unsigned k = 0; k < TRIALS; k++)
+				within += is_within(programs[i].sizes,
+					DNP_ARRAY_SIZE(programs[i].sizes), doubled, &turn);
+			CHECK(within >= TRIALS * 0.95);
+		}
 }
 
 TEST(threads_that_ran_and_that_waited)
