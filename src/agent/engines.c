@@ -204,20 +204,6 @@ static void stop(unsigned n)
 		engines[i]->stop();
 }
 
-static int start_pipe(struct dnp_err *err)
-{
-	struct dnp_provider_wish wishes[DNP_PROVIDERS] = {0};
-	int failed;
-
-	for (unsigned i = 0; i < n_engines; i++)
-		if (engines[i]->wishes)
-			engines[i]->wishes(wishes);
-	failed = dnp_pipe_start(wishes, dnp_engines_options()->event, err);
-	if (failed)
-		stop(n_engines);
-	return failed;
-}
-
 static bool has_hooks(const struct dnp_engine *engine)
 {
 	return engine->unwound || engine->transition;
@@ -257,7 +243,17 @@ int dnp_engines_start(const struct dnp_engine_setting *offered, struct dnp_err *
 			return failed;
 		}
 	}
-	return start_pipe(err);
+	return 0;
+}
+
+int dnp_engines_listen(struct dnp_err *err)
+{
+	struct dnp_provider_wish wishes[DNP_PROVIDERS] = {0};
+
+	for (unsigned i = 0; i < n_engines; i++)
+		if (engines[i]->wishes)
+			engines[i]->wishes(wishes);
+	return dnp_pipe_start(wishes, dnp_engines_options()->event, err);
 }
 
 void dnp_engines_stop(void)

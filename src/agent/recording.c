@@ -575,6 +575,18 @@ static int prepare(const struct dnp_recording_order *order, struct dnp_err *err)
 	return failed;
 }
 
+/* What was begun by then is to be known: an event is told of once. */
+static int hear_runtime(struct dnp_err *err)
+{
+	int failed = dnp_engines_listen(err);
+
+	if (failed) {
+		dnp_engines_stop();
+		dnp_drain_close(&recording.drain, DNP_END_STOP);
+	}
+	return failed;
+}
+
 static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 {
 	struct dnp_engine_setting offered = {
@@ -611,7 +623,7 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 	}
 	dnp_knowledge_threads(order->at_startup);
 	find_threads(order->at_startup);
-	return 0;
+	return hear_runtime(err);
 }
 
 int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err *err)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Who waited for which lock, how long, and where the one was who had it, against what the program and the runtime count."""
 import re
+import time
 
 import pytest
 
@@ -154,6 +155,18 @@ def test_that_began_before(tmp_path, tfm):
     assert result.truth["ns"] > 0 and events["lock"]["waits"] == events["lock"]["samples"] == events["lock-owner"]["samples"] == 0
 
 
+def test_begun_while_the_recording_does(tmp_path, tfm):
+    """Of a wait is told by begin and end: of which lock is not known of those alone that began in the recording before."""
+    with attached.Running(program(tfm, "locks", "--seconds", 600), 0.02) as it:
+        for i in range(BEGINNINGS):
+            out = tmp_path / f"{i}.dnp"
+            dnprof("record", "-q", "-e", "lock=100us", "-d", BETWEEN_S, "-o", out, it.pid).expect()
+            time.sleep(BETWEEN_S)
+            for one in report(out, options=("-e", "lock", "-n", 0)).data["types"]:
+                assert one["name"] == "Truth.Locks+Gate" or one["ns"] >= one["count"] * BETWEEN_S * 1e9, one
+
+
+BEGINNINGS, BETWEEN_S = 50 if SOAK else 10, 0.05
 CYCLES = 10 if SOAK else 4
 
 

@@ -13,6 +13,8 @@ namespace Truth;
 static class Garbage
 {
   const int Live = 200_000, SmallBytes = 1000, LargeBytes = 1_000_000;
+  /// <summary>What the runtime's own threads allocate meanwhile is to fit in, or they end the region.</summary>
+  const int RegionBytes = 200_000;
 
   sealed class Node { public Node? Next; public byte[] Bytes = new byte[20]; }
 
@@ -107,7 +109,7 @@ static class Garbage
   {
     int count = GC.CollectionCount(2);
     long last = Index;
-    if (!GC.TryStartNoGCRegion(SmallBytes))
+    if (!GC.TryStartNoGCRegion(RegionBytes))
       return; // it collected, and lacks the memory all the same
     GC.EndNoGCRegion();
     if (Index == last)
