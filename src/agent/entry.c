@@ -9,6 +9,7 @@
 #include "agent/relay.h"
 #include "clr/com.h"
 #include "clr/hresult.h"
+#include "os/library.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -54,6 +55,45 @@ static HRESULT DNP_COM factory_lock(IClassFactory *self, BOOL lock)
 	return S_OK;
 }
 
+/* Asks a copy of this library whether it is or was here a moment ago; no interface of anybody's. */
+static const struct dnp_guid iid_twin = {
+	0x6d0e3c1f, 0x58b4, 0x4b6e, {0x9d, 0x17, 0x2a, 0x44, 0xc3, 0x7e, 0x90, 0x5b}};
+
+/* S_OK: the runtime has not got us. */
+static HRESULT own_presence(void)
+{
+	switch (dnp_agent_presence()) {
+	case DNP_HERE: return DNPROF_E_ALREADY_HERE;
+	case DNP_LEAVING: return CORPROF_E_PROFILER_DETACHING;
+	default: return S_OK;
+	}
+}
+
+static void ask_twin(void *exported, void *context)
+{
+	HRESULT(DNP_COM * get_class)(const struct dnp_guid *, const struct dnp_guid *, void **);
+	HRESULT *presence = context, answer;
+	void *nothing;
+
+	*(void **)&get_class = exported;
+	answer = get_class(&dnp_clsid_agent, &iid_twin, &nothing);
+	if (answer == DNPROF_E_ALREADY_HERE || answer == CORPROF_E_PROFILER_DETACHING)
+		*presence = answer;
+}
+
+/*
+ * Of all copies of this library: one from another folder, of another version perhaps, or placed
+ * where the target can read it, has states of its own.
+ */
+static HRESULT any_presence(const struct dnp_guid *iid)
+{
+	HRESULT presence = own_presence();
+
+	if (presence == S_OK && !dnp_guid_equal(iid, &iid_twin))
+		dnp_library_twins("DllGetClassObject", ask_twin, &presence);
+	return presence;
+}
+
 HRESULT DNP_COM DllGetClassObject(
 	const struct dnp_guid *clsid, const struct dnp_guid *iid, void **object)
 {
@@ -65,6 +105,7 @@ HRESULT DNP_COM DllGetClassObject(
 		.LockServer = factory_lock,
 	};
 	IClassFactory *factory = &factory_main;
+	HRESULT presence;
 
 	if (!object)
 		return E_POINTER;
@@ -74,9 +115,9 @@ HRESULT DNP_COM DllGetClassObject(
 	 * A runtime that has a profiler refuses the next only after it has got it from us, and
 	 * keeps the library for ever then (CoreCLR 8 to 10). Of what we refuse it lets go.
 	 */
-	if (dnp_agent_presence() != DNP_AWAY)
-		return dnp_agent_presence() == DNP_HERE ? DNPROF_E_ALREADY_HERE
-							: CORPROF_E_PROFILER_DETACHING;
+	presence = any_presence(iid);
+	if (presence != S_OK)
+		return presence;
 	if (dnp_guid_equal(clsid, &dnp_clsid_agent_notify))
 		factory = &factory_notify;
 	else if (!dnp_guid_equal(clsid, &dnp_clsid_agent))

@@ -182,7 +182,8 @@ static int start(COR_PRF_EVENTPIPE_PROVIDER_CONFIG *configs, uint32_t n, const c
 		dnp_gate_open(&gate, 0);
 		return dnp_err(err, -EOPNOTSUPP,
 			"'%s' cannot be recorded: the runtime does not deliver its events: %s "
-			"(0x%08x); record something else",
+			"(0x%08x); end what else listens to it, for which it has 64 places, "
+			"or record something else",
 			events, dnp_hresult_name(hr), (unsigned)hr);
 	}
 	has_session = true;

@@ -575,15 +575,20 @@ static int prepare(const struct dnp_recording_order *order, struct dnp_err *err)
 	return failed;
 }
 
-/* What was begun by then is to be known: an event is told of once. */
+/* An event is told of once, so all that takes note of it is there by then. */
 static int hear_runtime(struct dnp_err *err)
 {
 	int failed = dnp_engines_listen(err);
 
-	if (failed) {
-		dnp_engines_stop();
-		dnp_drain_close(&recording.drain, DNP_END_STOP);
-	}
+	if (!failed)
+		return 0;
+	dnp_engines_stop();
+	dnp_drain_close(&recording.drain, DNP_END_STOP);
+	if (dnp_recording_file() >= 0 && ftruncate(recording.file, 0))
+		return dnp_err(err, -errno,
+			"the recording could not begin, and what is in its file cannot be taken "
+			"away: %s; remove it",
+			strerror(errno));
 	return failed;
 }
 

@@ -26,6 +26,13 @@ const char *dnp_library_error(void);
 /* What a library that is loaded, "coreclr", exports by that name; NULL: nothing. */
 void *dnp_library_symbol(const char *library, const char *symbol);
 
+/*
+ * Calls `tell` with what each other library that is loaded from a file of this one's name, in
+ * another folder, exports as `symbol`; it is not unloaded meanwhile.
+ */
+void dnp_library_twins(
+	const char *symbol, void (*tell)(void *exported, void *context), void *context);
+
 /* Whether the runtime's exceptions go through what native libraries have on the stack. */
 extern const bool dnp_library_lets_through;
 

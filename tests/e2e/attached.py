@@ -98,6 +98,19 @@ def attach(pid, data=b"", library=AGENT, clsid=CLSID, timeout_ms=PATIENCE_S * 10
         raise Refused(result)
 
 
+def listen(pid):
+    """A session of events for somebody else (CollectTracing), which goes on until what is returned is closed."""
+    provider = "Nobody's\0"
+    payload = (struct.pack("<IIIQII", 1, 1, 1, 1, 4, len(provider)) + provider.encode("utf-16-le") + struct.pack("<I", 0))
+    s = connect(pid, "dotnet-diagnostic", socket.SOCK_STREAM)
+    s.sendall(struct.pack("<14sHBBH", b"DOTNET_IPC_V1\0", 20 + len(payload), 2, 2, 0) + payload)
+    answer = s.recv(20, socket.MSG_WAITALL)
+    if answer[16:18] == b"\xff\0":
+        return s
+    with s:
+        raise Refused(struct.unpack("<I", s.recv(4))[0])
+
+
 def wait_for_the_runtime(pid):
     """Until it has seen to all requests that came before: it takes them one by one."""
     with connect(pid, "dotnet-diagnostic", socket.SOCK_STREAM) as s:

@@ -56,6 +56,26 @@ def raises(result, question, *arguments):
     return refusal.value.text
 
 
+# ---- From two folders
+
+PAIRS = 40 if SOAK else 5
+
+
+@pytest.mark.parametrize("tfm", cases(["net8.0", "net9.0", "net10.0"], NEWEST, "net8.0"))
+def test_two_copies_come_at_once(tmp_path, tfm):
+    """The runtime keeps a library for ever that it loads beside a profiler: a copy that comes second is not to be loaded."""
+    copy = shutil.copytree(DNPROF.parent, tmp_path / "copy", ignore=shutil.ignore_patterns("*.p"))
+    with running(tfm) as it:
+        for _ in range(PAIRS):
+            with harness.start([DNPROF, "stack", it.pid]) as one, harness.start([copy / DNPROF.name, "stack", it.pid]) as other:
+                one.end().expect()
+                other.end().expect()
+            gone(it.pid)
+        dnprof("attach", it.pid).expect()
+        dnprof("detach", it.pid).expect()
+        assert not is_loaded(it.pid)
+
+
 # ---- While it leaves
 
 def while_it_leaves(it, question):

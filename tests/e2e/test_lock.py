@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Who waited for which lock, how long, and where the one was who had it, against what the program and the runtime count."""
+import contextlib
 import re
 import time
 
@@ -167,6 +168,18 @@ def test_begun_while_the_recording_does(tmp_path, tfm):
 
 
 BEGINNINGS, BETWEEN_S = 50 if SOAK else 10, 0.05
+def test_too_many_listen(tmp_path, tfm):
+    """The runtime has 64 sessions of events: with none left nothing is recorded, and nothing looks as if it were."""
+    out = tmp_path / "out.dnp"
+    with attached.Running(program(tfm, "locks", "--seconds", 600), 0.02) as it, contextlib.ExitStack() as others:
+        with pytest.raises(attached.Refused):
+            for _ in range(65):
+                others.enter_context(attached.listen(it.pid))
+        result = dnprof("record", "-q", "-e", "lock", "-d", 0.05, "-o", out, it.pid)
+        assert refused(result, 1, "does not deliver its events", "64") and not out.exists()
+        dnprof("record", "-q", "-e", "cpu,exception", "-d", 0.05, "-o", out, it.pid).expect()
+
+
 CYCLES = 10 if SOAK else 4
 
 

@@ -3,8 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/vec.h"
+#include "os/forks.h"
 
 int dnp_library_keep(void)
 {
@@ -53,6 +58,61 @@ void *dnp_library_symbol(const char *library, const char *symbol)
 	if (loaded)
 		dlclose(loaded);
 	return found;
+}
+
+struct twins {
+	const char *own; /* path */
+	struct dnp_vec_of(char *) paths;
+};
+
+/* In the dynamic linker, which has a lock meanwhile. */
+static int note_twin(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+	struct twins *twins = context;
+	char *path;
+
+	(void)bytes;
+	if (strcmp(info->dlpi_name, twins->own) == 0 ||
+		strcmp(dnp_path_base(info->dlpi_name), dnp_path_base(twins->own)) != 0)
+		return 0;
+	path = strdup(info->dlpi_name);
+	if (!path || dnp_vec_push(&twins->paths, path))
+		free(path);
+	return 0;
+}
+
+static void tell_twin(const char *path, const char *symbol,
+	void (*tell)(void *exported, void *context), void *context)
+{
+	/* By its name: the file may have gone. */
+	void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+	void *exported = library ? dlsym(library, symbol) : NULL;
+
+	if (exported)
+		tell(exported, context);
+	if (library)
+		dlclose(library);
+}
+
+void dnp_library_twins(
+	const char *symbol, void (*tell)(void *exported, void *context), void *context)
+{
+	static const char here;
+	struct twins twins = {0};
+	Dl_info info;
+
+	if (!dladdr(&here, &info) || !info.dli_fname)
+		return;
+	twins.own = info.dli_fname;
+	/* A child that is forked meanwhile would have that lock for ever. */
+	dnp_forks_hold();
+	dl_iterate_phdr(note_twin, &twins);
+	dnp_forks_release();
+	for (size_t i = 0; i < twins.paths.n; i++) {
+		tell_twin(twins.paths.p[i], symbol, tell, context);
+		free(twins.paths.p[i]);
+	}
+	dnp_vec_done(&twins.paths);
 }
 
 size_t dnp_path_base_at(const char *path, size_t n)

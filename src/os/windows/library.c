@@ -3,7 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <windows.h>
+
+#include <psapi.h> /* does not stand alone */
 
 #include "base/clean.h"
 #include "os/windows/wide.h"
@@ -57,6 +61,70 @@ void *dnp_library_symbol(const char *library, const char *symbol)
 	snprintf(name, sizeof(name), "%s%s", library, dnp_library_suffix);
 	loaded = GetModuleHandleA(name);
 	return loaded ? (void *)(uintptr_t)GetProcAddress(loaded, symbol) : NULL;
+}
+
+#define PATH_UNITS_MAX 32768
+#define MODULES_MAX    4096
+
+/* False: it is gone, or there is no memory. */
+static bool path_of(HMODULE library, wchar_t *path)
+{
+	DWORD n = GetModuleFileNameW(library, path, PATH_UNITS_MAX);
+
+	return n && n < PATH_UNITS_MAX;
+}
+
+static const wchar_t *wide_base(const wchar_t *path)
+{
+	const wchar_t *slash = wcsrchr(path, L'\\');
+
+	return slash ? slash + 1 : path;
+}
+
+struct twins {
+	HMODULE own, modules[MODULES_MAX];
+	wchar_t own_path[PATH_UNITS_MAX], path[PATH_UNITS_MAX];
+};
+
+static bool is_twin(struct twins *twins, HMODULE library)
+{
+	return library != twins->own && path_of(library, twins->path) &&
+		_wcsicmp(wide_base(twins->path), wide_base(twins->own_path)) == 0;
+}
+
+static void tell_twin(HMODULE twin, const char *symbol, void (*tell)(void *exported, void *context),
+	void *context)
+{
+	HMODULE held;
+	void *exported;
+
+	if (!GetModuleHandleExW(
+		    GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, (LPCWSTR)(void *)twin, &held))
+		return;
+	exported = dnp_library_function(held, symbol);
+	if (exported)
+		tell(exported, context);
+	FreeLibrary(held);
+}
+
+void dnp_library_twins(
+	const char *symbol, void (*tell)(void *exported, void *context), void *context)
+{
+	static const char here;
+	auto_free struct twins *twins = calloc(1, sizeof(*twins));
+	DWORD bytes = 0;
+
+	if (!twins ||
+		!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
+				GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+			(LPCWSTR)(const void *)&here, &twins->own) ||
+		!path_of(twins->own, twins->own_path) ||
+		!EnumProcessModules(
+			GetCurrentProcess(), twins->modules, sizeof(twins->modules), &bytes))
+		return;
+	for (size_t i = 0; i < bytes / sizeof(HMODULE) && i < MODULES_MAX; i++)
+		if (is_twin(twins, twins->modules[i]))
+			tell_twin(twins->modules[i], symbol, tell, context);
 }
 
 size_t dnp_path_base_at(const char *path, size_t n)
