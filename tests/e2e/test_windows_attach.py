@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import shutil
 import subprocess
 import uuid
 from pathlib import Path
@@ -104,6 +105,19 @@ def test_record(busy, tmp_path):
     assert busy.word in read["command"]
     wait_for(busy.is_clean, "the agent to leave")
     assert busy.process.poll() is None
+
+
+def test_two_copies_come_at_once(busy, tmp_path):
+    """The second is not to be loaded beside the first, or the runtime would keep it."""
+    copy = shutil.copytree(WINDOWS.parent, tmp_path / "copy", ignore=shutil.ignore_patterns("*.p"))
+    for _ in range(5):
+        both = [subprocess.Popen(["wine", folder / WINDOWS.name, "stack", *map(str, PATIENT), str(busy.pid)], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **ENVIRONMENT})
+                for folder in (WINDOWS.parent, copy)]
+        for one in both:
+            out, err = one.communicate(timeout=PATIENCE_S)
+            assert one.returncode == 0 and b"Truth.Cpu.Run" in out, err
+        wait_for(busy.is_clean, "the agents to leave")
 
 
 def test_record_makes_a_page(busy, tmp_path):
