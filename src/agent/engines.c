@@ -246,14 +246,18 @@ int dnp_engines_start(const struct dnp_engine_setting *offered, struct dnp_err *
 	return 0;
 }
 
-int dnp_engines_listen(struct dnp_err *err)
+int dnp_engines_listen(void (*meanwhile)(void), struct dnp_err *err)
 {
 	struct dnp_provider_wish wishes[DNP_PROVIDERS] = {0};
+	int failed;
 
 	for (unsigned i = 0; i < n_engines; i++)
 		if (engines[i]->wishes)
 			engines[i]->wishes(wishes);
-	return dnp_pipe_start(wishes, dnp_engines_options()->event, err);
+	failed = dnp_pipe_start(wishes, dnp_engines_options()->event, meanwhile, err);
+	if (failed)
+		stop(n_engines);
+	return failed;
 }
 
 void dnp_engines_stop(void)

@@ -69,6 +69,15 @@ static HRESULT own_presence(void)
 	}
 }
 
+/* What a copy is told. The runtime has us still for a moment after its last word. */
+static HRESULT presence_for_twin(void)
+{
+	HRESULT presence = own_presence();
+
+	return presence == S_OK && dnp_life_may_be_unloaded() ? CORPROF_E_PROFILER_DETACHING
+							      : presence;
+}
+
 static void ask_twin(void *exported, void *context)
 {
 	HRESULT(DNP_COM * get_class)(const struct dnp_guid *, const struct dnp_guid *, void **);
@@ -89,7 +98,9 @@ static HRESULT any_presence(const struct dnp_guid *iid)
 {
 	HRESULT presence = own_presence();
 
-	if (presence == S_OK && !dnp_guid_equal(iid, &iid_twin))
+	if (dnp_guid_equal(iid, &iid_twin))
+		return presence_for_twin();
+	if (presence == S_OK)
 		dnp_library_twins("DllGetClassObject", ask_twin, &presence);
 	return presence;
 }

@@ -31,6 +31,9 @@
 /* So long one beside the profiler waits for word that it is attached, which may never come. */
 #define SETTLE_NS UINT64_C(50000000)
 
+/* So long the runtime may take after its last word until it has let go of us and our place. */
+#define UNLOAD_NS UINT64_C(1000000000)
+
 static struct dnp_agent_options given; /* what we were loaded with */
 
 static void say(const struct dnp_err *err)
@@ -435,10 +438,20 @@ void dnp_life_attached(void)
 /* The runtime has let go of us, and the recorder has not ended yet. */
 static _Atomic bool overdue;
 
+static _Atomic uint64_t away_ns; /* since when we are; 0: we never were here */
+
 static void be_away(void)
 {
 	dnp_agent_forget();
+	atomic_store(&away_ns, dnp_now_ns());
 	atomic_store(&dnp_agent.presence, DNP_AWAY);
+}
+
+bool dnp_life_may_be_unloaded(void)
+{
+	uint64_t since_ns = atomic_load(&away_ns);
+
+	return since_ns && dnp_now_ns() - since_ns < UNLOAD_NS;
 }
 
 /*

@@ -30,6 +30,9 @@ void dnp_life_attached(void);
  */
 void dnp_life_detached(void);
 
+/* Whether that was just now, so that the runtime may have our place taken still. Any thread. */
+bool dnp_life_may_be_unloaded(void);
+
 /* Before the runtime is told whether we are there: that thread may have ended by now. Any thread.
  */
 void dnp_life_settle(void);

@@ -17,6 +17,7 @@
 #define NAME_MAX_UNITS 64u
 #define TRIES          50u /* at a thread, where there is no memory for one */
 #define TRY_NS         UINT64_C(10000000)
+#define LOOK_NS        UINT64_C(1000000) /* whether it is answered */
 
 static const WCHAR *const names[DNP_PROVIDERS] = {
 	[DNP_PROVIDER_RUNTIME] = (const WCHAR *)u"Microsoft-Windows-DotNETRuntime",
@@ -106,7 +107,9 @@ void dnp_pipe_delivered(EVENTPIPE_PROVIDER provider, uint32_t id, uint32_t versi
 struct question {
 	COR_PRF_EVENTPIPE_PROVIDER_CONFIG *configs; /* NULL: ends the session */
 	uint32_t n;
+	void (*meanwhile)(void); /* NULL: nothing is to be done until it is answered */
 	HRESULT answer;
+	_Atomic bool answered;
 };
 
 static void put(struct question *question)
@@ -123,6 +126,7 @@ static void *put_there(void *question)
 	dnp_thread_set_name("dnprof-ask");
 	dnp_own_thread_open_signals();
 	put(question);
+	atomic_store(&((struct question *)question)->answered, true);
 	return NULL;
 }
 
@@ -132,6 +136,10 @@ static void put_elsewhere(struct question *question)
 
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (!dnp_own_thread_start(&thread, put_there, question)) {
+			while (question->meanwhile && !atomic_load(&question->answered)) {
+				question->meanwhile();
+				dnp_sleep_until_ns(dnp_now_ns() + LOOK_NS);
+			}
 			dnp_own_thread_join(&thread);
 			return;
 		}
@@ -141,9 +149,10 @@ static void put_elsewhere(struct question *question)
 }
 
 /* While the runtime initialises us there is no managed code yet. */
-static HRESULT ask_runtime(COR_PRF_EVENTPIPE_PROVIDER_CONFIG *configs, uint32_t n)
+static HRESULT ask_runtime(
+	COR_PRF_EVENTPIPE_PROVIDER_CONFIG *configs, uint32_t n, void (*meanwhile)(void))
 {
-	struct question question = {.configs = configs, .n = n};
+	struct question question = {.configs = configs, .n = n, .meanwhile = meanwhile};
 
 	dnp_forks_hold();
 	if (dnp_thread_is_own(dnp_thread_id()))
@@ -171,26 +180,29 @@ static uint32_t configure(
 }
 
 static int start(COR_PRF_EVENTPIPE_PROVIDER_CONFIG *configs, uint32_t n, const char *events,
-	struct dnp_err *err)
+	void (*meanwhile)(void), struct dnp_err *err)
 {
 	HRESULT hr;
 
 	forget_providers();
 	dnp_gate_open(&gate, 1);
-	hr = ask_runtime(configs, n);
+	hr = ask_runtime(configs, n, meanwhile);
 	if (FAILED(hr)) {
 		dnp_gate_open(&gate, 0);
 		return dnp_err(err, -EOPNOTSUPP,
 			"'%s' cannot be recorded: the runtime does not deliver its events: %s "
-			"(0x%08x); end what else listens to it, for which it has 64 places, "
-			"or record something else",
-			events, dnp_hresult_name(hr), (unsigned)hr);
+			"(0x%08x); %srecord something else",
+			events, dnp_hresult_name(hr), (unsigned)hr,
+			hr == E_FAIL ? "end what else listens to it, for which it has 64 places, "
+				       "or "
+				     : "");
 	}
 	has_session = true;
 	return 0;
 }
 
-int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events, struct dnp_err *err)
+int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events,
+	void (*meanwhile)(void), struct dnp_err *err)
 {
 	COR_PRF_EVENTPIPE_PROVIDER_CONFIG configs[DNP_PROVIDERS];
 	uint32_t n = configure(wishes, configs);
@@ -211,7 +223,7 @@ int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events, s
 			"'%s' cannot be recorded: this runtime is too old to deliver its events "
 			"(ICorProfilerInfo%d); it takes .NET 5 or newer",
 			events, dnp_agent.info.version);
-	return start(configs, n, events, err);
+	return start(configs, n, events, meanwhile, err);
 }
 
 bool dnp_pipe_stop(void)
@@ -220,7 +232,7 @@ bool dnp_pipe_stop(void)
 		return true;
 	dnp_gate_open(&gate, 0);
 	/* A runtime that ends has ended all sessions before it says so. */
-	if (dnp_agent_presence() != DNP_AWAY && ask_runtime(NULL, 0) == E_OUTOFMEMORY)
+	if (dnp_agent_presence() != DNP_AWAY && ask_runtime(NULL, 0, NULL) == E_OUTOFMEMORY)
 		return false;
 	has_session = false;
 	return true;

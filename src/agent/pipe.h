@@ -14,9 +14,12 @@
 
 /*
  * Begins to have wishes[DNP_PROVIDERS] delivered; none: nothing is done. `events`:
- * as asked for, for messages. 0, or -errno with err. By who starts recordings, as stop.
+ * as asked for, for messages. 0, or -errno with err. By who starts recordings, as stop. An own
+ * thread calls `meanwhile` (NULL: it does nothing) every now and then until the runtime has
+ * answered.
  */
-int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events, struct dnp_err *err);
+int dnp_pipe_start(const struct dnp_provider_wish *wishes, const char *events,
+	void (*meanwhile)(void), struct dnp_err *err);
 
 /*
  * No event is delivered any more when it returns. False: there was no memory to say so to the

@@ -575,21 +575,31 @@ static int prepare(const struct dnp_recording_order *order, struct dnp_err *err)
 	return failed;
 }
 
-/* An event is told of once, so all that takes note of it is there by then. */
-static int hear_runtime(struct dnp_err *err)
+/* Threads are sampled by then, and rings are small. */
+static void drain_meanwhile(void)
 {
-	int failed = dnp_engines_listen(err);
+	dnp_drain_meanwhile(&recording.drain);
+}
 
+/* An event is told of once, so all that takes note of it is there by then. */
+static int hear_runtime(bool at_startup, struct dnp_err *err)
+{
+	char why[sizeof(err->text)];
+	int failed, left;
+
+	if (!at_startup)
+		write_head();
+	failed = dnp_engines_listen(at_startup ? NULL : drain_meanwhile, err);
 	if (!failed)
 		return 0;
-	dnp_engines_stop();
-	dnp_drain_close(&recording.drain, DNP_END_STOP);
-	if (dnp_recording_file() >= 0 && ftruncate(recording.file, 0))
-		return dnp_err(err, -errno,
-			"the recording could not begin, and what is in its file cannot be taken "
-			"away: %s; remove it",
-			strerror(errno));
-	return failed;
+	atomic_store(&saves.over, true);
+	left = dnp_drain_abandon(&recording.drain);
+	if (!left)
+		return failed;
+	snprintf(why, sizeof(why), "%s", err->text);
+	return dnp_err(err, failed,
+		"%s; what is in its file is no recording, and cannot be taken away: %s; remove it",
+		why, strerror(-left));
 }
 
 static int start(const struct dnp_recording_order *order, struct dnp_err *err)
@@ -628,7 +638,7 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 	}
 	dnp_knowledge_threads(order->at_startup);
 	find_threads(order->at_startup);
-	return hear_runtime(err);
+	return hear_runtime(order->at_startup, err);
 }
 
 int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err *err)
@@ -653,11 +663,8 @@ int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err 
 	}
 	find_launcher(order->at_startup);
 	recording.on = true;
-	/* At the start a thread of the program does it, and what its head tells is not known yet.
-	 */
+	/* At the start a thread of the program does it. */
 	recording.begin_ns = order->at_startup ? dnp_thread_cpu_ns(dnp_thread_id()) - cpu_ns : 0;
-	if (!order->at_startup)
-		write_head();
 	return 0;
 }
 

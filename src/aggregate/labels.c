@@ -17,6 +17,8 @@ void dnp_label_sum_add(struct dnp_label_sum *to, const struct dnp_label_sum *mor
 	to->variance += more->variance;
 	to->rare += more->rare;
 	to->rare_variance += more->rare_variance;
+	if (more->rare_most > to->rare_most)
+		to->rare_most = more->rare_most;
 	to->seen += more->seen;
 	to->unfinished += more->unfinished;
 	if (more->greatest > to->greatest)
@@ -36,6 +38,7 @@ void dnp_label_sum_sample(struct dnp_label_sum *to, uint64_t weight, uint64_t va
 			.variance = w * (w - v),
 			.rare = rare ? w : 0,
 			.rare_variance = rare ? w * (w - v) : 0,
+			.rare_most = rare ? w : 0,
 			.seen = v,
 			.greatest = (uint64_t)v,
 		});
@@ -94,9 +97,8 @@ struct dnp_range dnp_label_range(const struct dnp_label_sum *sum, uint64_t lot)
 {
 	double weight = (double)sum->weight, often = weight - sum->rare;
 	double variance = sum->variance - sum->rare_variance;
-	double one = sum->rare > 0 ? sum->rare_variance / sum->rare : 0;
-	struct dnp_range of_rare =
-		poisson_range(sum->rare, sum->rare_variance, one > (double)lot ? one : (double)lot);
+	struct dnp_range of_rare = poisson_range(sum->rare, sum->rare_variance,
+		sum->rare_most > (double)lot ? sum->rare_most : (double)lot);
 	struct dnp_range of_often =
 		poisson_range(often, variance, often > 0 ? variance / often : 0);
 	double low =

@@ -21,6 +21,7 @@ struct dnp_label_sum {
 	double variance; /* of the weight; 0: nothing was left to chance */
 	/* Of both, what is of samples that stand for twice as much as they are, or more. */
 	double rare, rare_variance;
+	double rare_most;    /* what one of these weighs, at most */
 	double seen;         /* of the weight, what was there for certain */
 	uint64_t greatest;   /* of what they are known to be themselves, in the unit of weights */
 	uint64_t unfinished; /* where all are counted: begun besides, without an end */
@@ -52,7 +53,8 @@ void dnp_label_sum_exact(struct dnp_label_sum *to, uint64_t weight, uint64_t cou
 
 /*
  * Where the true weight is, in at least 95 of 100 recordings. `lot`: for how much weight one of
- * the smallest happenings is kept at most (0: not known), which tells how much there may be of
+ * the smallest happenings is kept at most (0: not known; moments in
+ * which rings ran short left out), which tells how much there may be of
  * which none was, or too few.
  */
 struct dnp_range dnp_label_range(const struct dnp_label_sum *sum, uint64_t lot);

@@ -773,3 +773,9 @@ int dnp_drain_close(struct dnp_drain *drain, enum dnp_end_reason reason)
 	free_memory(drain);
 	return dnp_writer_close(&drain->writer);
 }
+
+int dnp_drain_abandon(struct dnp_drain *drain)
+{
+	free_memory(drain);
+	return dnp_writer_abandon(&drain->writer);
+}

@@ -134,5 +134,7 @@ void dnp_drain_clocks(struct dnp_drain *drain, struct dnp_drain_agent agent);
 
 /* Writes what is left and closes the recording. */
 int dnp_drain_close(struct dnp_drain *drain, enum dnp_end_reason reason);
+/* Takes away what was written, and frees. 0 or the -errno by which it is still there. */
+int dnp_drain_abandon(struct dnp_drain *drain);
 
 #endif

@@ -20,6 +20,7 @@ struct dnp_writer_file {
 	int fd; /* owned, as long as it is of … */
 	struct dnp_file_id id;
 	uint64_t recording; /* number of the recording */
+	uint64_t begin;     /* bytes that were there before */
 	pthread_mutex_t lock;
 	uint32_t sequence;        /* under the lock */
 	_Atomic uint64_t written; /* bytes in the file; changes under the lock */
@@ -78,7 +79,8 @@ static struct dnp_writer_file *new_file(int fd, uint64_t recording)
 		return NULL;
 	*file = (struct dnp_writer_file){.fd = fd, .id = dnp_file_id(fd), .recording = recording};
 	pthread_mutex_init(&file->lock, NULL);
-	atomic_store(&file->written, end > 0 ? (uint64_t)end : 0);
+	file->begin = end > 0 ? (uint64_t)end : 0;
+	atomic_store(&file->written, file->begin);
 	return file;
 }
 
@@ -148,6 +150,18 @@ int dnp_writer_close(struct dnp_writer *writer)
 	if (writer->file && !writer->joined)
 		close_file(writer->file);
 	*writer = (struct dnp_writer){0};
+	return failed;
+}
+
+int dnp_writer_abandon(struct dnp_writer *writer)
+{
+	struct dnp_writer_file *file = writer->file;
+	int failed = !dnp_file_is(file->fd, file->id)     ? -EBADF
+		: ftruncate(file->fd, (off_t)file->begin) ? -errno
+							  : 0;
+
+	writer->used = 0;
+	dnp_writer_close(writer);
 	return failed;
 }
 

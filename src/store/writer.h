@@ -37,6 +37,11 @@ int dnp_writer_flush(struct dnp_writer *writer);
 
 /* Flushes and frees; the writer that opened the file closes it. */
 int dnp_writer_close(struct dnp_writer *writer);
+/*
+ * The same, and takes away what was written: of the writer that opened the file, when no other has
+ * joined. 0 or the -errno by which it is still there.
+ */
+int dnp_writer_abandon(struct dnp_writer *writer);
 
 /* -errno of the write that failed, by whichever writer: nothing is written any more. 0: none. */
 int dnp_writer_failed(const struct dnp_writer *writer);

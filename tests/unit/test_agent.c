@@ -471,16 +471,16 @@ static void *lack_memory_for_threads(void *unused)
 	struct rlimit all, none;
 	struct dnp_err err;
 
-	CHECK_EQ(dnp_pipe_start(wishes, "gc", &err), 0);
+	CHECK_EQ(dnp_pipe_start(wishes, "gc", NULL, &err), 0);
 	CHECK_EQ(n_sessions, 1);
 	CHECK_EQ(getrlimit(RLIMIT_AS, &all), 0);
 	none = (struct rlimit){.rlim_cur = 0, .rlim_max = all.rlim_max};
 	CHECK_EQ(setrlimit(RLIMIT_AS, &none), 0);
 	CHECK(!dnp_pipe_stop());
-	CHECK(dnp_pipe_start(wishes, "gc", &err) < 0 && strstr(err.text, "no memory"));
+	CHECK(dnp_pipe_start(wishes, "gc", NULL, &err) < 0 && strstr(err.text, "no memory"));
 	CHECK_EQ(setrlimit(RLIMIT_AS, &all), 0);
 	CHECK_EQ(n_sessions, 1);
-	CHECK_EQ(dnp_pipe_start(wishes, "gc", &err), 0);
+	CHECK_EQ(dnp_pipe_start(wishes, "gc", NULL, &err), 0);
 	CHECK_EQ(n_sessions, 1);
 	CHECK(dnp_pipe_stop() && dnp_pipe_stop());
 	CHECK_EQ(n_sessions, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -675,6 +676,26 @@ TEST(writer_leaves_a_file_alone_that_is_not_its_own)
 	close(other);
 	unlink(own);
 	unlink(theirs);
+}
+
+/* One that could not begin: what others had written before it stays. */
+TEST(what_a_writer_has_written_is_taken_away)
+{
+	struct dnp_rec_thread_clock record = {.thread = 1};
+	int fd = temporary_file(), look = dup(fd);
+	struct dnp_writer writer;
+	struct stat st;
+
+	CHECK_EQ(write(fd, "before", 6), 6);
+	CHECK_EQ(dnp_writer_open(&writer, fd, 7), 0);
+	CHECK_EQ(dnp_write_thread_clock(&writer, &record), 0);
+	CHECK_EQ(dnp_writer_flush(&writer), 0);
+	CHECK_EQ(dnp_write_thread_clock(&writer, &record), 0);
+	CHECK_EQ(dnp_writer_abandon(&writer), 0);
+	CHECK_EQ(fstat(look, &st), 0);
+	CHECK_EQ(st.st_size, 6);
+	CHECK(fcntl(fd, F_GETFD) < 0);
+	close(look);
 }
 
 TEST(thread_that_has_gone_is_released_and_its_record_used_again)

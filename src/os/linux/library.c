@@ -104,7 +104,7 @@ void dnp_library_twins(
 	if (!dladdr(&here, &info) || !info.dli_fname)
 		return;
 	twins.own = info.dli_fname;
-	/* A child that is forked meanwhile would have that lock for ever. */
+	/* A child that is forked meanwhile would have that lock for ever (see ask_linker). */
 	dnp_forks_hold();
 	dl_iterate_phdr(note_twin, &twins);
 	dnp_forks_release();
