@@ -36,8 +36,8 @@ int dnp_engines_events(bool at_startup, struct dnp_err *err);
  */
 int dnp_engines_start(const struct dnp_engine_setting *offered, struct dnp_err *err);
 /*
- * Has the runtime deliver the events that they wish for. The last thing of a start: what is
- * delivered before callbacks are let in (dnp_allowed_set) is lost. After an error they are stopped.
+ * Has the runtime deliver the events that they wish for. What is delivered
+ * before callbacks are let in (dnp_allowed_set) is lost. After an error they are stopped.
  * `meanwhile` as of dnp_pipe_start.
  */
 int dnp_engines_listen(void (*meanwhile)(void), struct dnp_err *err);

@@ -581,15 +581,17 @@ static void drain_meanwhile(void)
 	dnp_drain_meanwhile(&recording.drain);
 }
 
-/* An event is told of once, so all that takes note of it is there by then. */
-static int hear_runtime(bool at_startup, struct dnp_err *err)
+/*
+ * In a program that runs already. An event is told of once, so all that takes note of it is there
+ * by then.
+ */
+static int listen_late(struct dnp_err *err)
 {
 	char why[sizeof(err->text)];
 	int failed, left;
 
-	if (!at_startup)
-		write_head();
-	failed = dnp_engines_listen(at_startup ? NULL : drain_meanwhile, err);
+	write_head();
+	failed = dnp_engines_listen(drain_meanwhile, err);
 	if (!failed)
 		return 0;
 	atomic_store(&saves.over, true);
@@ -619,6 +621,8 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 
 	if (!failed)
 		failed = dnp_engines_start(&offered, err);
+	if (!failed && order->at_startup) /* nothing happens yet */
+		failed = dnp_engines_listen(NULL, err);
 	if (failed) {
 		close(order->fd);
 		return failed;
@@ -638,7 +642,7 @@ static int start(const struct dnp_recording_order *order, struct dnp_err *err)
 	}
 	dnp_knowledge_threads(order->at_startup);
 	find_threads(order->at_startup);
-	return hear_runtime(order->at_startup, err);
+	return order->at_startup ? 0 : listen_late(err);
 }
 
 int dnp_recording_start(const struct dnp_recording_order *order, struct dnp_err *err)
