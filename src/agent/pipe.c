@@ -116,9 +116,11 @@ static void put(struct question *question)
 {
 	ICorProfilerInfo *info = dnp_agent.info.com;
 
+	dnp_forks_hold();
 	question->answer = question->configs
 		? dnp_com(info, EventPipeStartSession, question->n, question->configs, 0, &session)
 		: dnp_com(info, EventPipeStopSession, session);
+	dnp_forks_release();
 }
 
 static void *put_there(void *question)
@@ -154,12 +156,10 @@ static HRESULT ask_runtime(
 {
 	struct question question = {.configs = configs, .n = n, .meanwhile = meanwhile};
 
-	dnp_forks_hold();
 	if (dnp_thread_is_own(dnp_thread_id()))
 		put_elsewhere(&question);
 	else
 		put(&question);
-	dnp_forks_release();
 	return question.answer;
 }
 
