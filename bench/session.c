@@ -2,15 +2,20 @@
 /*
  * The smallest profiler that has events delivered: it asks for those of one provider, and does
  * nothing with them. What the program then takes longer is the runtime's own part, which no
- *profiler can do without.
+ * profiler can do without.
  *
  *	BENCH_PROVIDER=NAME:KEYWORDS:LEVEL    keywords in hexadecimal
+ *	BENCH_WHILE=FILE                      as long as there is this file; else all the time
  *
  * Its class id is that of tests/walker/com.c.
  */
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "../tests/walker/com.h"
 #include "clr/hresult.h"
@@ -41,24 +46,53 @@ static int read_provider(COR_PRF_EVENTPIPE_PROVIDER_CONFIG *config)
 	return 0;
 }
 
-static HRESULT start(IUnknown *unknown)
+static HRESULT start(EVENTPIPE_SESSION *session)
 {
 	COR_PRF_EVENTPIPE_PROVIDER_CONFIG config;
-	EVENTPIPE_SESSION session;
-	HRESULT hr = dnp_info_open(&info, unknown);
 
 	if (read_provider(&config))
 		return E_INVALIDARG;
+	return dnp_com(info.com, EventPipeStartSession, 1, &config, 0, session);
+}
+
+static void *follow(void *context)
+{
+	const char *file = context;
+	EVENTPIPE_SESSION session;
+	bool on = false;
+
+	for (;;) {
+		bool wanted = access(file, F_OK) == 0;
+
+		if (wanted && !on && FAILED(start(&session)))
+			fprintf(stderr, "bench: no session\n");
+		else if (!wanted && on)
+			dnp_com(info.com, EventPipeStopSession, session);
+		on = wanted;
+		nanosleep(&(struct timespec){0, 20000000}, NULL);
+	}
+	return NULL;
+}
+
+static HRESULT open_it(IUnknown *unknown)
+{
+	char *file = getenv("BENCH_WHILE");
+	HRESULT hr = dnp_info_open(&info, unknown);
+	EVENTPIPE_SESSION session;
+	pthread_t thread;
+
 	if (SUCCEEDED(hr))
 		hr = dnp_com(info.com, SetEventMask2, 0, COR_PRF_HIGH_MONITOR_EVENT_PIPE);
-	if (SUCCEEDED(hr))
-		hr = dnp_com(info.com, EventPipeStartSession, 1, &config, 0, &session);
-	return hr;
+	if (FAILED(hr))
+		return hr;
+	if (!file)
+		return start(&session);
+	return pthread_create(&thread, NULL, follow, file) ? E_FAIL : S_OK;
 }
 
 static HRESULT DNP_COM on_initialize(ICorProfilerCallback *self, IUnknown *unknown)
 {
-	HRESULT hr = start(unknown);
+	HRESULT hr = open_it(unknown);
 
 	(void)self;
 	if (FAILED(hr))

@@ -277,6 +277,7 @@ static void end(struct dnp_calls *calls)
 {
 	calls->open_ever += dnp_calls_open_now(calls);
 	calls->n_unwinding = 0;
+	calls->passing = false;
 	calls->n_filters = 0;
 	calls->held.function = 0;
 	atomic_store(&calls->unstacked, 0);

@@ -153,6 +153,7 @@ struct dnp_calls {
 	/* Functions that exceptions are ending, the last ones. */
 	struct dnp_call_unwinding unwinding[DNP_CALLS_UNWINDING];
 	uint32_t n_unwinding;
+	bool passing; /* an exception was thrown, or ended a frame, since the last one was caught */
 	struct dnp_call_filter filters[DNP_CALLS_FILTERS];
 	uint32_t n_filters;
 	/* One that an exception has ended, or a filter of it; function 0: none. */

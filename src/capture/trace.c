@@ -28,6 +28,7 @@
 #include "clr/native_calls.h"
 #include "os/clock.h"
 #include "os/ticks.h"
+#include "unwind/dss.h"
 
 /*
  * Between two tellings, which is what a killed program loses: the shortest rest, unless that is
@@ -79,7 +80,7 @@ static enum dnp_calls_choice depth(void)
 
 static void trace_events(const struct dnp_agent_options *options, uint32_t *low, uint32_t *high)
 {
-	*low |= COR_PRF_MONITOR_EXCEPTIONS;
+	*low |= COR_PRF_MONITOR_EXCEPTIONS | COR_PRF_ENABLE_STACK_SNAPSHOT;
 	/*
 	 * From then on the runtime compiles anew what was compiled ahead of each module that is
 	 * loaded. Else it spares the core library: most of what a short program runs.
@@ -415,6 +416,35 @@ static void forget_gone(struct dnp_calls *calls)
 	forget_further_in(calls, here() - ONE_PLACE);
 }
 
+/* The stack pointer of the method that the thread runs, or has called the runtime from; 0: none. */
+static uintptr_t leaf_sp(void)
+{
+	struct dnp_dss_frame frames[2];
+	struct dnp_dss dss = {.frames = frames, .max = DNP_ARRAY_SIZE(frames)};
+
+	dnp_dss_walk(trace.setting->info, 0, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, NULL, &dss);
+	for (size_t i = 0; i < dss.n; i++)
+		if (frames[i].function)
+			return frames[i].regs.sp;
+	return 0;
+}
+
+/*
+ * An exception that native code catches (of a static constructor, of what MethodInfo.Invoke calls)
+ * ends frames of which .NET 9 and 10 tell nothing. That code then throws one itself, and what
+ * handlers and filters call meanwhile comes from further in than these frames were: so when one is
+ * thrown before the last one was caught, calls that the thread's innermost method, which hooks
+ * or the runtime know, does not have above it are over.
+ */
+static void end_what_is_gone(struct dnp_calls *calls)
+{
+	uintptr_t sp = calls->passing ? leaf_sp() : 0;
+
+	calls->passing = true;
+	if (sp)
+		dnp_calls_back(calls, sp + 1);
+}
+
 /*
  * Nothing was told of this one yet. .NET 9 and 10 do not begin with a beginning if nobody within a
  * filter catches it: what they tell first is the end of the last frame that they searched.
@@ -427,6 +457,7 @@ static void trace_throwing(void)
 		return;
 	dnp_calls_tell_held(calls);
 	forget_further_in(calls, here() + ONE_PLACE);
+	end_what_is_gone(calls);
 }
 
 static void trace_unwinding(uintptr_t function)
@@ -435,6 +466,7 @@ static void trace_unwinding(uintptr_t function)
 
 	if (!calls)
 		return;
+	calls->passing = true;
 	if (trace.runtime == 9 && calls->held.function == function)
 		dnp_calls_forget_held(calls);
 	dnp_calls_tell_held(calls);
@@ -577,6 +609,7 @@ static void trace_caught(void)
 
 	if (!calls)
 		return;
+	calls->passing = false;
 	dnp_calls_tell_held(calls);
 	if (calls->n_unwinding)
 		calls->n_unwinding--;

@@ -2,7 +2,9 @@
 /* Walks of another thread. */
 #include <errno.h>
 
+#include "os/generation.h"
 #include "os/stop.h"
+#include "unwind/native.h"
 #include "unwind/target.h"
 #include "walker/walks.h"
 
@@ -39,7 +41,20 @@ static HRESULT result_of(int failed, bool seeded)
 	}
 }
 
-#define TRIES 4 /* a thread may move while it is read, or be about to sleep */
+#define TRIES 4 /* a thread may move while it is read, be about to sleep, or run code that goes */
+
+/* -EAGAIN, too, where code has gone meanwhile: what came to its place may have been taken for it. */
+static int walk_once(const struct dnp_wish *wish, const struct dnp_walker_thread *thread,
+	unsigned how, struct dnp_target_stack *stack)
+{
+	uint64_t generation = dnp_generation();
+	int failed = dnp_target_walk(thread->tid, wish->seeded ? &wish->seed : NULL, how, stack);
+
+	if (failed)
+		return failed;
+	dnp_native_refresh();
+	return dnp_generation() == generation ? 0 : -EAGAIN;
+}
 
 static HRESULT gather_other(struct dnprof_walker *walker, const struct dnp_wish *wish,
 	const struct dnp_walker_thread *thread, struct dnp_gathered *gathered)
@@ -57,8 +72,7 @@ static HRESULT gather_other(struct dnprof_walker *walker, const struct dnp_wish 
 	if (wish->seeded && !dnp_walker_in_managed_code(wish->seed.pc))
 		return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
 	for (int i = 0; i < TRIES && failed == -EAGAIN; i++)
-		failed = dnp_target_walk(
-			thread->tid, wish->seeded ? &wish->seed : NULL, how, &stack);
+		failed = walk_once(wish, thread, how, &stack);
 	if (failed)
 		return result_of(failed, wish->seeded);
 	gathered->n = stack.n;

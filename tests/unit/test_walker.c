@@ -3,15 +3,19 @@
  * The rules of libdnprof-walk that are about order and waiting, with a runtime made for it: what it
  * is asked, and when. tests/walker has the walks themselves.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "os/sampling_signal.h"
 #include "os/thread.h"
 #include "test.h"
-#include "walker/walker.h"
+#include "walker/walks.h"
 
 /* ---- A runtime of two threads: A has three managed frames and a native run, B none */
 
@@ -391,6 +395,146 @@ TEST(walker_gives_the_signal_back)
 	dnprof_walker_close(walker);
 	atomic_store(&busy_may_end, true);
 	pthread_join(thread, NULL);
+}
+
+/* ---- Libraries that come and go */
+
+/* Until a thread sleeps in a system call with that first argument. */
+static void await(int tid, long number, uintptr_t argument)
+{
+	char path[64], line[256], waits[64];
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	snprintf(waits, sizeof(waits), "%ld 0x%zx ", number, (size_t)argument);
+	while (!found) {
+		FILE *file = fopen(path, "r");
+
+		CHECK(file);
+		found = fgets(line, sizeof(line), file) && !strncmp(line, waits, strlen(waits));
+		fclose(file);
+		rest();
+	}
+}
+
+/* A thread that waits in one of two libraries, whose functions need unlike room. */
+struct guest {
+	int come[2], go[2], gone[2]; /* pipes */
+	char (*wait)(int pipe);
+	_Atomic int tid;
+};
+
+static void tell(const int pipe[2])
+{
+	CHECK_EQ(write(pipe[1], "x", 1), 1);
+}
+
+static void hear(const int pipe[2])
+{
+	char byte;
+
+	CHECK_EQ(read(pipe[0], &byte, 1), 1);
+}
+
+static void *be_guest(void *context)
+{
+	struct guest *guest = context;
+
+	atomic_store(&guest->tid, dnp_thread_id());
+	for (;;) {
+		hear(guest->come);
+		if (!guest->wait)
+			return NULL;
+		CHECK_EQ(guest->wait(guest->go[0]), 'x');
+		tell(guest->gone);
+	}
+}
+
+static void *enter(struct guest *guest, const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW), *function;
+
+	CHECK(library);
+	function = dlsym(library, "dnp_test_wait");
+	CHECK(function);
+	memcpy(&guest->wait, &function, sizeof(function));
+	tell(guest->come);
+	await(guest->tid, SYS_read, (uintptr_t)guest->go[0]);
+	return library;
+}
+
+static void leave(struct guest *guest, void *library)
+{
+	tell(guest->go);
+	hear(guest->gone);
+	CHECK_EQ(dlclose(library), 0);
+}
+
+struct walk {
+	dnprof_walker *walker;
+	_Atomic int tid;
+	unsigned frames;
+	int32_t result;
+};
+
+static void *walk_guest(void *context)
+{
+	struct walk *walk = context;
+
+	atomic_store(&walk->tid, dnp_thread_id());
+	walk->result = dnprof_walk_thread(walk->walker, 0x3000, NULL, on_any, &walk->frames);
+	return NULL;
+}
+
+static int32_t walk_meanwhile(struct walk *walk, struct guest *guest, void **library)
+{
+	uintptr_t before = (uintptr_t)guest->wait;
+	pthread_t thread;
+
+	atomic_store(&walk->tid, 0);
+	walk->frames = 0;
+	pthread_mutex_lock(&dnp_walks_of_others);
+	CHECK(pthread_create(&thread, NULL, walk_guest, walk) == 0);
+	while (!atomic_load(&walk->tid))
+		rest();
+	await(walk->tid, SYS_futex, (uintptr_t)&dnp_walks_of_others);
+	leave(guest, *library);
+	*library = enter(guest, OTHER_LIBRARY);
+	CHECK_EQ((uintptr_t)guest->wait, before);
+	pthread_mutex_unlock(&dnp_walks_of_others);
+	pthread_join(thread, NULL);
+	return walk->result;
+}
+
+TEST(walker_does_not_take_a_library_for_one_that_has_gone)
+{
+	struct walk walk = {.walker = open_walker()};
+	struct guest guest = {.wait = NULL};
+	unsigned frames;
+	void *library;
+	pthread_t thread;
+
+	CHECK(pipe(guest.come) == 0 && pipe(guest.go) == 0 && pipe(guest.gone) == 0);
+	CHECK(pthread_create(&thread, NULL, be_guest, &guest) == 0);
+	while (!atomic_load(&guest.tid))
+		rest();
+	dnprof_walker_thread_assigned(walk.walker, 0x3000, (uint32_t)guest.tid);
+	library = enter(&guest, NEW_LIBRARY);
+	walk_guest(&walk);
+	CHECK_EQ(walk.result, DNPROF_S_OK);
+	frames = walk.frames;
+	CHECK_EQ(walk_meanwhile(&walk, &guest, &library), DNPROF_S_OK);
+	CHECK_EQ(walk.frames, frames);
+	leave(&guest, library);
+	guest.wait = NULL;
+	tell(guest.come);
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 2; i++) {
+		close(guest.come[i]);
+		close(guest.go[i]);
+		close(guest.gone[i]);
+	}
+	dnprof_walker_close(walk.walker);
 }
 
 static void *settle(void *context)

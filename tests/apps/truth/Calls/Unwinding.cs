@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 using System.Linq.Expressions;
+using System.Reflection;
 using System.Runtime.CompilerServices;
 using System.Text.Json.Nodes;
 
@@ -24,6 +25,8 @@ static class Unwinding
     (nameof(DynamicFilter), DynamicFilter.Run, "Run(Filter!(Throw!(Throw!) Throw!) Leaf)"),
     (nameof(DynamicFinally), DynamicFinally.Run, "Run(R!(R!) Leaf)"),
     (nameof(BelowDynamicFinally), BelowDynamicFinally.Run, "Run(M!(Throw! Throw!) Leaf)"),
+    (nameof(BrokenType), BrokenType.Run, "Run(Fail!(Noticed) Noticed Filter Leaf)"),
+    (nameof(Invoked), Invoked.Run, $"Run(Throw!(Noticed) {Invoked.Again}Noticed Filter Leaf)"),
   ];
 
   [ThreadStatic] static List<string>? begun;
@@ -451,4 +454,122 @@ static class Unwinding
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Leaf() => Begin();
   }
+
+  /// <summary>
+  /// Native code catches what a static constructor throws, and throws another one itself: .NET 9 and 10 do not tell that Fail
+  /// has ended, and what is called then comes from further in than Fail did.
+  /// </summary>
+  static class BrokenType
+  {
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static void Run()
+    {
+      Begin();
+      var type = Fresh.Of(typeof(Broken<>));
+      using (new Watch(Noticed))
+        try { RuntimeHelpers.RunClassConstructor(type.TypeHandle); } catch (TypeInitializationException) when (Filter()) { Leaf(); }
+    }
+
+    static class Broken<T>
+    {
+      static Broken()
+      {
+        Tally.Unwound(1);
+        Fail();
+      }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Fail()
+    {
+      Begin();
+      throw new Thrown(1);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Noticed() => Begin();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static bool Filter()
+    {
+      Begin();
+      return true;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Leaf() => Begin();
+  }
+
+  /// <summary>
+  /// The same of a method that is invoked for the first time, which native code does; from there .NET 9 and 10 throw the same
+  /// exception once more.
+  /// </summary>
+  static class Invoked
+  {
+    public static readonly string Again = Environment.Version.Major >= 9 ? "Noticed " : "";
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static void Run()
+    {
+      Begin();
+      var method = Fresh.Of(typeof(Caller<>)).GetMethod(nameof(Caller<int>.Call))!;
+      using (new Watch(Noticed))
+        try { method.Invoke(null, null); } catch (TargetInvocationException) when (Filter()) { Leaf(); }
+    }
+
+    static class Caller<T>
+    {
+      [MethodImpl(MethodImplOptions.NoInlining)]
+      public static void Call()
+      {
+        Tally.Unwound(1);
+        Throw();
+      }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Throw()
+    {
+      Begin();
+      throw new Thrown(1);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Noticed() => Begin();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static bool Filter()
+    {
+      Begin();
+      return true;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Leaf() => Begin();
+  }
+}
+
+/// <summary>Instances of generic types that nobody has used yet.</summary>
+static class Fresh
+{
+  static readonly object gate = new();
+  static Type last = typeof(object);
+
+  public static Type Of(Type generic)
+  {
+    lock (gate)
+      return generic.MakeGenericType(last = typeof(List<>).MakeGenericType(last));
+  }
+}
+
+/// <summary>Is told of each exception that the thread throws meanwhile.</summary>
+sealed class Watch : IDisposable
+{
+  [ThreadStatic] static Action? watching;
+
+  static Watch() => AppDomain.CurrentDomain.FirstChanceException += (_, _) => watching?.Invoke();
+
+  public Watch(Action told) => watching = told;
+
+  public void Dispose() => watching = null;
 }
