@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "aggregate/chosen.h"
 #include "base/clean.h"
 #include "cli/cli.h"
 #include "cli/loaded.h"
@@ -199,6 +200,19 @@ static int write_out(struct report *report, struct dnp_err *err)
 	return status ? status : dnp_output_end(&out, "the report", "choose a place with -o", err);
 }
 
+static int tell_missing(const struct report *report)
+{
+	const struct dnp_export_options *options = &report->options;
+	int status = dnp_loaded_whole(&report->loaded);
+	struct dnp_err err = {0};
+
+	if (!dnp_chosen_functions(&report->loaded.profile, "--method", options->about,
+		    options->about_count, &err))
+		return status;
+	dnp_say("%s", err.text);
+	return DNP_EXIT_INCOMPLETE;
+}
+
 static int make_report(struct report *report, int argc, char **argv)
 {
 	struct dnp_err err = {0};
@@ -206,7 +220,7 @@ static int make_report(struct report *report, int argc, char **argv)
 	if (dnp_loaded_read(&report->loaded, argc, argv, &err) || make_profile(report, &err) ||
 		choose_event(report, &err) || check_stacks(report, &err) || write_out(report, &err))
 		return dnp_failed(&err);
-	return dnp_loaded_whole(&report->loaded);
+	return tell_missing(report);
 }
 
 int dnp_cmd_report(const struct dnp_values *values, int argc, char **argv)

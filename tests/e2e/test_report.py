@@ -61,7 +61,8 @@ def test_calls(calls):
 def test_callers_and_callees(calls, small):
     text = dnprof("report", "-m", "App.Calls.Fib", calls).expect(0).out
     assert "called by" in text and "Methods by self" not in text
-    assert "no method matches" in dnprof("report", "--method", "No.Such", small).expect(0).out
+    missed = dnprof("report", "--method", "App.Program.Hit", small).expect(3)
+    assert "no method matches" in missed.out and "much like it are: App.Program.Hot()" in missed.err
     report = json.loads(dnprof("report", "--json", "-m", "*.Hot", small).expect(0).stdout)
     hot = next(m for m in report["methods"] if m["name"] == "App.Program.Hot()")
     assert [(e["name"], e["total"]) for e in hot["callers"]] == [("App.Program.Main()", 9)]

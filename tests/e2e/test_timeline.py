@@ -442,7 +442,9 @@ def test_what_a_killed_program_lacks(tmp_path, tfm):
 
 
 def test_dump_has_all_switches(tmp_path, tfm):
-    """Threads that seldom have a processor, and one that has it all the time."""
+    """Threads that seldom have a processor, and one that has it all the time.
+
+    What one did before it first had one is not known if nobody had looked at it by then."""
     out, dump = tmp_path / "out.dnp", tmp_path / "dump.dnp"
     with attached.Running(program(tfm, "threads8", "--seconds", 600), 0.2) as it:
         dnprof("attach", it.pid).expect()
@@ -453,7 +455,8 @@ def test_dump_has_all_switches(tmp_path, tfm):
     seen = shown(dump)
     # The last milliseconds are on their way.
     until_ns = seen["duration_ns"] - 20_000_000
-    assert slices_of(dump, until_ns) == slices_of(out, until_ns)
-    for thread in seen["threads"]:
-        life = thread["on_cpu_ns"] + thread["preempted_ns"] + thread["blocked_ns"]
-        assert life >= thread["seen_ns"] * 0.99, thread
+    slices = slices_of(dump, until_ns)
+    assert slices == slices_of(out, until_ns)
+    first = {int(tid): begin for tid, begin in reversed(slices)}
+    for tid, unknown in not_known(seen).items():
+        assert unknown <= first.get(tid, 0) + seen["duration_ns"] * 0.01, (tid, seen["threads"])
