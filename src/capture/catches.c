@@ -78,7 +78,7 @@ static struct dnp_message_place place;
 
 #define THREADS_BYTES (DNP_THREADS_MAX * sizeof(struct of_thread))
 
-static void forget(void)
+void dnp_catches_forget(void)
 {
 	if (catches.threads)
 		dnp_mem_unmap(catches.threads, THREADS_BYTES);
@@ -93,7 +93,6 @@ static void forget(void)
 
 int dnp_catches_open(const struct dnp_engine_setting *setting, unsigned event)
 {
-	forget();
 	catches.setting = setting;
 	catches.event = event;
 	catches.threads = dnp_mem_map(THREADS_BYTES);
@@ -522,8 +521,6 @@ void dnp_catches_write(struct dnp_writer *writer, int last)
 	for (size_t i = 0; i < taken.n; i++)
 		write_one(writer, &taken.p[i]);
 	dnp_vec_done(&taken);
-	if (last)
-		forget();
 }
 
 uint64_t dnp_catches_lost(void)

@@ -44,8 +44,11 @@ void dnp_catches_thread_end(const struct dnp_thread *thread);
 /* Since when code is looked up (see walking_since of struct dnp_engine). Any thread. */
 uint64_t dnp_catches_looking_since(void);
 
-/* Writes what is known by now; with `last` of all that there were, and frees the memory. */
+/* Writes what is known by now; with `last` of all that there were. */
 void dnp_catches_write(struct dnp_writer *writer, int last);
+
+/* Frees the memory. Nobody throws into it any more. */
+void dnp_catches_forget(void);
 
 /* Exceptions of which nothing is told for want of memory. */
 uint64_t dnp_catches_lost(void);

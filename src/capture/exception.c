@@ -204,5 +204,6 @@ const struct dnp_engine dnp_engine_exception = {
 	.source = exception_source,
 	.note = exception_note,
 	.stop = exception_stop,
+	.forget = dnp_catches_forget,
 	.failures = exception_failures,
 };

@@ -489,7 +489,6 @@ static void gc_wishes(struct dnp_provider_wish *wishes)
 
 static int gc_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
 {
-	free_memory(); /* of a recording that was never begun */
 	gc.setting = setting;
 	gc.event = index;
 	gc.triggers = gc.spans = 0;
@@ -543,8 +542,6 @@ static void gc_write(struct dnp_writer *writer, int last)
 	drop_idle();
 	drop_oldest();
 	reckon_oldest();
-	if (last)
-		free_memory();
 }
 
 static void gc_failures(unsigned index, dnp_failure_tell tell)
@@ -567,6 +564,7 @@ const struct dnp_engine dnp_engine_gc = {
 	.thread_end = gc_thread_end,
 	.walking_since = gc_walking_since,
 	.stop = gc_stop,
+	.forget = free_memory,
 	.write = gc_write,
 	.failures = gc_failures,
 };

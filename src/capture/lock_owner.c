@@ -368,8 +368,6 @@ static void owner_write(struct dnp_writer *writer, int last)
 			owner.over.p[left++] = owner.over.p[i];
 	owner.over.n = left;
 	write_stats(writer, last);
-	if (last)
-		free_memory();
 }
 
 /* ---- The engine */
@@ -393,7 +391,6 @@ static int owner_start(
 
 	if (failed)
 		return failed;
-	free_memory(); /* of a recording that was never begun */
 	owner.setting = setting;
 	owner.event = index;
 	owner.least_ns = setting->options->lock_ns;
@@ -451,6 +448,7 @@ const struct dnp_engine dnp_engine_lock_owner = {
 	.note = owner_note,
 	.walking_since = owner_walking_since,
 	.stop = owner_stop,
+	.forget = free_memory,
 	.write = owner_write,
 	.failures = owner_failures,
 };

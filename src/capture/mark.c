@@ -102,6 +102,8 @@ static int mark_start(const struct dnp_engine_setting *setting, unsigned index, 
 		return dnp_err(err, -EBUSY,
 			"a thread has stood in a mark since the last recording; let it go on, and "
 			"try again");
+	if (still_inside)
+		dnp_said_close(&said);
 	still_inside = false;
 	atomic_store(&came, false);
 	atomic_store(&not_understood, 0);
@@ -137,6 +139,13 @@ static void mark_thread_end(struct dnp_thread *thread)
 	said.setting->announce(thread);
 }
 
+/* Who still stands in a mark uses it. */
+static void mark_forget(void)
+{
+	if (!still_inside)
+		dnp_said_close(&said);
+}
+
 static void mark_write(struct dnp_writer *writer, int last)
 {
 	dnp_said_write(&said, writer);
@@ -144,8 +153,6 @@ static void mark_write(struct dnp_writer *writer, int last)
 		dnp_engine_note(&dnp_engine_mark, said.event, writer,
 			"no mark came; those of Dnprof.Mark do not where " DNP_EVENT_SOURCE_SWITCH
 			" is false");
-	if (last && !still_inside)
-		dnp_said_close(&said);
 }
 
 static void mark_failures(unsigned index, dnp_failure_tell tell)
@@ -166,5 +173,6 @@ const struct dnp_engine dnp_engine_mark = {
 	.write = mark_write,
 	.forked = mark_forked,
 	.stop = mark_stop,
+	.forget = mark_forget,
 	.failures = mark_failures,
 };

@@ -92,7 +92,6 @@ static void close_routes(void)
 
 static int open_routes(void)
 {
-	close_routes(); /* of a recording that was never begun */
 	routes = calloc(ROUTES, sizeof(*routes));
 	return routes ? 0 : -ENOMEM;
 }
@@ -223,14 +222,16 @@ static void request_thread_end(struct dnp_thread *thread)
 	said.setting->announce(thread);
 }
 
+static void request_forget(void)
+{
+	dnp_said_close(&said);
+	close_routes();
+}
+
 static void request_write(struct dnp_writer *writer, int last)
 {
 	dnp_said_write(&said, writer);
-	if (!last)
-		return;
-	dnp_said_close(&said);
-	close_routes();
-	if (!atomic_load_explicit(&came, memory_order_relaxed))
+	if (last && !atomic_load_explicit(&came, memory_order_relaxed))
 		dnp_engine_note(&dnp_engine_request, said.event, writer,
 			"no request came; only servers of ASP.NET Core tell of theirs, "
 			"where " DNP_EVENT_SOURCE_SWITCH " is not false");
@@ -260,5 +261,6 @@ const struct dnp_engine dnp_engine_request = {
 	.thread_end = request_thread_end,
 	.write = request_write,
 	.stop = request_stop,
+	.forget = request_forget,
 	.failures = request_failures,
 };

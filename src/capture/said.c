@@ -22,7 +22,6 @@ struct entry {
 
 int dnp_said_open(struct dnp_said *said, const struct dnp_engine_setting *setting, unsigned event)
 {
-	dnp_said_close(said); /* of a recording that was never begun */
 	*said = (struct dnp_said){
 		.setting = setting, .event = event, .lock = PTHREAD_MUTEX_INITIALIZER};
 	said->buffers[0] = malloc(DNP_SAID_BYTES);
