@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmarks of events have the runtime tell, by event."""
+"""What the benchmarks of events have the runtime tell, by event; and the profiler that does nothing with it."""
+import os
+from pathlib import Path
+
+BUILD = Path(os.environ.get("DNPROF_BUILD", Path(__file__).resolve().parents[1] / "build"))
+SESSION = BUILD / "bench/libbench-session.so"
+CLSID = "{1F0C2A5E-6B1D-4C58-9E0B-527D3A11C490}"  #: of SESSION
 
 RUNTIME = "Microsoft-Windows-DotNETRuntime"
 LOCK, EXCEPTION, GC, ALLOCATION_SAMPLED = 0x4000, 0x8000, 0x1, 0x80000000000

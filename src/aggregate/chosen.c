@@ -78,6 +78,6 @@ int dnp_chosen_exist(const struct dnp_profile *profile, struct dnp_err *err)
 	for (size_t i = 0; i < filter->thread_count && !status; i++)
 		status = look_for_thread(profile, filter->threads[i], err);
 	return status ? status
-		      : dnp_chosen_functions(profile, "--include", filter->include,
-				filter->include_count, err);
+		      : dnp_chosen_functions(
+				profile, "--include", filter->include, filter->include_count, err);
 }

@@ -43,7 +43,8 @@ static HRESULT result_of(int failed, bool seeded)
 
 #define TRIES 4 /* a thread may move while it is read, be about to sleep, or run code that goes */
 
-/* -EAGAIN, too, where code has gone meanwhile: what came to its place may have been taken for it. */
+/* -EAGAIN, too, where code has gone meanwhile: what came to its place may have been taken for it.
+ */
 static int walk_once(const struct dnp_wish *wish, const struct dnp_walker_thread *thread,
 	unsigned how, struct dnp_target_stack *stack)
 {

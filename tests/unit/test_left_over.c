@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What engines have when they have started goes with forget, also where nothing was ever written. */
+/* What engines have when they have started goes with forget, also where nothing was ever written.
+ */
 #include <stdio.h>
 
 #include "activation.h"
