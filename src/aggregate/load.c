@@ -421,6 +421,7 @@ static int on_end(void *arg, const struct dnp_rec_end *rec, uint64_t time_ns)
 
 	(void)time_ns;
 	load->ended = true;
+	load->is_copy = rec->reason == DNP_END_DUMP;
 	saw(load, rec->time_ns);
 	return 0;
 }
@@ -828,10 +829,10 @@ static int tell_early_end(const struct dnp_load *load)
 	return dnp_profile_missing(load->profile, text);
 }
 
-/* What of it cannot be there. */
-static int ended_early(struct dnp_load *load)
+/* What cannot be there of one that ended early, or is a copy of one that goes on. */
+static int tell_not_told(struct dnp_load *load)
 {
-	int status = tell_early_end(load);
+	int status = load->ended ? 0 : tell_early_end(load);
 
 	for (size_t i = 0; i < load->events.n && !status; i++)
 		if (!load->events.p[i].taken &&
@@ -860,8 +861,8 @@ static int read_all(struct dnp_load *load)
 	for (size_t i = 0; i < load->events.n && load->requests.chosen; i++)
 		load->events.p[i].left_out = load->events.p[i].calls ||
 			load->events.p[i].switches || load->events.p[i].summed;
-	if (!status && !load->ended)
-		status = ended_early(load);
+	if (!status && (!load->ended || load->is_copy))
+		status = tell_not_told(load);
 	return status;
 }
 

@@ -129,13 +129,23 @@ static bool is_left_out(const struct dnp_profile *profile, const char *name)
 	return false;
 }
 
-/* Of all events but wall nobody knows whether threads waited. */
-static bool knows_who_waited(const struct dnp_profile *profile, uint32_t event)
+static bool is(const struct dnp_profile *profile, const struct dnp_event *event, const char *name)
+{
+	return !strcmp(dnp_profile_string(profile, event->name), name);
+}
+
+/*
+ * Of all events but wall nobody knows whether threads waited. Who takes up what happens runs, but
+ * for those that wait for a lock or a handle.
+ */
+static bool knows_state(const struct dnp_profile *profile, uint32_t event)
 {
 	const struct dnp_event *it = &profile->events.p[event];
 
+	if (profile->filter.state == DNP_STATE_RUNNING)
+		return !is(profile, it, "lock") && !is(profile, it, "waithandle");
 	return profile->filter.state != DNP_STATE_WAITING || it->samples || !it->taken ||
-		!strcmp(dnp_profile_string(profile, it->name), "wall");
+		is(profile, it, "wall");
 }
 
 int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,
@@ -152,11 +162,13 @@ int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *expor
 	if (exporter->stacks && only_stacks(profile, name, output, err))
 		return err->code;
 	*event = name ? dnp_profile_event(profile, name) : 0;
-	if (*event != DNP_NONE && !knows_who_waited(profile, *event))
+	if (*event != DNP_NONE && !knows_state(profile, *event))
 		return dnp_err(err, -EINVAL,
-			"cannot show %s for --state waiting: it does not know who waited; leave "
-			"--state away, or choose -e wall",
-			dnp_profile_string(profile, profile->events.p[*event].name));
+			"cannot show %s for --state %s: it does not know who %s; leave --state "
+			"away, or choose -e wall",
+			dnp_profile_string(profile, profile->events.p[*event].name),
+			profile->filter.state == DNP_STATE_RUNNING ? "running" : "waiting",
+			profile->filter.state == DNP_STATE_RUNNING ? "ran" : "waited");
 	if (*event != DNP_NONE)
 		return 0;
 	if (is_left_out(profile, name))
@@ -165,8 +177,9 @@ int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *expor
 			"leave --request away",
 			name);
 	recorded = list_events(profile);
-	return dnp_err(err, -ENOENT, "cannot show %s: it was not recorded; choose with -e: %s",
-		name, recorded ? recorded : "");
+	return dnp_err(err, -ENOENT, "cannot show %s: it was not recorded%s; choose with -e: %s",
+		name, profile->incomplete ? ", or is in what is damaged" : "",
+		recorded ? recorded : "");
 }
 
 int dnp_said_absent(const struct dnp_profile *profile)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/event.h"
 
+#include <string.h>
+
 #include "aggregate/live.h"
 #include "export/share.h"
 #include "format/rec.h"
@@ -16,6 +18,43 @@ const char *dnp_loss_name(size_t reason)
 	};
 
 	return reason < DNP_LOSS_REASONS && names[reason] ? names[reason] : "other";
+}
+
+static const char *stacks_not_filtered(
+	const struct dnp_profile *profile, const struct dnp_event *event)
+{
+	const struct dnp_filter *filter = &profile->filter;
+	bool any = filter->include_count || filter->exclude_count || filter->native || filter->state;
+
+	if (!any)
+		return NULL;
+	return event->switches
+		? "--include, --exclude, --native and --state choose stacks, and switches have "
+		  "none: all are shown"
+		: "--include, --exclude, --native and --state choose stacks, and these have none: "
+		  "all are shown";
+}
+
+const char *dnp_event_not_filtered(const struct dnp_profile *profile, const struct dnp_event *event)
+{
+	const struct dnp_filter *filter = &profile->filter;
+	bool some = filter->include_count || filter->exclude_count || filter->thread_count ||
+		filter->state;
+
+	if (event->switches || event->says)
+		return stacks_not_filtered(profile, event);
+	if (event->calls)
+		return filter->state ? "--state chooses samples, and these are calls: all are shown"
+				     : NULL;
+	if (some && !strcmp(dnp_profile_string(profile, event->name), "gc"))
+		return filter->request_count
+			? "collections are the whole process's: all that threads brought about for "
+			  "these requests are shown, whichever threads and stacks"
+			: "collections are the whole process's: all are shown, whoever brought "
+			  "them about";
+	if (event->wait_ns && (some || filter->request_count))
+		return "how many waits there were, and for how long, is told of the whole process";
+	return NULL;
 }
 
 const char *dnp_native_name(enum dnp_native native)

@@ -10,6 +10,10 @@
 void dnp_event_members(
 	const struct dnp_profile *profile, const struct dnp_event *event, struct dnp_json *json);
 
+/* What the profile's filter does not leave out of it, as a sentence; NULL: nothing, or there is none. */
+const char *dnp_event_not_filtered(
+	const struct dnp_profile *profile, const struct dnp_event *event);
+
 /* In words; NULL: none that this version knows. */
 const char *dnp_loss_name(size_t reason);
 

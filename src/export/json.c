@@ -637,6 +637,30 @@ static void put_problems(const struct dnp_profile *profile, struct dnp_json *jso
 	dnp_json_close(json, ']');
 }
 
+static void put_patterns(
+	const char *key, const char *const *patterns, size_t n, struct dnp_json *json)
+{
+	dnp_json_open(json, key, '[');
+	for (size_t i = 0; i < n; i++)
+		dnp_json_text(json, NULL, patterns[i]);
+	dnp_json_close(json, ']');
+}
+
+/* What else was chosen, and what that has no say in. */
+static void put_filter(const struct dnp_tree *tree, struct dnp_json *json)
+{
+	const struct dnp_filter *filter = &tree->profile->filter;
+	const char *not_filtered = dnp_event_not_filtered(tree->profile, tree->event);
+
+	dnp_json_open(json, "filter", '{');
+	put_patterns("threads", filter->threads, filter->thread_count, json);
+	put_patterns("include", filter->include, filter->include_count, json);
+	put_patterns("exclude", filter->exclude, filter->exclude_count, json);
+	put_patterns("requests", filter->requests, filter->request_count, json);
+	dnp_json_text(json, "not_filtered", not_filtered ? not_filtered : "");
+	dnp_json_close(json, '}');
+}
+
 static int write_json(const struct dnp_profile *profile, const struct dnp_export_options *options,
 	struct dnp_sink *sink, struct dnp_err *err)
 {
@@ -659,6 +683,7 @@ static int write_json(const struct dnp_profile *profile, const struct dnp_export
 		dnp_json_text(&json, "event", dnp_profile_string(profile, tree.event->name));
 		dnp_json_text(&json, "native", dnp_native_name(profile->filter.native));
 		dnp_json_text(&json, "state", dnp_state_name(profile->filter.state));
+		put_filter(&tree, &json);
 		put_threads(&tree, &json);
 		put_labels(&tree, options->top, &json);
 		put_collections(profile, options->top, &json);

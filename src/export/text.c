@@ -404,22 +404,8 @@ static bool has_stacks(const struct dnp_tree *tree)
 /* Options that have no say here. */
 static void put_unchosen(const struct dnp_tree *tree, struct dnp_line *line)
 {
-	const struct dnp_filter *filter = &tree->profile->filter;
-	bool patterns = filter->include_count || filter->exclude_count;
-	const char *told = NULL;
+	const char *told = dnp_event_not_filtered(tree->profile, tree->event);
 
-	if (!has_stacks(tree) && (patterns || filter->native || filter->state))
-		told = tree->event->switches
-			? "--include, --exclude, --native and --state choose stacks, and switches "
-			  "have none: all are shown"
-			: "--include, --exclude, --native and --state choose stacks, and these "
-			  "have none: all are shown";
-	else if (tree->calls && filter->state)
-		told = "--state chooses samples, and these are calls: all are shown";
-	else if (!strcmp(string(tree, tree->event->name), "gc") &&
-		(patterns || filter->thread_count || filter->state))
-		told = "collections are the whole process's: all are shown, whoever brought them "
-		       "about";
 	if (!told)
 		return;
 	begin_facts(line);

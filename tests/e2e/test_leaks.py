@@ -135,6 +135,19 @@ def test_program_is_killed(tmp_path):
     assert told.status == 3 and "Sites" not in told.out and "of 'live' is nothing here" in told.out
 
 
+def test_dump(tmp_path):
+    """A copy of a recording that goes on has none of it, and says so."""
+    dump = tmp_path / "dump.dnp"
+    with attached.Running(program(NEWEST, "alloc", "--seconds", 600), 0.2) as it:
+        dnprof("attach", it.pid).expect()
+        dnprof("start", "-q", "-e", "alloc", "--live", "-o", tmp_path / "out.dnp", it.pid).expect()
+        assert "of 'live' is nothing here" in dnprof("dump", "-q", "-o", dump, it.pid).expect(3).err
+        dnprof("stop", "-q", it.pid)
+    told = dnprof("report", "-e", "live", dump).expect(3)
+    assert "Sites" not in told.out and "of 'live' is nothing here" in told.out
+    dnprof("report", tmp_path / "out.dnp").expect()
+
+
 def test_texts(tmp_path):
     out = tmp_path / "out.dnp"
     dnprof_again("run", "-q", "-e", "alloc", "--live", "-o", out, "--",

@@ -159,11 +159,28 @@ def test_events(wall):
     assert "waiting" not in report["events"]["cpu"]
 
 
+def test_filter_is_told(small):
+    """What was chosen, and what that has no say in."""
+    report = json.loads(dnprof("report", "--json", "--include", "App.*,*Hot*", "--exclude", "No.*", small).expect(0).stdout)
+    assert report["filter"] == {"threads": [], "include": ["App.*", "*Hot*"], "exclude": ["No.*"], "requests": [],
+                                "not_filtered": ""}
+
+
+def test_waits_are_the_whole_process(tmp_path):
+    out, told = tmp_path / "out.dnp", "is told of the whole process"
+    dnprof("run", "-q", "-e", "lock", "-o", out, "--", *program(NEWEST, "locks", "--work", 1)).expect()
+    assert told not in dnprof("report", out).expect().out
+    assert told in dnprof("report", "--exclude", "No.Such", out).expect().out
+    assert told in json.loads(dnprof("report", "--json", "--exclude", "No.Such", out).expect().stdout)["filter"]["not_filtered"]
+
+
 def test_state_of_what_has_none(tmp_path):
     out = tmp_path / "out.dnp"
     dnprof("run", "-q", "-e", "exception", "-o", out, "--", *program(NEWEST, "exceptions", "--work", 1)).expect()
     assert json.loads(dnprof("report", "--json", "--state", "running", out).expect(0).stdout)["types"]
     refused(dnprof("report", "--state", "waiting", out), 1, "cannot show exception for --state waiting", "-e wall")
+    dnprof("run", "-q", "-e", "lock", "-o", out, "--", *program(NEWEST, "locks", "--work", 1)).expect()
+    refused(dnprof("report", "--state", "running", out), 1, "cannot show lock for --state running", "who ran")
 
 
 @pytest.mark.parametrize("state, samples", [("running", 5), ("waiting", 15), ("any", 20)])
