@@ -100,7 +100,7 @@ struct dnp_load {
 	struct dnp_rec_exit exit;
 	struct dnp_rec_agent agent; /* the newest */
 	bool exited, ended;
-	bool is_copy; /* it ended, but what was copied goes on */
+	bool is_copy;  /* it ended, but what was copied goes on */
 	bool switches; /* slices of threads came */
 	uint64_t lost_switches;
 	uint64_t damaged;       /* bytes of slices */

@@ -416,7 +416,7 @@ static void forget_gone(struct dnp_calls *calls)
 	forget_further_in(calls, here() - ONE_PLACE);
 }
 
-/* The stack pointer of the method that the thread runs, or has called the runtime from; 0: none. */
+/* Of the method that the thread is in, or has called the runtime from; 0: not known. */
 static uintptr_t leaf_sp(void)
 {
 	struct dnp_dss_frame frames[2];
@@ -432,9 +432,9 @@ static uintptr_t leaf_sp(void)
 /*
  * An exception that native code catches (of a static constructor, of what MethodInfo.Invoke calls)
  * ends frames of which .NET 9 and 10 tell nothing. That code then throws one itself, and what
- * handlers and filters call meanwhile comes from further in than these frames were: so when one is
- * thrown before the last one was caught, calls that the thread's innermost method, which hooks
- * or the runtime know, does not have above it are over.
+ * handlers and filters call meanwhile comes from further in than these frames were. So when one is
+ * thrown before the last one was caught, all calls that were made from further in than where the
+ * thread's innermost method is are over.
  */
 static void end_what_is_gone(struct dnp_calls *calls)
 {

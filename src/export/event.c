@@ -24,7 +24,8 @@ static const char *stacks_not_filtered(
 	const struct dnp_profile *profile, const struct dnp_event *event)
 {
 	const struct dnp_filter *filter = &profile->filter;
-	bool any = filter->include_count || filter->exclude_count || filter->native || filter->state;
+	bool any =
+		filter->include_count || filter->exclude_count || filter->native || filter->state;
 
 	if (!any)
 		return NULL;

@@ -10,7 +10,7 @@
 void dnp_event_members(
 	const struct dnp_profile *profile, const struct dnp_event *event, struct dnp_json *json);
 
-/* What the profile's filter does not leave out of it, as a sentence; NULL: nothing, or there is none. */
+/* What a filter does not leave out of it, as a sentence; NULL: nothing, or there is no filter. */
 const char *dnp_event_not_filtered(
 	const struct dnp_profile *profile, const struct dnp_event *event);
 
