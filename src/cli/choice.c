@@ -186,8 +186,9 @@ static int refuse_event(const struct dnp_choice *choice, struct dnp_str event)
 	size_t n = 0;
 
 	for (unsigned i = 0; i < KINDS; i++)
-		n += (size_t)snprintf(
-			known + n, sizeof(known) - n, "%s%s", i ? ", " : "", kinds[i].name);
+		if (can_trace(choice) || !(BIT(i) & (BIT(TRACE) | BIT(TRANSITION))))
+			n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "",
+				kinds[i].name);
 	return dnp_usage(choice->command, "-e %.*s: cannot be recorded; this version records %s",
 		(int)event.n, event.p, known);
 }

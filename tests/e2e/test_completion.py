@@ -23,9 +23,13 @@ def test_names_with_blanks(tmp_path, words):
 
 
 def test_all_that_can_be_recorded():
-    known = set(re.search("this version records (.*?);", dnprof("run", "-e", "?", "true").err)[1].split(", "))
+    def told(*words):
+        return set(re.search("this version records (.*?);", dnprof(*words).err)[1].split(", "))
+
+    known = told("run", "-e", "?", "true")
     assert set(offered("run", "-e", "")) == known
-    assert set(offered("record", "-e", "")) == set(offered("start", "--event", "")) == known - {"trace", "transition"}
+    assert set(offered("record", "-e", "")) == set(offered("start", "--event", "")) == told("start", "-e", "?", "1") \
+        == known - {"trace", "transition"}
     assert set(offered("report", "-e", "")) == known | {"live", "wait", "lock-owner", "transition-in"}
 
 
