@@ -55,6 +55,7 @@ static HRESULT start(EVENTPIPE_SESSION *session)
 	return dnp_com(info.com, EventPipeStartSession, 1, &config, 0, session);
 }
 
+/* The file goes where there is no session. */
 static void *follow(void *context)
 {
 	const char *file = context;
@@ -64,11 +65,14 @@ static void *follow(void *context)
 	for (;;) {
 		bool wanted = access(file, F_OK) == 0;
 
-		if (wanted && !on && FAILED(start(&session)))
-			fprintf(stderr, "bench: no session\n");
-		else if (!wanted && on)
+		if (wanted && !on) {
+			on = SUCCEEDED(start(&session));
+			if (!on)
+				unlink(file);
+		} else if (!wanted && on) {
 			dnp_com(info.com, EventPipeStopSession, session);
-		on = wanted;
+			on = false;
+		}
 		nanosleep(&(struct timespec){0, 20000000}, NULL);
 	}
 	return NULL;

@@ -262,7 +262,8 @@ DNPROF_API int32_t dnprof_walk_self(dnprof_walker *walker,
  * at a time, others wait.
  *
  * As dnprof_walk_self, and: STACKSNAPSHOT_INVALID_TGT_THREAD; STACKSNAPSHOT_UNSAFE: the thread
- * could not be stopped (it blocks signals or gets no processor), or moved while it was read.
+ * could not be stopped (it blocks signals or gets no processor), or moved while it was read, or
+ * libraries went all the time.
  */
 DNPROF_API int32_t dnprof_walk_thread(dnprof_walker *walker, uint64_t thread,
 	const struct dnprof_walk_options *options, dnprof_frame_callback *frame, void *context);

@@ -49,25 +49,15 @@ static int look_for_thread(const struct dnp_profile *profile, const char *word, 
 	return dnp_search_end(&search, err);
 }
 
-static int look_for_function(const struct dnp_profile *profile, const char *option,
-	const char *pattern, struct dnp_err *err)
+static int look_for_function(
+	const struct dnp_profile *profile, const char *pattern, struct dnp_err *err)
 {
-	struct dnp_search search = {.option = option, .pattern = pattern, .kind = "functions"};
+	struct dnp_search search = {.option = "--include", .pattern = pattern, .kind = "functions"};
 
 	/* The first is what they all are below. */
 	for (size_t i = 1; i < profile->frames.n && !search.found; i++)
 		dnp_search_see(&search, dnp_profile_string(profile, profile->frames.p[i].name));
 	return dnp_search_end(&search, err);
-}
-
-int dnp_chosen_functions(const struct dnp_profile *profile, const char *option,
-	const char *const *patterns, size_t n, struct dnp_err *err)
-{
-	int status = 0;
-
-	for (size_t i = 0; i < n && !status; i++)
-		status = look_for_function(profile, option, patterns[i], err);
-	return status;
 }
 
 int dnp_chosen_exist(const struct dnp_profile *profile, struct dnp_err *err)
@@ -77,7 +67,7 @@ int dnp_chosen_exist(const struct dnp_profile *profile, struct dnp_err *err)
 
 	for (size_t i = 0; i < filter->thread_count && !status; i++)
 		status = look_for_thread(profile, filter->threads[i], err);
-	return status ? status
-		      : dnp_chosen_functions(
-				profile, "--include", filter->include, filter->include_count, err);
+	for (size_t i = 0; i < filter->include_count && !status; i++)
+		status = look_for_function(profile, filter->include[i], err);
+	return status;
 }

@@ -17,10 +17,6 @@
  */
 int dnp_chosen_exist(const struct dnp_profile *profile, struct dnp_err *err);
 
-/* The same of functions alone, for each of the patterns of an option ("--include"). */
-int dnp_chosen_functions(const struct dnp_profile *profile, const char *option,
-	const char *const *patterns, size_t n, struct dnp_err *err);
-
 /* The names that one pattern is looked for in, one after the other; all-zero but for these. */
 struct dnp_search {
 	const char *option, *pattern;

@@ -36,6 +36,12 @@ struct dnp_tree {
 int dnp_tree_init(struct dnp_tree *tree, const struct dnp_profile *profile, uint32_t event);
 void dnp_tree_done(struct dnp_tree *tree);
 
+/* What a frame is called. */
+static inline const char *dnp_tree_name(const struct dnp_tree *tree, uint32_t frame)
+{
+	return dnp_profile_string(tree->profile, tree->profile->frames.p[frame].name);
+}
+
 /* Sorts the methods by total instead, or by self again. */
 void dnp_tree_sort_by_total(struct dnp_tree *tree);
 void dnp_tree_sort_by_self(struct dnp_tree *tree);

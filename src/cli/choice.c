@@ -187,8 +187,8 @@ static int refuse_event(const struct dnp_choice *choice, struct dnp_str event)
 
 	for (unsigned i = 0; i < KINDS; i++)
 		if (can_trace(choice) || !(BIT(i) & (BIT(TRACE) | BIT(TRANSITION))))
-			n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "",
-				kinds[i].name);
+			n += (size_t)snprintf(
+				known + n, sizeof(known) - n, "%s%s", n ? ", " : "", kinds[i].name);
 	return dnp_usage(choice->command, "-e %.*s: cannot be recorded; this version records %s",
 		(int)event.n, event.p, known);
 }

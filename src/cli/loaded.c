@@ -135,17 +135,19 @@ static bool is(const struct dnp_profile *profile, const struct dnp_event *event,
 }
 
 /*
- * Of all events but wall nobody knows whether threads waited. Who takes up what happens runs, but
- * for those that wait for a lock or a handle.
+ * Of all events but wall nobody knows whether threads waited. Whose stack is taken as something
+ * happens runs, but for those that waited for a lock or a handle, or were in native code.
  */
 static bool knows_state(const struct dnp_profile *profile, uint32_t event)
 {
 	const struct dnp_event *it = &profile->events.p[event];
 
+	if (!it->taken)
+		return true;
 	if (profile->filter.state == DNP_STATE_RUNNING)
-		return !is(profile, it, "lock") && !is(profile, it, "waithandle");
-	return profile->filter.state != DNP_STATE_WAITING || it->samples || !it->taken ||
-		is(profile, it, "wall");
+		return !is(profile, it, "lock") && !is(profile, it, "waithandle") &&
+			!is(profile, it, "transition");
+	return profile->filter.state != DNP_STATE_WAITING || it->samples || is(profile, it, "wall");
 }
 
 int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,
@@ -178,7 +180,7 @@ int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *expor
 			name);
 	recorded = list_events(profile);
 	return dnp_err(err, -ENOENT, "cannot show %s: it was not recorded%s; choose with -e: %s",
-		name, profile->incomplete ? ", or is in what is damaged" : "",
+		name, profile->incomplete ? ", or is in what is missing" : "",
 		recorded ? recorded : "");
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* dnprof report: recordings as text, JSON, or what the output's name ends with. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "aggregate/chosen.h"
+#include "aggregate/tree.h"
 #include "base/clean.h"
 #include "cli/cli.h"
 #include "cli/loaded.h"
@@ -200,15 +202,39 @@ static int write_out(struct report *report, struct dnp_err *err)
 	return status ? status : dnp_output_end(&out, "the report", "choose a place with -o", err);
 }
 
+/* Whether the event that is shown has a method for each pattern of --method. */
+static int look_for_methods(
+	const struct dnp_tree *tree, const struct dnp_export_options *options, struct dnp_err *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < options->about_count && !status; i++) {
+		struct dnp_search search = {
+			.option = "--method", .pattern = options->about[i], .kind = "methods"};
+
+		for (size_t k = 0; k < tree->methods.n && !search.found; k++)
+			dnp_search_see(&search, dnp_tree_name(tree, tree->methods.p[k].frame));
+		status = dnp_search_end(&search, err);
+	}
+	return status;
+}
+
 static int tell_missing(const struct report *report)
 {
 	const struct dnp_export_options *options = &report->options;
 	int status = dnp_loaded_whole(&report->loaded);
 	struct dnp_err err = {0};
+	struct dnp_tree tree;
 
-	if (!dnp_chosen_functions(&report->loaded.profile, "--method", options->about,
-		    options->about_count, &err))
+	if (status || !options->about_count)
 		return status;
+	if (dnp_tree_init(&tree, &report->loaded.profile, options->event))
+		dnp_err(&err, -ENOMEM, "cannot report: out of memory; free some");
+	else
+		look_for_methods(&tree, options, &err);
+	dnp_tree_done(&tree);
+	if (!err.code)
+		return DNP_EXIT_DONE;
 	dnp_say("%s", err.text);
 	return DNP_EXIT_INCOMPLETE;
 }

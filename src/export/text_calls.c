@@ -14,11 +14,6 @@
 #define CALLS_COLUMNS 15u
 #define WIDE          120u /* columns of a terminal that shortest and longest calls fit in */
 
-static const char *name_of(const struct dnp_tree *tree, uint32_t frame)
-{
-	return dnp_profile_string(tree->profile, tree->profile->frames.p[frame].name);
-}
-
 static void put_counters(const struct dnp_calls *calls, struct dnp_line *line)
 {
 	dnp_line_printf(line, "  began %s, returned %s", dnp_format_count(calls->enters).text,
@@ -115,7 +110,7 @@ void dnp_text_calls_method(
 		dnp_line_right(line, "-", TIME_COLUMNS);
 	}
 	dnp_line_puts(line, "   ");
-	dnp_line_name(line, name_of(tree, method->frame));
+	dnp_line_name(line, dnp_tree_name(tree, method->frame));
 	dnp_line_end(line);
 }
 
@@ -134,8 +129,8 @@ static void put_edge(
 		dnp_line_right(line, dnp_format_weight(tree->event, edge->self).text, 12);
 	}
 	dnp_line_puts(line, "   ");
-	dnp_line_name(
-		line, edge->frame ? name_of(tree, edge->frame) : "(nobody: the thread's first)");
+	dnp_line_name(line,
+		edge->frame ? dnp_tree_name(tree, edge->frame) : "(nobody: the thread's first)");
 	dnp_line_end(line);
 }
 
@@ -173,12 +168,12 @@ int dnp_text_neighbours(const struct dnp_tree *tree, const struct dnp_export_opt
 		const struct dnp_method *method = &tree->methods.p[i];
 
 		if (!dnp_pattern_any(options->about, options->about_count,
-			    dnp_str(name_of(tree, method->frame))) ||
+			    dnp_str(dnp_tree_name(tree, method->frame))) ||
 			(all++, options->top && shown >= options->top))
 			continue;
 		shown++;
 		dnp_line_end(line);
-		dnp_line_name(line, name_of(tree, method->frame));
+		dnp_line_name(line, dnp_tree_name(tree, method->frame));
 		dnp_line_end(line);
 		put_edges(
 			tree, "called by", &neighbours.callers, method->frame, options->top, line);

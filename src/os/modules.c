@@ -32,6 +32,7 @@ struct gone {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint64_t ever_gone; /* modules, ever */
 static _Atomic(struct list *) current;
 static struct list *retired_lists;     /* owned, under lock */
 static struct gone *gone_modules;      /* owned, under lock */
@@ -219,14 +220,21 @@ static int take_over(struct dnp_module_collection *all)
 	/* Pairs with the acquire of current_list. */
 	atomic_store_explicit(&current, list, memory_order_release);
 	missing = retire_missing(all, old);
-	if (missing)
+	if (missing) {
+		atomic_fetch_add(&ever_gone, (uint64_t)missing);
 		dnp_generation_bump();
+	}
 	if (old) {
 		old->retired_ns = dnp_now_ns();
 		old->next = retired_lists;
 		retired_lists = old;
 	}
 	return fresh + missing;
+}
+
+uint64_t dnp_modules_gone(void)
+{
+	return atomic_load(&ever_gone);
 }
 
 /* Under lock. */

@@ -50,6 +50,9 @@ struct dnp_elf_module {
  */
 int dnp_modules_refresh(void);
 
+/* How many have gone, as far as refreshes saw. Any thread. */
+uint64_t dnp_modules_gone(void);
+
 /* The loaded module whose code is at pc, or NULL. Valid as long as the calling walk runs. */
 SIGSAFE struct dnp_elf_module *dnp_module_find(uintptr_t pc);
 

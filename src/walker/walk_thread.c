@@ -2,7 +2,6 @@
 /* Walks of another thread. */
 #include <errno.h>
 
-#include "os/generation.h"
 #include "os/stop.h"
 #include "unwind/native.h"
 #include "unwind/target.h"
@@ -41,20 +40,17 @@ static HRESULT result_of(int failed, bool seeded)
 	}
 }
 
-#define TRIES 4 /* a thread may move while it is read, be about to sleep, or run code that goes */
+#define TRIES 4 /* a thread may move while it is read, be about to sleep, or see a library go */
 
-/* -EAGAIN, too, where code has gone meanwhile: what came to its place may have been taken for it.
- */
+/* -EAGAIN, too, where a library has gone: what came to its place may have been taken for it. */
 static int walk_once(const struct dnp_wish *wish, const struct dnp_walker_thread *thread,
 	unsigned how, struct dnp_target_stack *stack)
 {
-	uint64_t generation = dnp_generation();
+	uint64_t gone = dnp_modules_gone();
 	int failed = dnp_target_walk(thread->tid, wish->seeded ? &wish->seed : NULL, how, stack);
 
-	if (failed)
-		return failed;
 	dnp_native_refresh();
-	return dnp_generation() == generation ? 0 : -EAGAIN;
+	return dnp_modules_gone() == gone ? failed : -EAGAIN;
 }
 
 static HRESULT gather_other(struct dnprof_walker *walker, const struct dnp_wish *wish,

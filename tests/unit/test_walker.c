@@ -486,7 +486,8 @@ static void *walk_guest(void *context)
 	return NULL;
 }
 
-static int32_t walk_meanwhile(struct walk *walk, struct guest *guest, void **library)
+/* Whether the other library is where the one was that has gone. */
+static bool walk_meanwhile(struct walk *walk, struct guest *guest, void **library)
 {
 	uintptr_t before = (uintptr_t)guest->wait;
 	pthread_t thread;
@@ -500,17 +501,17 @@ static int32_t walk_meanwhile(struct walk *walk, struct guest *guest, void **lib
 	await(walk->tid, SYS_futex, (uintptr_t)&dnp_walks_of_others);
 	leave(guest, *library);
 	*library = enter(guest, OTHER_LIBRARY);
-	CHECK_EQ((uintptr_t)guest->wait, before);
 	pthread_mutex_unlock(&dnp_walks_of_others);
 	pthread_join(thread, NULL);
-	return walk->result;
+	return (uintptr_t)guest->wait == before;
 }
 
 TEST(walker_does_not_take_a_library_for_one_that_has_gone)
 {
 	struct walk walk = {.walker = open_walker()};
 	struct guest guest = {.wait = NULL};
-	unsigned frames;
+	unsigned frames = 0;
+	bool in_its_place = false;
 	void *library;
 	pthread_t thread;
 
@@ -519,13 +520,17 @@ TEST(walker_does_not_take_a_library_for_one_that_has_gone)
 	while (!atomic_load(&guest.tid))
 		rest();
 	dnprof_walker_thread_assigned(walk.walker, 0x3000, (uint32_t)guest.tid);
-	library = enter(&guest, NEW_LIBRARY);
-	walk_guest(&walk);
-	CHECK_EQ(walk.result, DNPROF_S_OK);
-	frames = walk.frames;
-	CHECK_EQ(walk_meanwhile(&walk, &guest, &library), DNPROF_S_OK);
-	CHECK_EQ(walk.frames, frames);
-	leave(&guest, library);
+	for (int i = 0; i < 10 && !in_its_place; i++) {
+		library = enter(&guest, NEW_LIBRARY);
+		walk.frames = 0;
+		walk_guest(&walk);
+		CHECK_EQ(walk.result, DNPROF_S_OK);
+		frames = walk.frames;
+		in_its_place = walk_meanwhile(&walk, &guest, &library);
+		CHECK_EQ(walk.result, DNPROF_S_OK);
+		CHECK_EQ(walk.frames, frames);
+		leave(&guest, library);
+	}
 	guest.wait = NULL;
 	tell(guest.come);
 	pthread_join(thread, NULL);
@@ -535,6 +540,8 @@ TEST(walker_does_not_take_a_library_for_one_that_has_gone)
 		close(guest.gone[i]);
 	}
 	dnprof_walker_close(walk.walker);
+	if (!in_its_place)
+		SKIP("no library comes to the place of another here");
 }
 
 static void *settle(void *context)
