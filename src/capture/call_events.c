@@ -315,7 +315,8 @@ static void write_record(
 		return;
 	}
 	for (unsigned kind = 0; kind < DNP_CALL_KINDS && rec.count; kind++)
-		add(&events.written[kind], encoder.kinds[kind]);
+		atomic_fetch_add_explicit(
+			&events.written[kind], encoder.kinds[kind], memory_order_release);
 	add(&events.lost, ring->told_lost);
 	ring->told_lost = 0;
 	ring->last_ns = rec.time_ns;
@@ -560,8 +561,10 @@ struct dnp_call_totals dnp_call_events_totals(void)
 	};
 	const struct dnp_call_ring *ring = atomic_load(&events.rings);
 
-	for (unsigned kind = 0; kind < DNP_CALL_KINDS; kind++)
-		totals.events[kind] = value(&events.written[kind]);
+	/* Ends first, which are added last: none is here without its begin. */
+	for (unsigned kind = DNP_CALL_KINDS; kind-- > 0;)
+		totals.events[kind] =
+			atomic_load_explicit(&events.written[kind], memory_order_acquire);
 	for (; ring; ring = ring->next)
 		totals.waits += value(&ring->waits);
 	return totals;

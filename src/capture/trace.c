@@ -267,11 +267,12 @@ static uint64_t lost_on_stacks(void)
 	return lost;
 }
 
-static struct dnp_rec_call_stats stats_of_events(void)
+/* What is open is known for sure when all has been written; before, what began and has not ended.
+ */
+static struct dnp_rec_call_stats stats_of_events(bool last)
 {
 	struct dnp_call_totals totals = dnp_call_events_totals();
-
-	return (struct dnp_rec_call_stats){
+	struct dnp_rec_call_stats rec = {
 		.enters = totals.events[DNP_CALL_ENTER],
 		.leaves = totals.events[DNP_CALL_LEAVE],
 		.tailcalls = totals.events[DNP_CALL_TAILCALL],
@@ -280,11 +281,15 @@ static struct dnp_rec_call_stats stats_of_events(void)
 		.waits = totals.waits,
 		.lost = totals.lost + lost_on_stacks(),
 	};
+
+	if (!last && rec.enters > ended(&rec))
+		rec.open = rec.enters - ended(&rec);
+	return rec;
 }
 
 static void write_stats(struct dnp_writer *writer, int last)
 {
-	struct dnp_rec_call_stats rec = depth() == DNP_CALLS_EVENTS ? stats_of_events()
+	struct dnp_rec_call_stats rec = depth() == DNP_CALLS_EVENTS ? stats_of_events(last)
 		: last                                              ? last_stats()
 								    : stats_of_trees();
 

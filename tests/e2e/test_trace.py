@@ -468,7 +468,12 @@ def test_killed(tmp_path, depth):
         assert started.end().status == 128 + signal.SIGKILL
     shown = dnprof("report", "--json", "-e", "trace", out).expect(3)
     data = json.loads(shown.stdout)
-    assert data["events"]["trace"]["calls"] > 1000 // LOOSE
+    event = data["events"]["trace"]
+    assert event["calls"] > 1000 // LOOSE
+    # Trees are told one after the other, and the sums behind them.
+    if depth == "events":
+        ended = event["leaves"] + event["tailcalls"] + event["unwinds"]
+        assert event["enters"] == ended + event["open"] and event["open"]
     assert any(plain(m["name"]) == "Truth.Calls.Tally.Hit" for m in data["methods"])
 
 
