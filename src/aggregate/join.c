@@ -125,6 +125,9 @@ static int add_thread(struct dnp_join *join, uint32_t place)
 
 	if (raw->end_cpu_ns > raw->rec.cpu_ns)
 		thread.cpu_ns = raw->end_cpu_ns - raw->rec.cpu_ns;
+	if (raw->end_ns)
+		thread.end_ns =
+			dnp_load_since_start(join->load, raw->end_ns) + join->load->start_ns;
 	thread.run = run_of(raw);
 	if (intern(join, raw->rec.name, &thread.name) ||
 		dnp_vec_push(&join->profile->threads, thread))
@@ -659,6 +662,7 @@ static int add_process(struct dnp_join *join)
 		.signal = load->exit.signal,
 		.exited = load->exited,
 		.calls_event = UINT64_MAX,
+		.ended = load->ended,
 		.complete = load->ended && !load->recording->problems.n,
 	};
 
@@ -733,6 +737,21 @@ static int join_wakes(struct dnp_join *join)
 	return 0;
 }
 
+/* Of one recording of those that may be shown together. */
+static int match_requests(struct dnp_join *join)
+{
+	const struct dnp_filter *filter = &join->profile->filter;
+	struct dnp_chosen_requests *chosen = &join->profile->requests;
+
+	for (size_t i = 0; i < filter->request_count; i++) {
+		if (i == chosen->matched.n && dnp_vec_push(&chosen->matched, false))
+			return -ENOMEM;
+		if (dnp_requests_match(&join->load->requests, filter->requests[i]))
+			chosen->matched.p[i] = true;
+	}
+	return 0;
+}
+
 /* What the filter of requests has found. */
 static int join_requests(struct dnp_join *join)
 {
@@ -755,7 +774,7 @@ static int join_requests(struct dnp_join *join)
 			(intern(join, join->load->events.p[i].rec.name, &name) ||
 				dnp_vec_push(&chosen->left_out, name)))
 			return -ENOMEM;
-	return 0;
+	return match_requests(join);
 }
 
 static int join_all(struct dnp_join *join)

@@ -93,6 +93,7 @@ void dnp_profile_done(struct dnp_profile *profile)
 	dnp_vec_done(&profile->spans);
 	dnp_vec_done(&profile->requests.names);
 	dnp_vec_done(&profile->requests.left_out);
+	dnp_vec_done(&profile->requests.matched);
 	dnp_vec_done(&profile->met_threads);
 	dnp_vec_done(&profile->collections);
 	dnp_vec_done(&profile->objects);

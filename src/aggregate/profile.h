@@ -60,7 +60,9 @@ struct dnp_process {
 	uint64_t cpu_ns;         /* used meanwhile; 0: not known */
 	uint64_t agent_cpu_ns;   /* of it by the agent */
 	uint64_t status, signal; /* how the command ended, if exited */
-	bool exited, complete;
+	bool exited;
+	bool ended;    /* the recording was, as it should be: what is in it goes on until then */
+	bool complete; /* … and nothing of it is missing */
 	struct dnp_vec_of(struct dnp_traced) traced; /* by number */
 	uint64_t calls_event; /* the recording's index of the event that counts calls; UINT64_MAX */
 	bool calls_summed;    /* it has some, and they were counted without their order */
@@ -85,6 +87,7 @@ struct dnp_thread {
 	uint64_t tid;
 	uint64_t cpu_ns; /* used while it was watched, by its own clock; 0: not known */
 	uint64_t flags;  /* enum dnp_thread_flags */
+	uint64_t end_ns; /* since the profile's start; 0: not known, or it had not ended */
 	struct dnp_run_times run;
 };
 
@@ -232,6 +235,7 @@ struct dnp_chosen_requests {
 	bool followed;                        /* it is known when which thread worked for them */
 	struct dnp_vec_of(uint32_t) names;    /* strings: what each is called */
 	struct dnp_vec_of(uint32_t) left_out; /* … events of which that cannot be told */
+	struct dnp_vec_of(bool) matched;      /* by the filter's pattern: whether it matches any */
 };
 
 /* A thread of the recordings, chosen or not. */

@@ -130,26 +130,26 @@ static const struct dnp_visitor visitor = {
 /* ---- What is wanted */
 
 /* GET /items/7 by itself, or without GET. */
-static bool matches(const struct dnp_filter *filter, struct dnp_str name)
+static bool matches(const char *const *patterns, size_t n, struct dnp_str name)
 {
 	struct dnp_str path = dnp_requests_path(name);
 
-	return dnp_pattern_any(filter->requests, filter->request_count, name) ||
-		(path.p && dnp_pattern_any(filter->requests, filter->request_count, path));
+	return dnp_pattern_any(patterns, n, name) || (path.p && dnp_pattern_any(patterns, n, path));
 }
 
-static bool is_wanted(const struct dnp_filter *filter, const struct dnp_known_request *request)
+static bool is_meant(
+	const char *const *patterns, size_t n, const struct dnp_known_request *request)
 {
-	return (request->name.n && matches(filter, request->name)) ||
-		(request->group.n && matches(filter, request->group)) ||
-		(request->trace.n &&
-			dnp_pattern_any(filter->requests, filter->request_count, request->trace));
+	return (request->name.n && matches(patterns, n, request->name)) ||
+		(request->group.n && matches(patterns, n, request->group)) ||
+		(request->trace.n && dnp_pattern_any(patterns, n, request->trace));
 }
 
 static void judge(struct dnp_requests *requests, const struct dnp_filter *filter)
 {
 	for (size_t i = 0; i < requests->all.n; i++)
-		requests->all.p[i].wanted = is_wanted(filter, &requests->all.p[i]);
+		requests->all.p[i].wanted =
+			is_meant(filter->requests, filter->request_count, &requests->all.p[i]);
 	for (size_t i = 0; i < requests->threads.n; i++)
 		for (size_t k = 0; k < requests->threads.p[i].all.n; k++) {
 			struct dnp_request_turn *turn = &requests->threads.p[i].all.p[k];
@@ -232,4 +232,12 @@ bool dnp_requests_want_span(const struct dnp_requests *requests, uint64_t id)
 	uint32_t place = dnp_map_get(&requests->request_of, id);
 
 	return !requests->chosen || (place != DNP_NONE && requests->all.p[place].wanted);
+}
+
+bool dnp_requests_match(const struct dnp_requests *requests, const char *pattern)
+{
+	for (size_t i = 0; i < requests->all.n; i++)
+		if (requests->all.p[i].wanted && is_meant(&pattern, 1, &requests->all.p[i]))
+			return true;
+	return false;
 }

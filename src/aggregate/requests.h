@@ -79,4 +79,7 @@ bool dnp_requests_want(const struct dnp_requests *requests, uint64_t thread, uin
 /* Whether a request is, by the id of its span. */
 bool dnp_requests_want_span(const struct dnp_requests *requests, uint64_t id);
 
+/* Whether one of the filter's patterns is the reason, or one of them, why any request is wanted. */
+bool dnp_requests_match(const struct dnp_requests *requests, const char *pattern);
+
 #endif

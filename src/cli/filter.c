@@ -240,7 +240,7 @@ bool dnp_choice_missed(const struct dnp_choice *choice, const struct dnp_input *
 	bool missed = false;
 
 	if (!choice->trace && !choice->include.list.n)
-		return dnp_said_nothing_left(profile) != DNP_EXIT_DONE;
+		return dnp_said_nothing_left(profile, DNP_NONE) != DNP_EXIT_DONE;
 	if (!choice->trace && has_samples(profile))
 		return false;
 	/* What it would have matched may be in what is missing; that is told. */

@@ -188,46 +188,85 @@ int dnp_said_absent(const struct dnp_profile *profile)
 {
 	struct dnp_err err = {0};
 
-	if (!dnp_chosen_exist(profile, &err))
+	if (!dnp_chosen_exist(profile, &err) && !dnp_requests_exist(profile, &err))
 		return DNP_EXIT_DONE;
 	dnp_say("%s", err.text);
 	return DNP_EXIT_INCOMPLETE;
 }
 
-int dnp_said_nothing_left(const struct dnp_profile *profile)
+/* The options of a filter that leave out stacks, as "--thread, --include". */
+static void list_options(const struct dnp_filter *filter, struct dnp_text *out)
 {
-	const struct dnp_filter *filter = &profile->filter;
+	const struct {
+		bool given;
+		const char *name;
+	} options[] = {
+		{filter->thread_count, "--thread"},
+		{filter->request_count, "--request"},
+		{filter->state, "--state"},
+		{filter->include_count, "--include"},
+		{filter->exclude_count, "--exclude"},
+	};
+	const char *before = "";
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (!options[i].given)
+			continue;
+		dnp_text_puts(out, before);
+		dnp_text_puts(out, options[i].name);
+		before = ", ";
+	}
+}
+
+/* Whether any stack or call is left of those that there were; true if there was none. */
+static bool is_any_left(const struct dnp_profile *profile)
+{
 	bool taken = false;
 
-	if (!filter->include_count && !filter->exclude_count)
-		return DNP_EXIT_DONE;
-	/* Other reasons why there may be nothing. */
-	if (filter->thread_count || filter->request_count || filter->state)
-		return DNP_EXIT_DONE;
 	for (size_t i = 0; i < profile->events.n; i++) {
 		const struct dnp_event *event = &profile->events.p[i];
 
 		if (event->switches || event->says)
 			continue;
 		if (event->samples || (event->calls && event->calls->calls))
-			return DNP_EXIT_DONE;
+			return true;
 		taken = taken || event->taken;
 	}
-	if (!taken)
+	return !taken;
+}
+
+int dnp_said_nothing_left(const struct dnp_profile *profile, uint32_t event)
+{
+	const struct dnp_filter *filter = &profile->filter;
+	const struct dnp_event *shown = event == DNP_NONE ? NULL : &profile->events.p[event];
+	char buffer[64];
+	struct dnp_text options;
+
+	if (!filter->include_count && !filter->exclude_count)
 		return DNP_EXIT_DONE;
-	dnp_say("%s left out all that was recorded; give %s pattern",
-		filter->exclude_count ? "--exclude" : "--include",
-		filter->exclude_count ? "a narrower" : "a wider");
+	/* They have no stacks, and all of them are shown. */
+	if ((shown && (shown->switches || shown->says)) || is_any_left(profile))
+		return DNP_EXIT_DONE;
+	dnp_text_init(&options, buffer, sizeof(buffer));
+	if (filter->thread_count || filter->request_count || filter->state) {
+		list_options(filter, &options);
+		dnp_say("%s together left out all that was recorded; leave one of them away",
+			buffer);
+	} else {
+		dnp_say("%s left out all that was recorded; give %s pattern",
+			filter->exclude_count ? "--exclude" : "--include",
+			filter->exclude_count ? "a narrower" : "a wider");
+	}
 	return DNP_EXIT_INCOMPLETE;
 }
 
-int dnp_loaded_whole(const struct dnp_loaded *loaded)
+int dnp_loaded_whole(const struct dnp_loaded *loaded, uint32_t event)
 {
 	const struct dnp_profile *profile = &loaded->profile;
 	int status = dnp_said_absent(profile);
 
 	if (!status)
-		status = dnp_said_nothing_left(profile);
+		status = dnp_said_nothing_left(profile, event);
 	if (!profile->incomplete)
 		return status;
 	dnp_say("the recording is incomplete: %s", dnp_profile_string(profile, profile->missing));

@@ -29,6 +29,9 @@ int dnp_loaded_profile(struct dnp_loaded *loaded, const struct dnp_exporter *exp
 int dnp_loaded_requests(
 	struct dnp_loaded *loaded, const struct dnp_exporter *exporter, struct dnp_err *err);
 
+/* Whether each pattern of that filter has matched any: 0, or -ENOENT with a sentence. */
+int dnp_requests_exist(const struct dnp_profile *profile, struct dnp_err *err);
+
 /* The event of that name (NULL: the first) if the exporter shows it; `output`: where it goes. */
 int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,
 	const char *name, const char *output, uint32_t *event, struct dnp_err *err);
@@ -36,10 +39,13 @@ int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *expor
 /* An exit status: whether all is there that the filter names, after saying what is not. */
 int dnp_said_absent(const struct dnp_profile *profile);
 
-/* The same: whether patterns have left anything of the samples and calls that there are. */
-int dnp_said_nothing_left(const struct dnp_profile *profile);
+/*
+ * The same: whether patterns have left anything of the samples and calls that there are. Of the
+ * event that is shown (DNP_NONE: no certain one) it depends whether patterns choose anything.
+ */
+int dnp_said_nothing_left(const struct dnp_profile *profile, uint32_t event);
 
 /* The same for all that was recorded and all that the filter names. */
-int dnp_loaded_whole(const struct dnp_loaded *loaded);
+int dnp_loaded_whole(const struct dnp_loaded *loaded, uint32_t event);
 
 #endif

@@ -18,25 +18,18 @@ static struct dnp_sink_memory list_patterns(const struct dnp_filter *filter)
 	return list;
 }
 
-/* How near the nearest of the patterns is to a name, by itself or without its method. */
-static unsigned nearness(const struct dnp_filter *filter, const char *name)
+/* How near a pattern is to a name, by itself or without its method. */
+static unsigned nearness(const char *pattern, const char *name)
 {
 	struct dnp_str path = dnp_requests_path(dnp_str(name));
-	unsigned least = DNP_NEAR_NOT;
+	unsigned whole = dnp_near(dnp_str(pattern), dnp_str(name));
+	unsigned rest = path.p ? dnp_near(dnp_str(pattern), path) : DNP_NEAR_NOT;
 
-	for (size_t i = 0; i < filter->request_count; i++) {
-		struct dnp_str pattern = dnp_str(filter->requests[i]);
-		unsigned whole = dnp_near(pattern, dnp_str(name));
-		unsigned rest = path.p ? dnp_near(pattern, path) : DNP_NEAR_NOT;
-
-		least = whole < least ? whole : least;
-		least = rest < least ? rest : least;
-	}
-	return least;
+	return rest < whole ? rest : whole;
 }
 
-static int none_matches(
-	const struct dnp_profile *profile, const char *patterns, struct dnp_err *err)
+static int matches_none(
+	const struct dnp_profile *profile, const char *pattern, struct dnp_err *err)
 {
 	struct dnp_nearest nearest = {0};
 	char buffer[640];
@@ -45,18 +38,18 @@ static int none_matches(
 	for (size_t i = 0; i < profile->requests.names.n; i++) {
 		const char *name = dnp_profile_string(profile, profile->requests.names.p[i]);
 
-		dnp_nearest_offer(&nearest, nearness(&profile->filter, name), name);
+		dnp_nearest_offer(&nearest, nearness(pattern, name), name);
 	}
 	dnp_text_init(&list, buffer, sizeof(buffer));
 	dnp_nearest_put(&nearest, &list);
 	if (list.n)
 		return dnp_err(err, -ENOENT,
 			"--request '%s' matches none of %llu requests; much like it are: %s",
-			patterns, (unsigned long long)profile->requests.all, buffer);
+			pattern, (unsigned long long)profile->requests.all, buffer);
 	return dnp_err(err, -ENOENT,
 		"--request '%s' matches none of %llu requests; 'dnprof report -e request' shows "
 		"what they are called",
-		patterns, (unsigned long long)profile->requests.all);
+		pattern, (unsigned long long)profile->requests.all);
 }
 
 static int tell(struct dnp_profile *profile, const char *patterns, struct dnp_err *err)
@@ -102,12 +95,20 @@ static int judge(struct dnp_profile *profile, const struct dnp_exporter *exporte
 			"--request: no request was recorded; record them beside what is to be "
 			"seen, as -e cpu,request");
 	if (!profile->requests.wanted)
-		return none_matches(profile, patterns, err);
+		return matches_none(profile, profile->filter.requests[0], err);
 	if (!profile->requests.followed && has_others(profile))
 		return dnp_err(err, -ENODATA,
 			"--request: the recording does not say which thread worked for which "
 			"request; record again with this version");
 	return tell(profile, patterns, err);
+}
+
+int dnp_requests_exist(const struct dnp_profile *profile, struct dnp_err *err)
+{
+	for (size_t i = 0; i < profile->requests.matched.n; i++)
+		if (!profile->requests.matched.p[i])
+			return matches_none(profile, profile->filter.requests[i], err);
+	return 0;
 }
 
 int dnp_loaded_requests(

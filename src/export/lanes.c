@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/lanes.h"
 
+#include "base/pattern.h"
 #include "export/since.h"
 #include "read/calls.h"
 #include "read/visit.h"
@@ -8,11 +9,19 @@
 #define ROOT 0u
 #define BINS 1024u
 
+/* What the filter's patterns say of a method, and of a call by those that it is within. */
+struct judgement {
+	bool included, excluded;
+};
+
 /* A call that has not ended. One whose method is left out is counted to its caller. */
 struct open_call {
 	uint64_t begin_ns;
 	uint32_t node;
-	bool shown;
+	bool shown; /* it has a node of its own */
+	bool wanted;
+	bool around; /* others that the filter wants are within it */
+	struct judgement judged;
 };
 
 /* What was added up for a node in the bin of time. */
@@ -30,6 +39,7 @@ struct follower {
 	struct dnp_map frames;   /* of the recording: method number → frame */
 	struct dnp_vec_of(struct open_call) open;
 	struct dnp_vec_of(struct tally) tallies;
+	struct judgement *judged; /* owned, of each frame of the profile; NULL: there are no patterns */
 	uint32_t *tally_of;     /* owned, of each node of the profile: in tallies; DNP_NONE: none */
 	uint64_t bin_ns, at_ns; /* how wide bins are; the time that was come to */
 	uint32_t depth;         /* open calls that are shown */
@@ -130,16 +140,22 @@ static int settle(struct follower *follower, uint64_t end_ns)
 	return 0;
 }
 
-/* Charges the time until then to the innermost call. */
+static struct open_call *innermost(const struct follower *follower)
+{
+	return follower->open.n ? &follower->open.p[follower->open.n - 1] : NULL;
+}
+
+/* Charges the time until then to the innermost call, if that is wanted. */
 static int charge(struct follower *follower, uint64_t until_ns)
 {
-	uint32_t node = follower->open.n ? follower->open.p[follower->open.n - 1].node : ROOT;
+	const struct open_call *call = innermost(follower);
 	uint64_t from_ns = follower->at_ns, to_ns = until_ns;
 	struct tally *tally;
 
-	if (node == ROOT || !clip(&follower->profile->filter, &from_ns, &to_ns))
+	if (!call || call->node == ROOT || !call->wanted ||
+		!clip(&follower->profile->filter, &from_ns, &to_ns))
 		return 0;
-	tally = tally_of(follower, node);
+	tally = tally_of(follower, call->node);
 	if (!tally)
 		return -ENOMEM;
 	tally->self_ns += to_ns - from_ns;
@@ -179,24 +195,38 @@ static int count_call(struct follower *follower, uint32_t node)
 	return 0;
 }
 
+static struct judgement judge(
+	const struct follower *follower, const struct open_call *caller, uint32_t frame)
+{
+	struct judgement judged = {.included = !follower->profile->filter.include_count};
+
+	if (caller)
+		judged = caller->judged;
+	if (!follower->judged || frame == DNP_NONE)
+		return judged;
+	judged.included |= follower->judged[frame].included;
+	judged.excluded |= follower->judged[frame].excluded;
+	return judged;
+}
+
 static int begin(struct follower *follower, const struct dnp_call_event *event)
 {
-	size_t n = follower->open.n;
-	uint32_t above = n ? follower->open.p[n - 1].node : ROOT;
+	const struct open_call *caller = innermost(follower);
+	uint32_t above = caller ? caller->node : ROOT;
 	uint32_t frame = dnp_map_get(&follower->frames, event->method), node = DNP_NONE;
+	struct open_call call = {.begin_ns = since_start(follower, event->time_ns),
+		.judged = judge(follower, caller, frame)};
 
+	call.wanted = call.judged.included && !call.judged.excluded;
 	if (frame != DNP_NONE)
 		node = dnp_map_get(&follower->children, key_of(above, frame));
-	if (node != DNP_NONE) {
-		follower->depth++;
-		/* The beginning of one that is not known was lost. */
-		if (event->method && count_call(follower, node))
-			return -ENOMEM;
-	}
-	return dnp_vec_push(&follower->open,
-		(struct open_call){.begin_ns = since_start(follower, event->time_ns),
-			.node = node == DNP_NONE ? above : node,
-			.shown = node != DNP_NONE});
+	call.shown = node != DNP_NONE;
+	call.node = call.shown ? node : above;
+	follower->depth += call.shown;
+	/* The beginning of one that is not known was lost. */
+	if (call.shown && call.wanted && event->method && count_call(follower, node))
+		return -ENOMEM;
+	return dnp_vec_push(&follower->open, call);
 }
 
 static int add_duration(struct follower *follower, uint32_t node, uint64_t end_ns, uint64_t took_ns)
@@ -217,14 +247,19 @@ static int end(struct follower *follower, uint64_t end_ns, bool took)
 		.start_ns = call.begin_ns, .end_ns = end_ns, .node = call.node, .calls = 1};
 	int status = 0;
 
+	if (follower->open.n)
+		innermost(follower)->around |= call.around || (call.shown && call.wanted);
 	if (!call.shown)
 		return 0;
 	slice.depth = --follower->depth;
+	if (!call.wanted && !call.around)
+		return 0;
 	if (clip(&follower->profile->filter, &slice.start_ns, &slice.end_ns) ||
 		(call.begin_ns == end_ns &&
 			dnp_filter_has_time(&follower->profile->filter, end_ns)))
 		status = dnp_slices_add(&follower->lanes->slices, slice);
-	if (!status && took && dnp_filter_has_time(&follower->profile->filter, end_ns))
+	if (!status && took && call.wanted &&
+		dnp_filter_has_time(&follower->profile->filter, end_ns))
 		status = add_duration(follower, call.node, end_ns, end_ns - call.begin_ns);
 	return status;
 }
@@ -252,6 +287,14 @@ static int on_event(struct follower *follower, const struct dnp_call_event *even
 		event->kind != DNP_CALL_CUT && event->begin_ns);
 }
 
+/* Of the thread that is followed, or of the recording. */
+static uint64_t end_of(const struct follower *follower)
+{
+	uint64_t end_ns = follower->profile->threads.p[follower->thread].end_ns;
+
+	return end_ns ? end_ns : dnp_process_end_ns(follower->process);
+}
+
 static int follow_thread(struct follower *follower, struct dnp_call_log *log, uint32_t thread)
 {
 	struct dnp_call_cursor *cursor;
@@ -270,9 +313,9 @@ static int follow_thread(struct follower *follower, struct dnp_call_log *log, ui
 	while (!status && (more = dnp_call_cursor_next(cursor, &event)))
 		status = more < 0 ? more : on_event(follower, &event);
 	/* What goes on after the last event does so until the end, unless that is missing. */
-	if (!status && follower->open.n && follower->process->complete &&
-		dnp_process_end_ns(follower->process) > follower->at_ns)
-		status = go_on(follower, dnp_process_end_ns(follower->process));
+	if (!status && follower->open.n && follower->process->ended &&
+		end_of(follower) > follower->at_ns)
+		status = go_on(follower, end_of(follower));
 	while (!status && follower->open.n)
 		status = end(follower, follower->at_ns, false);
 	dnp_call_cursor_free(cursor);
@@ -345,10 +388,32 @@ static unsigned bin_shift(const struct dnp_profile *profile)
 	return shift;
 }
 
+static int judge_frames(struct follower *follower)
+{
+	const struct dnp_profile *profile = follower->profile;
+	const struct dnp_filter *filter = &profile->filter;
+
+	if (!filter->include_count && !filter->exclude_count)
+		return 0;
+	follower->judged = reallocarray(NULL, profile->frames.n, sizeof(*follower->judged));
+	if (!follower->judged)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->frames.n; i++) {
+		struct dnp_str name = dnp_str(dnp_profile_string(profile, profile->frames.p[i].name));
+
+		follower->judged[i] = (struct judgement){
+			dnp_pattern_any(filter->include, filter->include_count, name),
+			dnp_pattern_any(filter->exclude, filter->exclude_count, name)};
+	}
+	return 0;
+}
+
 static int init_follower(struct follower *follower, unsigned shift)
 {
 	size_t n = follower->profile->nodes.n;
 
+	if (judge_frames(follower))
+		return -ENOMEM;
 	follower->bin_ns = UINT64_C(1000) << shift;
 	follower->tally_of = reallocarray(NULL, n + 1, sizeof(*follower->tally_of));
 	if (!follower->tally_of)
@@ -380,6 +445,7 @@ int dnp_lanes_init(struct dnp_lanes *lanes, const struct dnp_profile *profile, u
 	dnp_map_done(&follower.frames);
 	dnp_vec_done(&follower.open);
 	dnp_vec_done(&follower.tallies);
+	free(follower.judged);
 	free(follower.tally_of);
 	return status;
 }

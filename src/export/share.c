@@ -121,6 +121,13 @@ struct dnp_number dnp_format_weight(const struct dnp_event *event, uint64_t weig
 	return dnp_format_count(weight);
 }
 
+struct dnp_number dnp_format_lost(const struct dnp_event *event, uint64_t lost)
+{
+	bool counted = event->calls || (!lost && event->in_ns);
+
+	return counted ? dnp_format_count(lost) : dnp_format_weight(event, lost);
+}
+
 struct dnp_number dnp_format_time(uint64_t unix_ns)
 {
 	struct dnp_number number;

@@ -110,13 +110,11 @@ struct reasons {
 	const char *separator;
 };
 
-static void put_reason(struct reasons *reasons, const char *name, uint64_t count)
+static void put_reason(struct reasons *reasons, const char *name, struct dnp_number much)
 {
-	if (!count)
-		return;
 	dnp_line_puts(reasons->line, reasons->separator);
 	dnp_line_text(reasons->line, name);
-	dnp_line_printf(reasons->line, " %s", dnp_format_count(count).text);
+	dnp_line_printf(reasons->line, " %s", much.text);
 	reasons->separator = ", ";
 }
 
@@ -144,11 +142,11 @@ static void put_lost(const struct dnp_tree *tree, struct dnp_line *line)
 	struct reasons reasons = {line, " ("};
 
 	begin_facts(line);
-	dnp_line_printf(line, "lost %s",
-		event->in_bytes ? dnp_format_bytes(event->lost).text
-				: dnp_format_count(event->lost).text);
+	dnp_line_printf(line, "lost %s", dnp_format_lost(event, event->lost).text);
 	for (size_t i = 0; i < DNP_LOSS_REASONS; i++)
-		put_reason(&reasons, dnp_loss_name(i), event->lost_by[i]);
+		if (event->lost_by[i])
+			put_reason(&reasons, dnp_loss_name(i),
+				dnp_format_lost(event, event->lost_by[i]));
 	end_reasons(&reasons);
 	put_lost_share(tree, line);
 }
@@ -161,8 +159,9 @@ static void put_failed(
 	dnp_line_printf(line, ", truncated %s, failed %s", dnp_format_count(event->truncated).text,
 		dnp_format_count(event->failed).text);
 	for (size_t i = 0; i < event->failures.n; i++)
-		put_reason(&reasons, string(tree, event->failures.p[i].reason),
-			event->failures.p[i].count);
+		if (event->failures.p[i].count)
+			put_reason(&reasons, string(tree, event->failures.p[i].reason),
+				dnp_format_count(event->failures.p[i].count));
 	end_reasons(&reasons);
 	dnp_line_end(line);
 }

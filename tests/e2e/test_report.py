@@ -129,6 +129,14 @@ def test_nothing_left(small, tmp_path, options):
         assert "--exclude left out all that was recorded" in dnprof("report", *options, *more, small).expect(3).err
 
 
+def test_nothing_left_by_all_together(small):
+    """Each of them leaves something."""
+    for options in (("--thread", "worker"), ("--include", "App.*.Hot")):
+        dnprof("report", *options, small).expect()
+    result = dnprof("report", "--thread", "worker", "--include", "App.*.Hot", small).expect(3)
+    assert "--thread, --include together left out all that was recorded; leave one of them away" in result.err
+
+
 def test_recording_is_spared(small, calls, tmp_path):
     """What is written does not take the place of what it is made of."""
     for command, made in ((("report", "--json"), small), (("export", "-f", "text"), small), (("log",), calls)):

@@ -91,7 +91,7 @@ TEST(text_report_of_objects_that_were_not_watched)
 	text = write_with(&dnp_export_text, &rec, &whole);
 	recording_done(&rec);
 	CHECK(strstr(text,
-		"  lost 1.00 MiB (buffer full 1,048,576), 0.50 % of the 200 MiB allocated, of "
+		"  lost 1.00 MiB (buffer full 1.00 MiB), 0.50 % of the 200 MiB allocated, of "
 		"which "
 		"nobody knows what stayed, unresolved 0"));
 	dnp_vec_done(&written.bytes);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { amount, bytes, command, count, date, duration, lostText, percent } from '../src/model/format.ts';
-import type { EventInfo } from '../src/data/meta.ts';
+import type { CallsInfo, EventInfo } from '../src/data/meta.ts';
 import { cut, Fitter, nameForms, nameParts } from '../src/model/names.ts';
 import { escapeRegex } from '../src/model/search.ts';
 
@@ -107,8 +107,11 @@ test('bytes have three digits and the unit that fits', () => {
 });
 
 test('what is lost is told with its reasons, and of objects that stay by what was allocated', () => {
-  const lost = { lost: 1 << 20, lost_by: [['buffer full', 1 << 20]] as const, allocated: 0 };
-  assert.equal(lostText(lost), 'lost 1,048,576: buffer full 1,048,576');
+  const lost = { lost: 1 << 20, lost_by: [['buffer full', 1 << 20]] as const, allocated: 0, unit: 'bytes', calls: null };
+  assert.equal(lostText(lost), 'lost 1.00 MiB: buffer full 1.00 MiB');
+  assert.equal(lostText({ ...lost, unit: 'ns' }), 'lost 1.05 ms: buffer full 1.05 ms');
+  assert.equal(lostText({ ...lost, unit: 'ns', calls: {} as CallsInfo }), 'lost 1,048,576: buffer full 1,048,576');
+  assert.equal(lostText({ ...lost, unit: 'samples' }), 'lost 1,048,576: buffer full 1,048,576');
   assert.equal(lostText({ ...lost, allocated: 200 << 20 }), 'lost 1.00 MiB, 0.50% of the 200 MiB allocated, of which nobody knows what stayed');
-  assert.equal(lostText({ lost: 0, lost_by: [], allocated: 200 << 20 }), false);
+  assert.equal(lostText({ ...lost, lost: 0, lost_by: [], allocated: 200 << 20 }), false);
 });

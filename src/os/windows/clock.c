@@ -43,13 +43,22 @@ uint64_t dnp_unix_ns(void)
 	return (ticks_of(now) - TICKS_TO_1970) * TICK_NS;
 }
 
+#define LOOKS 3 /* at two clocks: who is interrupted between them finds too early a time */
+
 /* Times of a FILETIME. */
 uint64_t dnp_ticks_begin_ns(uint64_t ticks)
 {
 	uint64_t began_unix_ns = ticks > TICKS_TO_1970 ? (ticks - TICKS_TO_1970) * TICK_NS : 0;
-	int64_t age_ns = (int64_t)(dnp_unix_ns() - began_unix_ns), now_ns = (int64_t)dnp_now_ns();
+	int64_t latest_ns = 0;
 
-	return age_ns < now_ns ? (uint64_t)(now_ns - age_ns) : 0;
+	for (int i = 0; i < LOOKS; i++) {
+		int64_t now_ns = (int64_t)dnp_now_ns();
+		int64_t begin_ns = now_ns - (int64_t)(dnp_unix_ns() - began_unix_ns);
+
+		if (begin_ns > latest_ns)
+			latest_ns = begin_ns;
+	}
+	return (uint64_t)latest_ns;
 }
 
 /* Zones have long names in the user's language here: the distance to UTC says the same. */

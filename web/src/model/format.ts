@@ -47,14 +47,20 @@ export function bytes(n: number): string {
 }
 
 /** How many, and why; false: there are no reasons. */
-export const reasonsText = (what: string, all: number, reasons: Reasons) =>
-  reasons.length > 0 && `${what} ${count(all)}: ${reasons.map(([name, n]) => `${name} ${count(n)}`).join(', ')}`;
+export const reasonsText = (what: string, all: number, reasons: Reasons, told: (n: number) => string = count) =>
+  reasons.length > 0 && `${what} ${told(all)}: ${reasons.map(([name, n]) => `${name} ${told(n)}`).join(', ')}`;
+
+type Lost = Pick<EventInfo, 'lost' | 'lost_by' | 'allocated' | 'unit' | 'calls'>;
+
+/** What lost samples would have weighed; of calls, how many were lost. */
+export const lostFigure = (n: number, { unit, calls }: Pick<EventInfo, 'unit' | 'calls'>) =>
+  n === 0 || calls ? count(n) : unit === 'ns' ? duration(n) : unit === 'bytes' ? bytes(n) : count(n);
 
 /** What was lost of objects that stay is none of those that are shown: it is told by what there was of it. */
-export const lostText = ({ lost, lost_by, allocated }: Pick<EventInfo, 'lost' | 'lost_by' | 'allocated'>) =>
-  lost > 0 && allocated > 0
-    ? `lost ${bytes(lost)}, ${percent(lost, allocated)} of the ${bytes(allocated)} allocated, of which nobody knows what stayed`
-    : reasonsText('lost', lost, lost_by);
+export const lostText = (event: Lost) =>
+  event.lost > 0 && event.allocated > 0
+    ? `lost ${bytes(event.lost)}, ${percent(event.lost, event.allocated)} of the ${bytes(event.allocated)} allocated, of which nobody knows what stayed`
+    : reasonsText('lost', event.lost, event.lost_by, (n) => lostFigure(n, event));
 
 /** Weights of an event that counts calls are time, as are those of waits. */
 export const isTime = (event: EventInfo) => Boolean(event.calls) || event.unit === 'ns';

@@ -3,14 +3,14 @@
 
 import type { CallsInfo, EventInfo, SwitchesInfo } from '../data/meta.ts';
 import { printable } from '../data/printable.ts';
-import { command, count, date, duration } from '../model/format.ts';
+import { command, count, date, duration, lostFigure } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
 import { el } from './dom.ts';
 import type { Page } from './page.ts';
 
 /** Counts of what went wrong, and what each means. */
 const LOSSES: readonly (readonly [keyof EventInfo & ('lost' | 'truncated' | 'unresolved' | 'failed'), string])[] = [
-  ['lost', 'samples that were dropped because a buffer was full'],
+  ['lost', 'samples that were dropped because a buffer was full; where samples weigh bytes or time, what these would have weighed'],
   ['truncated', 'stacks that do not reach the start of their thread'],
   ['unresolved', 'frames whose code could not be named'],
   ['failed', 'stacks that were walked and do not reach the thread’s start; one that was taken once and holds for a time counts once'],
@@ -82,7 +82,7 @@ export class Header {
     if (info.calls) return this.showCalls(info, info.calls);
     this.stats.replaceChildren(
       stat('samples', count(info.samples), 'samples that were taken of this event'),
-      ...LOSSES.map(([key, what]) => stat(key, count(info[key]), what, info[key] > 0)),
+      ...LOSSES.map(([key, what]) => stat(key, key === 'lost' ? lostFigure(info.lost, info) : count(info[key]), what, info[key] > 0)),
     );
   }
 }
