@@ -92,8 +92,8 @@ void dnp_say_so(struct dnp_said *said, const struct dnp_saying *saying)
 
 /* ---- The recorder */
 
-/* What was said, which nobody adds to any more. */
-static size_t take(struct dnp_said *said, uint64_t *lost)
+/* What was said, which nobody adds to any more. `turns`: whether any was lost since the last. */
+static size_t take(struct dnp_said *said, uint64_t *lost, bool *turns)
 {
 	char *filled = said->buffers[0];
 	size_t used;
@@ -103,6 +103,8 @@ static size_t take(struct dnp_said *said, uint64_t *lost)
 	said->buffers[1] = filled;
 	used = said->used;
 	*lost = said->lost;
+	*turns = said->lost_turns != said->told_turns;
+	said->told_turns = said->lost_turns;
 	said->used = 0;
 	said->lost = 0;
 	pthread_mutex_unlock(&said->lock);
@@ -163,11 +165,12 @@ static void write_entry(
 void dnp_said_write(struct dnp_said *said, struct dnp_writer *writer)
 {
 	uint64_t lost;
+	bool turns;
 	size_t used;
 
 	if (!said->buffers[0])
 		return;
-	used = take(said, &lost);
+	used = take(said, &lost, &turns);
 	for (size_t at = 0; at < used;) {
 		struct entry entry;
 
@@ -176,7 +179,8 @@ void dnp_said_write(struct dnp_said *said, struct dnp_writer *writer)
 			said, (const struct entry *)(const void *)(said->buffers[1] + at), writer);
 		at += room_of(&entry);
 	}
-	if (lost)
+	/* Of turns alone none is counted: since when they are missing is what has to be told. */
+	if (lost || turns)
 		dnp_write_loss(writer,
 			&(struct dnp_rec_loss){.time_ns = dnp_now_ns(),
 				.event = said->event,

@@ -34,8 +34,8 @@ struct dnp_said {
 	pthread_mutex_t lock; /* a leaf; held while one is copied */
 	char *buffers[2];     /* owned, DNP_SAID_BYTES each; the first is written to */
 	size_t used;
-	uint64_t lost,
-		lost_turns; /* the turns since it was opened, the others since the last write */
+	uint64_t lost;                   /* since the last write, but for turns */
+	uint64_t lost_turns, told_turns; /* since it was opened; those that are told of */
 };
 
 /* 0 or -ENOMEM. */

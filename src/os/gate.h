@@ -24,6 +24,9 @@ struct dnp_gate {
 /* Whether it is open for this kind; then the caller has to leave. Waits for nobody. */
 static inline bool dnp_gate_enter(struct dnp_gate *gate, unsigned what)
 {
+	/* Those that it refuses keep nobody waiting. */
+	if (!(atomic_load_explicit(&gate->open, memory_order_relaxed) & what))
+		return false;
 	/* Sequentially consistent with dnp_gate_open: we see that, or it sees us. */
 	atomic_fetch_add(&gate->inside, 1);
 	if (atomic_load(&gate->open) & what)
