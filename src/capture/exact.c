@@ -16,19 +16,27 @@
 #include "capture/engine.h"
 #include "capture/happened.h"
 #include "capture/self.h"
+#include "clr/codemap.h"
 #include "clr/info.h"
 #include "clr/prf.h"
 #include "os/clock.h"
 #include "os/gate.h"
+#include "os/generation.h"
 #include "os/mem.h"
+#include "os/modules.h"
 #include "os/watch.h"
 #include "store/labels.h"
+#include "unwind/code.h"
+#include "unwind/managed.h"
 
 #define PLACES    (UINT32_C(1) << 17)
 #define FRAMES    (UINT32_C(1) << 22) /* of all stacks together; 32 MiB, as far as it is used */
 #define TRIES     64u
 #define ALIGNMENT 8u                  /* of objects, by which the heap counts */
 #define WRITE_NS  UINT64_C(100000000) /* between two times that all counts are written */
+
+#define OLD UINT64_C(1) /* in the place of a key: of code that is gone, nobody finds it any more   \
+			 */
 
 struct place {
 	_Atomic uint64_t key;     /* of the thread and its stack; 0: it is free */
@@ -39,6 +47,8 @@ struct place {
 	uint32_t thread;
 	int32_t tid;
 	uint32_t stop; /* enum dnp_walk_stop */
+	/* The thread's: until when its stack is known to be of that code. */
+	uint64_t generation, libraries_gone;
 	/* The recorder's. */
 	uint32_t node;
 	uint64_t told_objects, told_bytes;
@@ -72,7 +82,7 @@ static uint64_t key_of(uint32_t thread, const dnp_frame_word *frames, uint32_t n
 	}
 	key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	key ^= key >> 31;
-	return key ? key : 1;
+	return key > OLD ? key : OLD + 1;
 }
 
 /* With the lock: keeps the stack. False: there is no room. */
@@ -90,6 +100,8 @@ static bool keep(
 	place->walk_ns = walked->walk_ns;
 	place->thread = thread->index;
 	place->tid = thread->tid;
+	place->generation = dnp_generation();
+	place->libraries_gone = dnp_modules_gone();
 	exact.made[exact.n_made++] = (uint32_t)(place - exact.places);
 	return true;
 }
@@ -105,6 +117,34 @@ static bool make(
 	return made;
 }
 
+/* Whether the code of a frame that was there at that time is still the one at its address. */
+static bool has_stayed(dnp_frame_word frame, uint64_t time_ns)
+{
+	enum dnp_walk_kind kind = DNP_FRAME_KIND(frame);
+	const struct dnp_code *code;
+
+	if (kind != DNP_WALK_JIT && kind != DNP_WALK_DYNAMIC)
+		return true;
+	code = dnp_codemap_find(dnp_walk_codemap(), dnp_code_of_frame(frame));
+	return code && code->born_ns <= time_ns;
+}
+
+/* Whether a stack of these words is of the code that it was of when the place was made. */
+static bool is_same_code(struct place *place, const struct dnp_walked *walked)
+{
+	uint64_t generation = dnp_generation();
+
+	if (place->generation == generation)
+		return true;
+	if (place->libraries_gone != dnp_modules_gone())
+		return false;
+	for (uint32_t i = 0; i < walked->n; i++)
+		if (!has_stayed(walked->frames[i], place->time_ns))
+			return false;
+	place->generation = generation;
+	return true;
+}
+
 /* The thread's place for that stack, made when there is none. NULL: there is no room. */
 static struct place *find(const struct dnp_thread *thread, const struct dnp_walked *walked)
 {
@@ -115,8 +155,12 @@ static struct place *find(const struct dnp_thread *thread, const struct dnp_walk
 		uint64_t seen = atomic_load_explicit(&place->key, memory_order_relaxed);
 
 		/* Its version is 0 for ever where there was no room for its stack. */
+		if (seen == key && !place->n)
+			return NULL;
+		if (seen == key && is_same_code(place, walked))
+			return place;
 		if (seen == key)
-			return place->n ? place : NULL;
+			atomic_store_explicit(&place->key, OLD, memory_order_relaxed);
 		free_key = 0;
 		if (!seen && atomic_compare_exchange_strong(&place->key, &free_key, key))
 			return make(place, thread, walked) ? place : NULL;

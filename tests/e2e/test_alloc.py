@@ -8,7 +8,7 @@ import pytest
 
 import attached
 from harness import (DNPROF, LOOSE, NEWEST, OTHER_CLSID, SOAK, cases, chance, check_whole, dnprof, dnprof_again, incomplete,
-                     other_profiler, program, refused, report, start, wait_for)
+                     other_profiler, plain, program, refused, report, start, wait_for)
 from test_record import record_while_it_computes
 
 #: Bytes between two samples.
@@ -144,6 +144,15 @@ def test_every_object_of_many_types(tmp_path, tfm):
     for name, places in result.truth["types"].items():
         assert seen[name]["bytes"] == sum(places) + 2 * 20_000, name  # which were made before it counts
         assert seen[name]["count"] * 40 == seen[name]["bytes"]
+
+
+def test_every_object_of_methods_where_others_were(tmp_path, tfm):
+    """Dynamic methods that are gone, and others of the same shape: each has what it made itself."""
+    result, shown = record(tmp_path, program(tfm, "remade"), events="alloc=exact")
+    check_whole(shown.data["events"]["alloc"])
+    things = {plain(site["method"]).removeprefix("[dynamic] "): site["count"] for site in shown.data["sites"]
+              if site["type"] == "Truth.Unload+Thing"}
+    assert things == result.truth["made"]
 
 
 def test_every_object_of_two_threads(tmp_path, tfm):

@@ -150,6 +150,39 @@ static class Unload
     return null;
   }
 
+  sealed class Thing;
+
+  static object? kept;
+
+  /// <summary>
+  /// Methods of one shape, each of which may be where the one before was that is gone, make so many objects each: <c>made</c>.
+  /// </summary>
+  public static JsonObject RunRemade(Options o)
+  {
+    var made = new JsonObject();
+    for (int i = 1; i <= 40; i++) {
+      Make($"Made{i}", i);
+      made[$"Made{i}"] = i;
+      for (int k = 0; k < 2; k++) {
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
+      }
+    }
+    return new JsonObject { ["work"] = 1, ["made"] = made };
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Make(string name, int objects)
+  {
+    var method = new DynamicMethod(name, typeof(object), []);
+    var il = method.GetILGenerator();
+    il.Emit(OpCodes.Newobj, typeof(Thing).GetConstructor([])!);
+    il.Emit(OpCodes.Ret);
+    var make = method.CreateDelegate<Func<object>>();
+    for (int i = 0; i < objects; i++)
+      kept = make();
+  }
+
   /// <summary>sum of 3 over n steps, plus <paramref name="start"/>.</summary>
   static Func<int, long> Dynamic(long start)
   {
