@@ -137,8 +137,7 @@ static bool matches(const char *const *patterns, size_t n, struct dnp_str name)
 	return dnp_pattern_any(patterns, n, name) || (path.p && dnp_pattern_any(patterns, n, path));
 }
 
-static bool is_meant(
-	const char *const *patterns, size_t n, const struct dnp_known_request *request)
+static bool is_meant(const char *const *patterns, size_t n, const struct dnp_known_request *request)
 {
 	return (request->name.n && matches(patterns, n, request->name)) ||
 		(request->group.n && matches(patterns, n, request->group)) ||

@@ -115,10 +115,31 @@ static struct of_thread *own(void)
 /* ---- What they say */
 
 /*
+ * Meanwhile there may be a collection, and the object be somewhere else: a handle finds it again.
+ * *object 0: it is not known where it is.
+ */
+static bool ask_for_place(uintptr_t class_id, uintptr_t *object, struct dnp_message_place *at)
+{
+	const struct dnp_info *info = catches.setting->info;
+	ObjectHandleID handle;
+	bool told,
+		held = dnp_info_has(info, CreateHandle) &&
+		SUCCEEDED(dnp_com(
+			info->com, CreateHandle, *object, COR_PRF_HANDLE_TYPE_STRONG, &handle));
+
+	told = dnp_message_find(info, class_id, at);
+	if (!held || FAILED(dnp_com(info->com, GetObjectIDFromHandle, handle, object)))
+		*object = 0;
+	if (held)
+		dnp_com(info->com, DestroyHandle, handle);
+	return told;
+}
+
+/*
  * The runtime is asked without the lock, so threads that throw at the same time may all ask. Each
  * gets a copy that was made under the lock, for another of them may just then store its own answer.
  */
-static bool find_place(uintptr_t class_id, struct dnp_message_place *at)
+static bool find_place(uintptr_t class_id, uintptr_t *object, struct dnp_message_place *at)
 {
 	bool told, known;
 
@@ -130,13 +151,13 @@ static bool find_place(uintptr_t class_id, struct dnp_message_place *at)
 	pthread_mutex_unlock(&lock);
 	if (known)
 		return told;
-	told = dnp_message_find(catches.setting->info, class_id, at);
+	told = ask_for_place(class_id, object, at);
 	pthread_mutex_lock(&lock);
 	if (told)
 		place = *at;
 	asked = told ? TOLD : NOT_TOLD;
 	pthread_mutex_unlock(&lock);
-	return told;
+	return told && *object;
 }
 
 static uint64_t hash_of(struct dnp_str text)
@@ -174,7 +195,8 @@ static uint32_t message_of(uintptr_t object, uintptr_t class_id)
 	struct dnp_text text;
 
 	dnp_text_init(&text, buffer, sizeof(buffer));
-	if (catches.setting->options->no_messages || !class_id || !find_place(class_id, &at) ||
+	if (catches.setting->options->no_messages || !class_id ||
+		!find_place(class_id, &object, &at) ||
 		!dnp_message_read(&at, object, MESSAGE_UNITS, &text) || !text.n)
 		return NO_MESSAGE;
 	return label_of(dnp_text_since(&text, 0));

@@ -129,7 +129,9 @@ static struct dnp_collection *find_paused(struct dnp_collections *all)
 static void add_pause(
 	struct dnp_collections *all, const struct dnp_collection *one, uint64_t end_ns)
 {
-	if (all->n_pauses < DNP_COLLECTIONS_ENDED)
+	if (all->n_pauses == DNP_COLLECTIONS_ENDED)
+		all->lost_pauses++;
+	else
 		all->pauses[all->n_pauses++] = (struct dnp_gc_pause){
 			.begin_ns = all->pause.begin_ns,
 			.end_ns = end_ns,

@@ -63,6 +63,7 @@ struct dnp_collections {
 	uint32_t n_ended, n_pauses;
 	uint32_t first_ended; /* those before are taken */
 	uint64_t lost;        /* collections, for want of room */
+	uint64_t lost_pauses; /* the same */
 };
 
 struct dnp_gc_moment {

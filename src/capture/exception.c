@@ -116,15 +116,17 @@ static void find_root(struct dnp_thread *thread, const struct dnp_happening *hap
 		dnp_catches_root(thread, root);
 }
 
+/* Its message first: the name of a type may make a collection, and the object another one. */
 static void store(uintptr_t object)
 {
 	ClassID class_id = class_of(object);
+	uint64_t time_ns = dnp_now_ns(), number = dnp_catches_thrown(object, class_id);
 	struct dnp_happening happening = {
 		.event = event,
 		.label = label_of(class_id),
-		.time_ns = dnp_now_ns(),
+		.time_ns = time_ns,
 		.weight = 1,
-		.value = dnp_catches_thrown(object, class_id),
+		.value = number,
 		.tells = looks,
 		.walked = find_root,
 	};

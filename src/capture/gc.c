@@ -72,7 +72,7 @@ static struct {
 	struct dnp_vec_of(struct held) held; /* of collections that are not over */
 } gc = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Atomic uint64_t not_understood, no_room, lost, not_known;
+static _Atomic uint64_t not_understood, no_room, lost, lost_pauses, not_known;
 static _Atomic uint64_t oldest_held_ns = UINT64_MAX; /* time of a stack that is not stored yet */
 
 static void count(_Atomic uint64_t *counter)
@@ -164,18 +164,13 @@ static void gc_delivered(const struct dnp_delivered *delivered)
 
 /* ---- The recorder: stacks */
 
-/* By now it may be known what code that was. Its frames are in gc.taken then. */
+/* Its frames are in gc.taken then. */
 static void walk_rest(struct seen *seen, const dnp_frame_word *words)
 {
-	const dnp_frame_word *stack = words + seen->n + DNP_UNWALKED_WORDS;
-	enum dnp_walk_stop stop = DNP_STOP_UNKNOWN;
-	struct dnp_unwalked left;
+	enum dnp_walk_stop stop = (enum dnp_walk_stop)seen->stop;
 
-	memcpy(gc.taken, words, seen->n * sizeof(*words));
-	memcpy(&left, words + seen->n, sizeof(left));
-	seen->n += gc.setting->unwalked(&left, stack,
-		(seen->words - seen->n - DNP_UNWALKED_WORDS) * sizeof(*words), gc.taken + seen->n,
-		dnp_threads_depth() - 1 - seen->n, &stop);
+	seen->n = dnp_happened_rest(
+		gc.setting, words, seen->n, seen->words, gc.taken, dnp_threads_depth() - 1, &stop);
 	seen->stop = stop;
 }
 
@@ -442,6 +437,7 @@ static void flush(int last)
 	pthread_mutex_lock(&gc.lock);
 	dnp_collections_flush(gc.all, last ? UINT64_MAX : dnp_now_ns() - PATIENCE_NS);
 	atomic_store(&lost, gc.all->lost);
+	atomic_store(&lost_pauses, gc.all->lost_pauses);
 	pthread_mutex_unlock(&gc.lock);
 }
 
@@ -495,6 +491,7 @@ static int gc_start(const struct dnp_engine_setting *setting, unsigned index, st
 	atomic_store(&not_understood, 0);
 	atomic_store(&no_room, 0);
 	atomic_store(&lost, 0);
+	atomic_store(&lost_pauses, 0);
 	atomic_store(&not_known, 0);
 	atomic_store(&oldest_held_ns, UINT64_MAX);
 	if (!get_memory())
@@ -549,6 +546,7 @@ static void gc_failures(unsigned index, dnp_failure_tell tell)
 	tell(index, "event of an unknown layout", atomic_load(&not_understood));
 	tell(index, "no room for its stack", atomic_load(&no_room));
 	tell(index, "collection that is not told, for want of room", atomic_load(&lost));
+	tell(index, "pause that is not told, for want of room", atomic_load(&lost_pauses));
 	tell(index, "collection of which is not known who wanted it", atomic_load(&not_known));
 }
 

@@ -2,6 +2,7 @@
 #include "capture/happened.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "capture/engine.h"
 #include "capture/self.h"
@@ -107,7 +108,8 @@ static bool store(
 	if (walked->n && (walked->stop == DNP_STOP_UNKNOWN || walked->stop == DNP_STOP_NO_RULE))
 		dnp_watch_call();
 	walked->walk_ns = dnp_now_ns() - begin_ns;
-	if (walked->n && happening->walked) {
+	walked->left = left;
+	if (happening->walked) {
 		happening->walked(thread, happening, walked);
 		walked->walk_ns = dnp_now_ns() - begin_ns;
 	}
@@ -132,4 +134,20 @@ void dnp_happened(const struct dnp_engine_setting *setting, const struct dnp_hap
 		dnp_self_end_walked(thread, walked.n, walked.stop);
 	if (filling)
 		dnp_watch_call();
+}
+
+uint32_t dnp_happened_rest(const struct dnp_engine_setting *setting, const dnp_frame_word *words,
+	uint32_t n, uint32_t n_words, dnp_frame_word *to, uint32_t max, enum dnp_walk_stop *stop)
+{
+	const dnp_frame_word *stack = words + n + DNP_UNWALKED_WORDS;
+	struct dnp_unwalked left;
+
+	memcpy(to, words, n * sizeof(*words));
+	if (n_words <= n + DNP_UNWALKED_WORDS)
+		return n;
+	memcpy(&left, words + n, sizeof(left));
+	*stop = DNP_STOP_UNKNOWN;
+	return n +
+		setting->unwalked(&left, stack, (n_words - n - DNP_UNWALKED_WORDS) * sizeof(*words),
+			to + n, max - n, stop);
 }

@@ -17,8 +17,9 @@ struct dnp_happening {
 	uint64_t weight;  /* in the event's unit */
 	uint64_t value;   /* as in the record `sample` */
 	/*
-	 * Told of the stack, its label on top, before it is stored and the thread goes on; may call
-	 * what of the CLR may be called where it happened. NULL: nobody is.
+	 * Told of the stack, its label on top, before it is stored and the thread goes on; of no
+	 * frames where it could not be taken. May call what of the CLR may be called where it
+	 * happened. NULL: nobody is.
 	 */
 	void (*walked)(struct dnp_thread *thread, const struct dnp_happening *happening,
 		const struct dnp_walked *walked);
@@ -39,5 +40,13 @@ struct dnp_thread *dnp_happened_on(const struct dnp_engine_setting *setting);
  * lost.
  */
 void dnp_happened(const struct dnp_engine_setting *setting, const struct dnp_happening *happening);
+
+/*
+ * Recorder: the frames of a stack of n_words words, of which n are frames and the others what was
+ * left to be walked (dnp_self_walk), if there are more: by now it may be known what code that is.
+ * How many, at most max; *stop is set where some were left.
+ */
+uint32_t dnp_happened_rest(const struct dnp_engine_setting *setting, const dnp_frame_word *words,
+	uint32_t n, uint32_t n_words, dnp_frame_word *to, uint32_t max, enum dnp_walk_stop *stop);
 
 #endif

@@ -35,11 +35,11 @@
 #define RING_WORDS ((size_t)65536)
 #define HEAD_WORDS 3
 
-/* A stack on its way to the recorder; its frames follow. */
+/* A stack on its way to the recorder; its words follow: n frames, and what is left to be walked. */
 struct seen {
-	uint32_t place, n;
+	uint32_t place, n, words;
+	uint32_t stop; /* enum dnp_walk_stop */
 	uint64_t walk_ns;
-	uint64_t stop; /* enum dnp_walk_stop */
 };
 
 _Static_assert(sizeof(struct seen) == HEAD_WORDS * sizeof(uint64_t), "it is a ring's words");
@@ -61,8 +61,8 @@ static struct {
 	uint64_t *words;             /* owned: the ring's */
 	_Atomic uint64_t mean_bytes; /* the recorder makes it grow */
 	/* The recorder's. */
-	dnp_frame_word *taken; /* owned: a stack */
-	uint32_t looked;       /* how many collections were over then */
+	dnp_frame_word *taken, *whole; /* owned: a stack, as it came and walked to its end */
+	uint32_t looked;               /* how many collections were over then */
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Atomic bool on; /* from start to stop */
@@ -98,19 +98,32 @@ static void give(uint32_t place)
 }
 
 /* With the lock. 0: there is no room. */
-static int put_stack(uint32_t place, const struct dnp_walked *walked)
+static int put_words(struct seen seen, uint32_t words, const dnp_frame_word *frames)
 {
-	struct seen seen = {
-		.place = place, .n = walked->n, .walk_ns = walked->walk_ns, .stop = walked->stop};
 	uint64_t head[HEAD_WORDS], at;
 
-	if (!dnp_ring_reserve(&live.ring, HEAD_WORDS + seen.n, &at))
+	if (!dnp_ring_reserve(&live.ring, HEAD_WORDS + words, &at))
 		return 0;
+	seen.words = words;
 	memcpy(head, &seen, sizeof(head));
 	dnp_ring_write(&live.ring, at, head, HEAD_WORDS);
-	dnp_ring_write(&live.ring, at + HEAD_WORDS, walked->frames, seen.n);
-	dnp_ring_commit(&live.ring, at + HEAD_WORDS + seen.n);
+	dnp_ring_write(&live.ring, at + HEAD_WORDS, frames, words);
+	dnp_ring_commit(&live.ring, at + HEAD_WORDS + words);
 	return 1;
+}
+
+/* The same. Where there is no room for what is left to be walked, there may be some for the rest.
+ */
+static int put_stack(uint32_t place, const struct dnp_walked *walked)
+{
+	struct seen seen = {.place = place,
+		.n = walked->n,
+		.stop = (uint32_t)walked->stop,
+		.walk_ns = walked->walk_ns};
+
+	if (walked->left && put_words(seen, walked->left, walked->frames))
+		return 1;
+	return put_words(seen, walked->n, walked->frames);
 }
 
 static void fill(struct dnp_live_object *object, const struct dnp_thread *thread,
@@ -179,7 +192,9 @@ static void was_born(struct dnp_thread *thread, const struct dnp_happening *happ
 	const struct born *born = happening->about;
 	uint64_t weight = dnp_thin(born->bytes, born->lot, born->mean_bytes);
 
-	if (weight && !watch(thread, happening, walked))
+	if (weight && !walked->n)
+		dnp_feed_lost(&thread->own, live.event, DNP_LOSS_STACK, weight);
+	else if (weight && !watch(thread, happening, walked))
 		dnp_feed_lost(&thread->own, live.event, DNP_LOSS_RING, weight);
 	if (dnp_live_is_crowded(&live.objects) || dnp_ring_is_filling(&live.ring))
 		dnp_watch_call();
@@ -236,6 +251,22 @@ static void live_wishes(struct dnp_provider_wish *wishes)
 
 /* ---- The recorder: who is gone */
 
+/* Its words are in live.taken. */
+static void know(const struct seen *seen)
+{
+	struct dnp_live_object *object = &live.objects.all[seen->place];
+	struct dnp_walked walked = {.frames = live.whole,
+		.stop = (enum dnp_walk_stop)seen->stop,
+		.time_ns = object->time_ns,
+		.walk_ns = seen->walk_ns};
+
+	walked.n = dnp_happened_rest(live.setting, live.taken, seen->n, seen->words, live.whole,
+		dnp_threads_depth(), &walked.stop);
+	object->stop = (uint8_t)walked.stop;
+	object->node = live.setting->walked(live.event, &walked).node;
+	object->known = true;
+}
+
 static void take_stacks(void)
 {
 	uint64_t at, end;
@@ -243,27 +274,14 @@ static void take_stacks(void)
 	end = dnp_ring_readable(&live.ring, &at);
 	end += at;
 	while (at < end) {
-		struct dnp_live_object *object;
 		uint64_t head[HEAD_WORDS];
 		struct seen seen;
 
 		dnp_ring_read(&live.ring, at, head, HEAD_WORDS);
 		memcpy(&seen, head, sizeof(seen));
-		dnp_ring_read(&live.ring, at + HEAD_WORDS, live.taken, seen.n);
-		object = &live.objects.all[seen.place];
-		object->stop = (uint8_t)seen.stop;
-		object->node = live.setting
-				       ->walked(live.event,
-					       &(struct dnp_walked){
-						       .frames = live.taken,
-						       .n = seen.n,
-						       .stop = (enum dnp_walk_stop)seen.stop,
-						       .time_ns = object->time_ns,
-						       .walk_ns = seen.walk_ns,
-					       })
-				       .node;
-		object->known = true;
-		at += HEAD_WORDS + seen.n;
+		dnp_ring_read(&live.ring, at + HEAD_WORDS, live.taken, seen.words);
+		know(&seen);
+		at += HEAD_WORDS + seen.words;
 		dnp_ring_release(&live.ring, at);
 	}
 }
@@ -408,9 +426,11 @@ static void free_memory(void)
 		dnp_mem_unmap(live.words, RING_WORDS * sizeof(uint64_t));
 	if (live.taken)
 		dnp_mem_unmap(live.taken, stack_bytes());
+	if (live.whole)
+		dnp_mem_unmap(live.whole, stack_bytes());
 	live.objects.all = NULL;
 	live.words = NULL;
-	live.taken = NULL;
+	live.taken = live.whole = NULL;
 }
 
 static int get_memory(void)
@@ -420,7 +440,8 @@ static int get_memory(void)
 	dnp_live_objects_init(&live.objects, all, OBJECTS);
 	live.words = dnp_mem_map(RING_WORDS * sizeof(uint64_t));
 	live.taken = dnp_mem_map(stack_bytes());
-	if (!all || !live.words || !live.taken)
+	live.whole = dnp_mem_map(stack_bytes());
+	if (!all || !live.words || !live.taken || !live.whole)
 		return -ENOMEM;
 	dnp_ring_init(&live.ring, live.words, RING_WORDS);
 	return 0;

@@ -28,8 +28,7 @@ static unsigned nearness(const char *pattern, const char *name)
 	return rest < whole ? rest : whole;
 }
 
-static int matches_none(
-	const struct dnp_profile *profile, const char *pattern, struct dnp_err *err)
+static int matches_none(const struct dnp_profile *profile, const char *pattern, struct dnp_err *err)
 {
 	struct dnp_nearest nearest = {0};
 	char buffer[640];

@@ -39,8 +39,9 @@ struct follower {
 	struct dnp_map frames;   /* of the recording: method number → frame */
 	struct dnp_vec_of(struct open_call) open;
 	struct dnp_vec_of(struct tally) tallies;
-	struct judgement *judged; /* owned, of each frame of the profile; NULL: there are no patterns */
-	uint32_t *tally_of;     /* owned, of each node of the profile: in tallies; DNP_NONE: none */
+	struct judgement
+		*judged;    /* owned, of each frame of the profile; NULL: there are no patterns */
+	uint32_t *tally_of; /* owned, of each node of the profile: in tallies; DNP_NONE: none */
 	uint64_t bin_ns, at_ns; /* how wide bins are; the time that was come to */
 	uint32_t depth;         /* open calls that are shown */
 	uint32_t thread;
@@ -399,7 +400,8 @@ static int judge_frames(struct follower *follower)
 	if (!follower->judged)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->frames.n; i++) {
-		struct dnp_str name = dnp_str(dnp_profile_string(profile, profile->frames.p[i].name));
+		struct dnp_str name =
+			dnp_str(dnp_profile_string(profile, profile->frames.p[i].name));
 
 		follower->judged[i] = (struct judgement){
 			dnp_pattern_any(filter->include, filter->include_count, name),

@@ -28,6 +28,7 @@ enum dnp_nature {
 struct dnp_walked {
 	const dnp_frame_word *frames; /* borrowed */
 	uint32_t n;
+	uint32_t left; /* words in all where the rest is left to others (dnp_self_walk); 0: none */
 	enum dnp_walk_stop stop;
 	uint64_t time_ns, walk_ns; /* when, and how long it took */
 };

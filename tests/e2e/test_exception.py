@@ -104,6 +104,18 @@ def test_attached_below_native_code(tmp_path, tfm):
         assert all("Truth.Program.Main(string[])" in path for path, _ in below), way
 
 
+@pytest.mark.parametrize("tfm", TFMS)
+def test_what_they_say_while_collections_move_them(tmp_path, tfm):
+    """Types that nobody has named before: who asks the runtime for a name may have to wait for a collection."""
+    out = tmp_path / "out.dnp"
+    result = dnprof("run", "-q", "-e", "exception", "-o", out, "--", *program(tfm, "messages")).expect()
+    ours = [t for t in report(out, options=("-n", 0)).data["types"] if t["name"].startswith("Truth.Messages+Of<")]
+    assert len(ours) == result.truth["kinds"]
+    for kind in ours:
+        [said] = kind["messages"]
+        assert said["text"].startswith("I am Truth.Messages+Of`1[Truth.Types+Pair`2[") and said["count"] == 1, kind
+
+
 CYCLES = 10 if SOAK else 4
 
 

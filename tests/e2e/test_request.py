@@ -6,7 +6,7 @@ import pytest
 
 import attached
 import records
-from harness import LOOSE, NEWEST, SOAK, check_whole, dnprof, dnprof_again, program, record, refused, report, wait_for
+from harness import LOOSE, NEWEST, SOAK, check_whole, dnprof, dnprof_again, program, record, refused, report, told, wait_for
 
 ASKING = ("--requests", 20, "--slow")
 

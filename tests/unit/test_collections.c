@@ -309,6 +309,7 @@ TEST(collections_that_nobody_takes_are_counted)
 		go_on(WANTS);
 	}
 	CHECK_EQ(all.lost, 3);
+	CHECK_EQ(all.lost_pauses, 3);
 	for (uint64_t i = 1; i <= DNP_COLLECTIONS_ENDED; i++)
 		CHECK(dnp_collections_take(&all, &one) && one.number == i);
 	CHECK(!dnp_collections_take(&all, &one));

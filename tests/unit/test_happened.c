@@ -198,6 +198,34 @@ TEST(handler_that_comes_where_no_stack_was_taken_is_lost_and_counted)
 	CHECK_EQ(thread->own.counts[CPU].lost[DNP_LOSS_NESTED], 6);
 }
 
+static uint32_t seen_frames;
+
+static void see_frames(struct dnp_thread *thread, const struct dnp_happening *happening,
+	const struct dnp_walked *walked)
+{
+	(void)thread;
+	(void)happening;
+	seen_frames = walked->n;
+}
+
+/* Who is told of stacks is told as well that there is none, and can count it. */
+TEST(whose_stack_cannot_be_taken_is_told_and_counted)
+{
+	struct dnp_happening what = {.event = ALLOC, .weight = 1 << 20, .walked = see_frames};
+	struct dnp_thread *thread;
+
+	begin(64);
+	thread = thread_of(dnp_thread_id(), 0);
+	seen_frames = 77;
+	dnp_happened(&setting, &what);
+	CHECK(seen_frames > 1 && seen_frames != 77);
+	/* As if there were no room below. */
+	thread->stack.low = (uintptr_t)__builtin_frame_address(0) - 4096;
+	dnp_happened(&setting, &what);
+	CHECK_EQ(seen_frames, 0);
+	CHECK_EQ(thread->own.counts[ALLOC].lost[DNP_LOSS_STACK], 1 << 20);
+}
+
 /* ---- Allocations, while the recorder gets no turn */
 
 #define EACH_BYTES  8192u

@@ -261,6 +261,49 @@ TEST(what_happens_below_code_that_is_told_of_later_has_its_whole_stack)
 	CHECK_EQ(DNP_FRAME_KIND(frames[0][n_frames[0] - 2]), DNP_WALK_JIT);
 }
 
+static dnp_frame_word kept[DEPTH];
+static uint32_t n_kept, kept_words;
+
+static void keep(struct dnp_thread *of, const struct dnp_happening *happening,
+	const struct dnp_walked *walked)
+{
+	(void)of;
+	(void)happening;
+	n_kept = walked->n;
+	kept_words = walked->left;
+	memcpy(kept, walked->frames, kept_words * sizeof(*kept));
+}
+
+__attribute__((noinline)) static void tell_and_keep(void)
+{
+	dnp_happened(&setting,
+		&(struct dnp_happening){
+			.label = LABEL, .time_ns = n_samples++, .weight = 1, .walked = keep});
+	asm volatile("");
+}
+
+/* Who keeps the stack besides has the same as the sample, once it is known what code that was. */
+TEST(what_happens_below_code_that_is_told_of_later_is_the_same_for_who_keeps_it)
+{
+	static const struct dnp_engine_setting walking = {.unwalked = walk_when_told};
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+	static dnp_frame_word whole[DEPTH];
+	enum dnp_walk_stop stop = DNP_STOP_UNKNOWN;
+	uint32_t n;
+
+	begin_all(&drain);
+	drain.walk = walk_when_told;
+	call_at(code, tell_and_keep);
+	CHECK(n_kept && kept_words > n_kept);
+	n = dnp_happened_rest(&walking, kept, n_kept, kept_words, whole, DEPTH, &stop);
+	CHECK_EQ(stop, DNP_STOP_END);
+	CHECK_EQ(dnp_drain_round(&drain, 0), 0);
+	end(&drain);
+	CHECK(n > n_kept && n == n_frames[0]);
+	for (uint32_t i = 0; i < n; i++)
+		CHECK(whole[i] == frames[0][n - 1 - i]);
+}
+
 TEST(what_happens_more_often_than_the_ring_has_room_for_has_its_whole_stack)
 {
 	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
