@@ -28,7 +28,7 @@ static class Unwinding
     .. OperatingSystem.IsWindows() ? [] : ThroughNativeCode,
   ];
 
-  /// <summary>Under Wine a program that has done these does not end, without a profiler neither.</summary>
+  /// <summary>Under Wine a program that has done one of these does not end when its work is done, without a profiler neither.</summary>
   static (string, Action, string)[] ThroughNativeCode => [
     (nameof(BrokenType), BrokenType.Run, "Run(Fail!(Noticed) Noticed Filter Leaf)"),
     (nameof(Invoked), Invoked.Run, $"Run(Throw!(Noticed) {Invoked.Again}Noticed Filter Leaf)"),
