@@ -2,6 +2,7 @@
 #include "cli/result.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "aggregate/live.h"
 #include "base/clean.h"
@@ -12,6 +13,68 @@
 
 /* More samples lost than this share of all: the result is called incomplete. */
 #define MAX_LOST_SHARE 0.01
+
+/* What formats of stacks show; DNP_NONE: no event has any. */
+static uint32_t first_with_stacks(const struct dnp_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->events.n; i++)
+		if (!profile->events.p[i].switches && !profile->events.p[i].says)
+			return i;
+	return DNP_NONE;
+}
+
+static bool holds_anything(const struct dnp_event *event)
+{
+	return event->taken || (event->calls && event->calls->calls) ||
+		event->voluntary + event->involuntary || (event->says && event->samples);
+}
+
+static bool is(const struct dnp_profile *profile, const struct dnp_event *event, const char *name)
+{
+	return !strcmp(dnp_profile_string(profile, event->name), name);
+}
+
+/* Whether what is written has that event: why threads waited goes with their switches. */
+static bool is_written(const struct dnp_result *result, uint32_t event)
+{
+	const struct dnp_profile *profile = &result->profile;
+	const struct dnp_event *it = &profile->events.p[event];
+
+	if (result->choice->exporter->switches)
+		return it->switches || it->says || is(profile, it, "wait");
+	return event == first_with_stacks(profile);
+}
+
+/* Lists what is not in it, while all events are there. */
+static void list_what_goes(struct dnp_result *result)
+{
+	const struct dnp_profile *profile = &result->profile;
+
+	for (uint32_t i = 0; i < profile->events.n; i++)
+		if (holds_anything(&profile->events.p[i]) && !is_written(result, i))
+			dnp_sink_printf(&result->goes.sink, "%s%s",
+				result->goes.bytes.n ? ", " : "",
+				dnp_profile_string(profile, profile->events.p[i].name));
+}
+
+/* The recording goes once it is written: what that cannot hold is lost. */
+static void say_what_goes(const struct dnp_result *result, uint32_t shown)
+{
+	const struct dnp_profile *profile = &result->profile;
+	int n = (int)result->goes.bytes.n;
+	const char *goes = result->goes.bytes.p;
+
+	if (!n || result->goes.sink.error || result->choice->quiet)
+		return;
+	if (result->choice->exporter->switches)
+		dnp_say("%s has the switches alone, nothing of %.*s; a .html, .dnp or .txt has all",
+			result->path, n, goes);
+	else
+		dnp_say("%s has the stacks of %s alone, nothing of %.*s; a .html, .dnp or .txt "
+			"has all",
+			result->path, dnp_profile_string(profile, profile->events.p[shown].name), n,
+			goes);
+}
 
 static void keep_stacks(struct dnp_result *result)
 {
@@ -48,31 +111,11 @@ static int load_profile(struct dnp_result *result, struct dnp_input *input, stru
 		ret = dnp_profile_add(&result->profile, input, err);
 	if (!ret)
 		dnp_profile_finish(&result->profile);
+	if (!ret && choice->exporter && (choice->exporter->single || choice->exporter->switches))
+		list_what_goes(result);
 	if (!ret && choice->exporter && choice->exporter->stacks)
 		keep_stacks(result);
 	return ret;
-}
-
-/* The recording goes once it is written: what that cannot hold is lost. */
-static void say_what_goes(const struct dnp_result *result, uint32_t shown)
-{
-	const struct dnp_profile *profile = &result->profile;
-	struct dnp_sink_memory others;
-	const char *separator = "";
-
-	dnp_sink_memory_init(&others);
-	for (uint32_t i = 0; i < profile->events.n; i++)
-		if (i != shown && profile->events.p[i].taken) {
-			dnp_sink_printf(&others.sink, "%s%s", separator,
-				dnp_profile_string(profile, profile->events.p[i].name));
-			separator = ", ";
-		}
-	if (others.bytes.n && !others.sink.error && !result->choice->quiet)
-		dnp_say("%s has the stacks of %s alone, not those of %.*s; a .html, .dnp or .txt "
-			"has all",
-			result->path, dnp_profile_string(profile, profile->events.p[shown].name),
-			(int)others.bytes.n, (const char *)others.bytes.p);
-	dnp_vec_done(&others.bytes);
 }
 
 static int export(struct dnp_result *result, const struct dnp_input *input, struct dnp_err *err)
@@ -104,7 +147,7 @@ static int export(struct dnp_result *result, const struct dnp_input *input, stru
 			"record with -e switch",
 			result->path);
 	ret = dnp_export_file(choice->exporter, &result->profile, &options, result->path, err);
-	if (!ret && choice->exporter->single)
+	if (!ret)
 		say_what_goes(result, options.event);
 	return ret;
 }
@@ -341,8 +384,10 @@ int dnp_result_make(struct dnp_result *result)
 	if (!result->finished)
 		finish(result->recording, result->root);
 	dnp_input_init(&input);
+	dnp_sink_memory_init(&result->goes);
 	status = read_and_export(result, &input);
 	dnp_profile_done(&result->profile);
+	dnp_vec_done(&result->goes.bytes);
 	dnp_input_done(&input);
 	/* Not every system removes a file that is mapped. */
 	if (result->used_up)

@@ -16,8 +16,9 @@ struct dnp_result {
 	uint64_t elapsed_ns; /* of the program, or as far as it was recorded; 0: as recorded */
 
 	struct dnp_profile profile;
-	bool only_switches; /* were recorded, and what is written shows none */
-	bool used_up;       /* what was asked for is written: the recording itself goes */
+	struct dnp_sink_memory goes; /* names of what was recorded, and is not in what is written */
+	bool only_switches;          /* were recorded, and what is written shows none */
+	bool used_up;                /* what was asked for is written: the recording itself goes */
 };
 
 /*

@@ -149,7 +149,24 @@ def test_every_event_is_in_a_text(tmp_path):
     assert "choose with -e" not in text and "alone" not in told
     lock = text[text.index("\nlock: "):text.index("\nlock-owner: ")]
     assert "Truth.Locks+Gate" in lock and "Methods by self" in lock
-    assert re.search(r"has the stacks of cpu alone, not those of lock", recorded("out.collapsed")[0])
+    assert re.search(r"has the stacks of cpu alone, nothing of lock", recorded("out.collapsed")[0])
+
+
+@pytest.mark.parametrize("events,name,said", [
+    ("cpu,switch", "out.pftrace", "has the switches alone, nothing of cpu;"),
+    ("cpu,switch", "out.csv", "has the switches alone, nothing of cpu;"),
+    ("switch", "out.trace.json", None),
+    ("cpu,trace", "out.collapsed", "has the stacks of cpu alone, nothing of trace;"),
+    ("cpu,switch", "out.collapsed", "has the stacks of cpu alone, nothing of switch"),
+    ("cpu,mark", "out.collapsed", "has the stacks of cpu alone, nothing of mark;"),
+])
+def test_what_a_format_cannot_hold_is_told(tmp_path, events, name, said):
+    """The recording behind it goes: each event that is in no file any more is named."""
+    what = ("marks", "--work", 1) if "mark" in events else ("cpu", "--seconds", 0.5)
+    told = dnprof("run", "-e", events, "-o", tmp_path / name, "--", *program(NEWEST, *what)).expect().err
+    assert said in told if said else "alone" not in told, told
+    quiet = dnprof("run", "-q", "-e", events, "-o", tmp_path / f"quiet-{name}", "--", *program(NEWEST, *what)).expect().err
+    assert "alone" not in quiet
 
 
 @needs_other_user
