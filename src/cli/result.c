@@ -7,6 +7,7 @@
 #include "aggregate/live.h"
 #include "base/clean.h"
 #include "export/log.h"
+#include "export/share.h"
 #include "os/file.h"
 #include "read/pack.h"
 #include "read/symbolize.h"
@@ -154,13 +155,33 @@ static int export(struct dnp_result *result, const struct dnp_input *input, stru
 
 /* What was recorded, all events together. */
 struct totals {
-	uint64_t samples, lost_samples; /* units of these */
-	uint64_t lost_in_queue;         /* of them, in that of signals */
+	uint64_t samples;
+	uint64_t judged, lost_samples; /* units of these: of events that take some of what is */
+	uint64_t lost_in_queue;        /* of them, in that of signals */
 	uint64_t calls, lost_calls;
 	uint64_t switches, lost_switches;
-	uint64_t lost_said;
 	bool sampled, traced, switched;
 };
+
+/* What is lost of it is told in its unit, which is no sample. */
+static bool loses_weight(const struct dnp_event *event)
+{
+	return !event->says && !event->switches && !event->calls &&
+		(event->labels.n || event->in_ns || event->in_bytes);
+}
+
+static void add_samples(struct totals *totals, const struct dnp_event *event)
+{
+	totals->sampled = true;
+	totals->samples += event->says ? event->samples : event->taken;
+	if (event->in_ns)
+		return;
+	totals->judged += event->taken;
+	if (event->labels.n || event->says)
+		return;
+	totals->lost_samples += event->lost;
+	totals->lost_in_queue += event->lost_by[DNP_LOSS_QUEUE];
+}
 
 static struct totals sum_up(const struct dnp_profile *profile)
 {
@@ -177,14 +198,9 @@ static struct totals sum_up(const struct dnp_profile *profile)
 			totals.traced = true;
 			totals.calls += event->calls->calls;
 			totals.lost_calls += event->lost;
-		} else if (!event->in_ns) { /* why threads waited goes with their switches */
-			totals.sampled = true;
-			totals.samples += event->taken;
-			totals.lost_said += event->says ? event->lost : 0;
-			if (event->labels.n || event->says)
-				continue;
-			totals.lost_samples += event->lost;
-			totals.lost_in_queue += event->lost_by[DNP_LOSS_QUEUE];
+		} else if (!is(profile, event, "wait") && !is(profile, event, "lock-owner")) {
+			/* Why threads waited goes with switches, who had their locks with these. */
+			add_samples(&totals, event);
 		}
 	}
 	return totals;
@@ -263,10 +279,10 @@ static int judge(const struct dnp_result *result)
 	else if (profile->incomplete)
 		dnp_say("the recording is incomplete: %s",
 			dnp_profile_string(profile, profile->missing));
-	else if (is_much(totals.lost_samples, totals.samples))
+	else if (is_much(totals.lost_samples, totals.judged))
 		dnp_say("the recording is incomplete: %llu samples of %llu were lost; %s",
 			(unsigned long long)totals.lost_samples,
-			(unsigned long long)(totals.samples + totals.lost_samples),
+			(unsigned long long)(totals.judged + totals.lost_samples),
 			totals.lost_in_queue > totals.lost_samples / 2
 				? "too many signals were pending, of all programs of that user; "
 				  "raise ulimit -i"
@@ -306,27 +322,52 @@ static double seconds(const struct dnp_result *result)
 	return (double)elapsed_ns / 1e9;
 }
 
+/* "812 samples": how much was recorded. */
+static void put_totals(const struct totals *totals, struct dnp_sink *sink)
+{
+	if (totals->traced)
+		dnp_sink_printf(sink, "%llu calls%s", (unsigned long long)totals->calls,
+			totals->sampled || totals->switched ? ", " : "");
+	if (totals->switched)
+		dnp_sink_printf(sink, "%llu switches%s", (unsigned long long)totals->switches,
+			totals->sampled ? ", " : "");
+	if (totals->sampled || (!totals->traced && !totals->switched))
+		dnp_sink_printf(sink, "%llu samples", (unsigned long long)totals->samples);
+}
+
+/* "0, 4.00 KiB of alloc": how many were lost, and how much of those that count something else. */
+static void put_lost(const struct dnp_profile *profile, struct dnp_sink *sink)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < profile->events.n; i++)
+		lost += loses_weight(&profile->events.p[i]) ? 0 : profile->events.p[i].lost;
+	dnp_sink_printf(sink, "%llu", (unsigned long long)lost);
+	for (size_t i = 0; i < profile->events.n; i++) {
+		const struct dnp_event *event = &profile->events.p[i];
+
+		if (loses_weight(event) && event->lost)
+			dnp_sink_printf(sink, ", %s of %s",
+				dnp_format_lost(event, event->lost).text,
+				dnp_profile_string(profile, event->name));
+	}
+}
+
 static void summarize(const struct dnp_result *result)
 {
 	struct totals totals = sum_up(&result->profile);
 	bool raw = !result->choice->exporter;
-	char what[96];
-	size_t n = 0;
+	struct dnp_sink_memory what, lost;
 
-	if (totals.traced)
-		n = (size_t)snprintf(what, sizeof(what), "%llu calls%s",
-			(unsigned long long)totals.calls,
-			totals.sampled || totals.switched ? ", " : "");
-	if (totals.switched)
-		n += (size_t)snprintf(what + n, sizeof(what) - n, "%llu switches%s",
-			(unsigned long long)totals.switches, totals.sampled ? ", " : "");
-	if (totals.sampled || (!totals.traced && !totals.switched))
-		snprintf(what + n, sizeof(what) - n, "%llu samples",
-			(unsigned long long)totals.samples);
-	dnp_say("%s: %s in %.1f s, lost %llu%s%s", result->path, what, seconds(result),
-		(unsigned long long)(totals.lost_samples + totals.lost_calls +
-			totals.lost_switches + totals.lost_said),
+	dnp_sink_memory_init(&what);
+	dnp_sink_memory_init(&lost);
+	put_totals(&totals, &what.sink);
+	put_lost(&result->profile, &lost.sink);
+	dnp_say("%s: %.*s in %.1f s, lost %.*s%s%s", result->path, (int)what.bytes.n, what.bytes.p,
+		seconds(result), (int)lost.bytes.n, lost.bytes.p,
 		raw ? "; to read it: dnprof report " : "", raw ? result->path : "");
+	dnp_vec_done(&what.bytes);
+	dnp_vec_done(&lost.bytes);
 }
 
 /* Whether the log, if one is wanted, was written. */

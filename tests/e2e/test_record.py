@@ -232,6 +232,19 @@ def test_summary_where_the_name_is_not_known(begun, tmp_path):
     assert re.fullmatch(r"dnprof: \S+\.dnp: \d+ samples in \d+\.\d s, lost \d+; to read it: dnprof report \S+\n", err)
 
 
+@pytest.mark.parametrize("event,what", [
+    ("lock", ("locks", "--work", 1)), ("mark", ("marks", "--work", 1)), ("jit", ("dynamic",)), ("gc", ("gc", "--seconds", 1))])
+def test_summary_counts_each_event(tmp_path, event, what):
+    """Those whose samples are of some time, and those that the program says, too."""
+    out = tmp_path / "out.dnp"
+    told = dnprof("run", "-v", "-e", event, "-o", out, "--", *program(NEWEST, *what)).expect().err
+    samples, lost = re.search(r"out\.dnp: (\d+) samples in \d+\.\d s, lost (.+);", told).groups()
+    of_event = report(out).data["events"][event]
+    assert 0 < int(samples) == of_event["samples"]
+    assert lost == "0" or of_event["lost"], told
+
+
+
 @one_target
 def test_events(target, tmp_path):
     pid, out = target(), tmp_path / "app.dnp"
