@@ -96,7 +96,7 @@ static int make_export(struct export *export, int argc, char **argv)
 			&export->options.event, &err) ||
 		write_out(export, &err))
 		return dnp_failed(&err);
-	return dnp_loaded_whole(&export->loaded, export->options.event);
+	return dnp_loaded_whole(&export->loaded, export->exporter, export->options.event);
 }
 
 int dnp_cmd_export(const struct dnp_values *values, int argc, char **argv)

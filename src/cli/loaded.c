@@ -218,6 +218,13 @@ static void list_options(const struct dnp_filter *filter, struct dnp_text *out)
 	}
 }
 
+/* Whether all of it is shown whatever patterns choose: it has no stacks, or more than these. */
+static bool is_all_shown(const struct dnp_profile *profile, const struct dnp_event *event)
+{
+	return event->switches || event->says ||
+		(profile->collections.n && is(profile, event, "gc"));
+}
+
 /* Whether any stack or call is left of those that there were; true if there was none. */
 static bool is_any_left(const struct dnp_profile *profile)
 {
@@ -230,7 +237,7 @@ static bool is_any_left(const struct dnp_profile *profile)
 			continue;
 		if (event->samples || (event->calls && event->calls->calls))
 			return true;
-		taken = taken || event->taken;
+		taken = taken || (event->taken && !is_all_shown(profile, event));
 	}
 	return !taken;
 }
@@ -244,8 +251,7 @@ int dnp_said_nothing_left(const struct dnp_profile *profile, uint32_t event)
 
 	if (!filter->include_count && !filter->exclude_count)
 		return DNP_EXIT_DONE;
-	/* They have no stacks, and all of them are shown. */
-	if ((shown && (shown->switches || shown->says)) || is_any_left(profile))
+	if ((shown && is_all_shown(profile, shown)) || is_any_left(profile))
 		return DNP_EXIT_DONE;
 	dnp_text_init(&options, buffer, sizeof(buffer));
 	if (filter->thread_count || filter->request_count || filter->state) {
@@ -260,13 +266,14 @@ int dnp_said_nothing_left(const struct dnp_profile *profile, uint32_t event)
 	return DNP_EXIT_INCOMPLETE;
 }
 
-int dnp_loaded_whole(const struct dnp_loaded *loaded, uint32_t event)
+int dnp_loaded_whole(
+	const struct dnp_loaded *loaded, const struct dnp_exporter *exporter, uint32_t event)
 {
 	const struct dnp_profile *profile = &loaded->profile;
 	int status = dnp_said_absent(profile);
 
 	if (!status)
-		status = dnp_said_nothing_left(profile, event);
+		status = dnp_said_nothing_left(profile, exporter->chooses ? DNP_NONE : event);
 	if (!profile->incomplete)
 		return status;
 	dnp_say("the recording is incomplete: %s", dnp_profile_string(profile, profile->missing));

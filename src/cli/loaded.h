@@ -45,7 +45,11 @@ int dnp_said_absent(const struct dnp_profile *profile);
  */
 int dnp_said_nothing_left(const struct dnp_profile *profile, uint32_t event);
 
-/* The same for all that was recorded and all that the filter names. */
-int dnp_loaded_whole(const struct dnp_loaded *loaded, uint32_t event);
+/*
+ * The same for all that was recorded and all that the filter names. The event is the one that was
+ * chosen, which exporters that let who looks choose show among others.
+ */
+int dnp_loaded_whole(
+	const struct dnp_loaded *loaded, const struct dnp_exporter *exporter, uint32_t event);
 
 #endif

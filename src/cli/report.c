@@ -222,7 +222,7 @@ static int look_for_methods(
 static int tell_missing(const struct report *report)
 {
 	const struct dnp_export_options *options = &report->options;
-	int status = dnp_loaded_whole(&report->loaded, options->event);
+	int status = dnp_loaded_whole(&report->loaded, report->exporter, options->event);
 	struct dnp_err err = {0};
 	struct dnp_tree tree;
 

@@ -129,6 +129,23 @@ def test_nothing_left(small, tmp_path, options):
         assert "--exclude left out all that was recorded" in dnprof("report", *options, *more, small).expect(3).err
 
 
+def test_nothing_left_of_what_a_page_shows(tmp_path):
+    """A page has every event, whichever comes first."""
+    out, told = tmp_path / "out.dnp", "--exclude left out all that was recorded"
+    dnprof("run", "-q", "-e", "switch,cpu", "-o", out, "--", *program(NEWEST, "cpu", "--seconds", 0.5)).expect()
+    assert told in dnprof("report", "--exclude", "*", "-o", tmp_path / "x.html", out).expect(3).err
+    assert not dnprof("report", "-e", "switch", "--exclude", "*", out).expect().complaints()
+
+
+def test_collections_are_left(tmp_path):
+    """They are all shown, whoever brought them about."""
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-e", "gc", "-o", out, "--", *program(NEWEST, "gc", "--seconds", 1)).expect()
+    for more in ((), ("--json",), ("-o", tmp_path / "x.html")):
+        assert not dnprof("report", "--exclude", "*", *more, out).expect().complaints()
+    assert json.loads(dnprof("report", "--json", "--exclude", "*", out).expect().stdout)["collections"]
+
+
 def test_nothing_left_by_all_together(small):
     """Each of them leaves something."""
     for options in (("--thread", "worker"), ("--include", "App.*.Hot")):
