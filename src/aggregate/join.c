@@ -566,6 +566,7 @@ static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 		event->asked_lot = raw->asked_lot;
 	event->samples += raw->samples;
 	event->taken += raw->taken;
+	event->waited |= raw->waited;
 	join_clock(join, raw, event);
 	/* The counters also know of samples that were lost on the way. */
 	event->truncated += greater(raw->stats.truncated, raw->truncated);

@@ -314,6 +314,7 @@ static int on_sample(void *arg, const struct dnp_rec_sample *rec, uint64_t time_
 		(!event->least || rec->weight < event->least))
 		event->least = rec->weight;
 	event->taken += event->weighed ? rec->weight : rec->count ? rec->count : 1;
+	event->waited |= waiting;
 	if (!dnp_load_wants(load, rec->thread, time_ns) || !state_wanted(filter->state, waiting))
 		return 0;
 	if (load->requests.chosen && rec->value &&

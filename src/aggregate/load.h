@@ -38,6 +38,7 @@ struct dnp_raw_event {
 	struct dnp_rec_stats stats; /* the newest */
 	uint64_t samples, truncated, incomplete;
 	uint64_t taken; /* as samples, whatever the filter wants */
+	bool waited;    /* of one of these at least the thread did not run */
 	uint64_t lost_by[DNP_LOSS_REASONS];
 	struct dnp_vec_of(struct dnp_rec_failure) failures; /* of each reason the newest */
 	bool weighed;                                       /* a weight counts samples */

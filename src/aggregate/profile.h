@@ -142,6 +142,7 @@ struct dnp_event {
 	uint64_t samples; /* in units: a sample of weight 3 counts 3 where the unit is "samples" */
 	uint64_t waiting; /* of them those whose thread did not run */
 	uint64_t taken;   /* as samples, with those that the filter leaves out */
+	bool waited;      /* of one of these at least the thread did not run */
 	/*
 	 * How many moments they are of, where one may weigh many, and the squares of what these
 	 * weigh. See dnp_event_error.

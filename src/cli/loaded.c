@@ -147,7 +147,7 @@ static bool knows_state(const struct dnp_profile *profile, uint32_t event)
 	if (profile->filter.state == DNP_STATE_RUNNING)
 		return !is(profile, it, "lock") && !is(profile, it, "waithandle") &&
 			!is(profile, it, "transition");
-	return profile->filter.state != DNP_STATE_WAITING || it->samples || is(profile, it, "wall");
+	return profile->filter.state != DNP_STATE_WAITING || it->waited || is(profile, it, "wall");
 }
 
 int dnp_loaded_event(struct dnp_loaded *loaded, const struct dnp_exporter *exporter,

@@ -208,6 +208,16 @@ def test_state_of_what_has_none(tmp_path):
     refused(dnprof("report", "--state", "running", out), 1, "cannot show lock for --state running", "who ran")
 
 
+def test_state_of_a_thread_that_never_waited(tmp_path):
+    """The others did, so it is known: of that thread there is nothing."""
+    out = tmp_path / "out.dnp"
+    dnprof("run", "-q", "-e", "switch", "-o", out, "--", *program(NEWEST, "locks", "--work", 1)).expect()
+    threads = json.loads(dnprof("report", "--json", "-e", "wait", out).expect().stdout)["threads"]
+    tid = next(thread["tid"] for thread in threads if not thread["samples"])
+    shown = json.loads(dnprof("report", "--json", "-e", "wait", "--state", "waiting", "--thread", tid, out).expect().stdout)
+    assert shown["events"]["wait"]["samples"] == 0
+
+
 @pytest.mark.parametrize("state, samples", [("running", 5), ("waiting", 15), ("any", 20)])
 def test_states(wall, state, samples):
     report = json.loads(dnprof("report", "--json", "-e", "wall", "--state", state, wall).expect(0).stdout)
