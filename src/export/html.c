@@ -112,10 +112,12 @@ static int put_events(const struct dnp_page *page, struct dnp_json *json)
 	dnp_json_open(json, "events", '[');
 	for (size_t i = 0; i < page->profile->events.n; i++) {
 		const struct dnp_event *event = &page->profile->events.p[i];
+		const char *not_filtered = dnp_event_not_filtered(page->profile, event);
 
 		dnp_json_open(json, NULL, '{');
 		put_string(page, json, "name", event->name);
 		dnp_event_members(page->profile, event, json);
+		dnp_json_text(json, "not_filtered", not_filtered ? not_filtered : "");
 		if (page->calls[i])
 			put_calls(page->calls[i], json);
 		else if (event->in_ns)

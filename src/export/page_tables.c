@@ -478,14 +478,16 @@ static int put_live(const struct dnp_profile *profile, struct dnp_json *json)
 int dnp_page_tables(const struct dnp_profile *profile, uint32_t event, struct dnp_json *json)
 {
 	const struct dnp_event *of = &profile->events.p[event];
+	bool collections = profile->collections.n && !strcmp(string(profile, of->name), "gc");
 	int status = 0;
 
-	if (!of->says && !of->labels.n)
+	/* Collections are all shown, also where a filter leaves no sample of them. */
+	if (!of->says && !of->labels.n && !collections)
 		return 0;
 	dnp_json_open(json, "tables", '[');
 	if (of->says)
 		status = put_spans(profile, event, json);
-	if (!strcmp(string(profile, of->name), "gc"))
+	if (collections)
 		status = put_collections(profile, json);
 	if (!strcmp(string(profile, of->name), "live"))
 		status = put_live(profile, json);

@@ -143,7 +143,11 @@ def test_collections_are_left(tmp_path):
     dnprof("run", "-q", "-e", "gc", "-o", out, "--", *program(NEWEST, "gc", "--seconds", 1)).expect()
     for more in ((), ("--json",), ("-o", tmp_path / "x.html")):
         assert not dnprof("report", "--exclude", "*", *more, out).expect().complaints()
-    assert json.loads(dnprof("report", "--json", "--exclude", "*", out).expect().stdout)["collections"]
+    told = json.loads(dnprof("report", "--json", "--exclude", "*", out).expect().stdout)
+    assert told["collections"]
+    page = (tmp_path / "x.html").read_text()
+    assert '"title":"Generations"' in page and '"title":"Collections"' in page
+    assert f'"not_filtered":"{told["filter"]["not_filtered"]}"' in page and "all are shown" in told["filter"]["not_filtered"]
 
 
 def test_nothing_left_by_all_together(small):

@@ -6,6 +6,7 @@ import { Sections, unpack } from '../src/data/decode.ts';
 import { DataError, parseMeta } from '../src/data/meta.ts';
 import { Recording } from '../src/data/recording.ts';
 import { printable } from '../src/data/printable.ts';
+import { notesText } from '../src/ui/shown.ts';
 import { encode, encodeData, encodeMeta, fill } from '../tools/encode.mjs';
 import { hostile, HOSTILE, random, server, shop } from '../tools/sample.mjs';
 import { load } from './helpers.ts';
@@ -99,6 +100,14 @@ test('missing fields are empty, not fatal', () => {
 test('names of threads and processes do nothing to the page', () => {
   const meta = parseMeta(JSON.stringify({ version: 1, time_unit_ns: 1, threads: [{ name: 'rtl\u202egnp.exe' }], processes: [{ name: 'a\nb' }] }));
   assert.deepEqual([meta.threads[0]!.name, meta.processes[0]!.name], ['rtl\ufffdgnp.exe', 'a\ufffdb']);
+});
+
+test('what a filter leaves in stands beside the note', () => {
+  const said = (event: object) => notesText(parseMeta(JSON.stringify({ version: 1, time_unit_ns: 1, events: [event] })).events[0]!);
+  assert.equal(said({}), '');
+  assert.equal(said({ not_filtered: 'all are shown' }), 'all are shown');
+  assert.equal(said({ note: 'biased', not_filtered: 'all are shown' }), 'biased  ·  all are shown');
+  assert.equal(said({ note: 'exact', voluntary: 1, involuntary: 0, not_filtered: 'all are shown' }), 'all are shown');
 });
 
 test('a number of a table may be unknown', () => {

@@ -95,6 +95,8 @@ export interface EventInfo {
   failures: Reasons;
   rows: number;
   note: string;
+  /** What a filter does not leave out of it, as a sentence; '': nothing, or there is no filter. */
+  not_filtered: string;
   /** Nanoseconds that a weight of 1 stands for, where weights are time. */
   weight_ns: number;
   /** Bytes that a weight of 1 stands for, where weights are bytes. */
@@ -250,6 +252,7 @@ export function parseMeta(source: string): Meta {
       failures: reasons(e, 'failures'),
       rows: num(e, 'rows'),
       note: text(e, 'note'),
+      not_filtered: text(e, 'not_filtered'),
       weight_ns: num(e, 'weight_ns') || 1,
       weight_bytes: num(e, 'weight_bytes') || 1,
       calls: callsInfo(e),

@@ -71,6 +71,12 @@ function looksText({ looks, equal_looks }: EventInfo): string | false {
   return `rests on ${count(looks)} looks: 50% is ± ${error(0.5)} points, 5% ± ${error(0.05)}`;
 }
 
+/** Whether there are switches, so that the note is a fact among others. */
+const isPlain = ({ switches }: EventInfo) => switches !== null && !switches.sampled;
+
+/** What has to be known of it first. */
+export const notesText = (info: EventInfo) => [isPlain(info) ? '' : info.note, info.not_filtered].filter(Boolean).join('  ·  ');
+
 export class Shown {
   readonly element: HTMLElement;
   private readonly events: HTMLSelectElement;
@@ -149,9 +155,10 @@ export class Shown {
     this.events.selectedIndex = state.event;
     this.name.hidden = this.page.recording.events.length > 1;
     setText(this.name, printable(info.name));
-    const plain = info.switches !== null && !info.switches.sampled;
-    this.note.hidden = info.note === '' || plain;
-    setText(this.note, printable(info.note));
+    const plain = isPlain(info);
+    const notes = notesText(info);
+    this.note.hidden = notes === '';
+    setText(this.note, printable(notes));
     const facts = [
       info.raised_lot > 0 ? `${info.source} to ${bytes(info.raised_lot)}` : info.source, plain && info.note, every, info.calls && DEPTH_TEXT[info.calls.depth], clockText(info), statesText(info), looksText(info), this.exactText(state),
       lostText(info), reasonsText('failed', info.failed, info.failures),
