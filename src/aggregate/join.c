@@ -716,22 +716,28 @@ static int join_wait(struct dnp_join *join, const struct dnp_raw_wait *raw)
 	return dnp_vec_push(&join->profile->waits, wait);
 }
 
-/* Of the threads that are shown. */
+/* Of the threads that are shown; who woke them need not be one of these. */
 static int join_wakes(struct dnp_join *join)
 {
+	static const struct dnp_rec_thread nobody;
+
 	for (size_t i = 0; i < join->load->wakes.n; i++) {
 		const struct dnp_raw_wake *raw = &join->load->wakes.p[i];
+		bool own = raw->by != DNP_NONE;
+		const struct dnp_rec_thread *by =
+			own ? &join->load->threads.p[raw->by].rec : &nobody;
 		struct dnp_wake wake = {
 			.thread = join->thread_to[raw->thread],
-			.by = raw->by == DNP_NONE ? DNP_NONE : join->thread_to[raw->by],
+			.own = own,
+			.by_tid = by->tid,
 			.by_pid = raw->by_pid,
 			.count = raw->count,
 			.run = raw->run,
 		};
 
-		if (wake.thread == DNP_NONE || (raw->by != DNP_NONE && wake.by == DNP_NONE))
+		if (wake.thread == DNP_NONE)
 			continue;
-		if (intern(join, raw->name, &wake.name) ||
+		if (intern(join, own ? by->name : raw->name, &wake.name) ||
 			dnp_vec_push(&join->profile->wakes, wake))
 			return -ENOMEM;
 	}

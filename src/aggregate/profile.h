@@ -114,9 +114,11 @@ struct dnp_span {
 
 /* How often a thread was woken by one other, or by any of another process. */
 struct dnp_wake {
-	uint32_t thread, by; /* by DNP_NONE: another process's, with that pid */
-	uint64_t by_pid;     /* 0: an interrupt */
-	uint32_t name;       /* string: of that process's first one */
+	uint32_t thread;
+	uint32_t name; /* string: of who did it; of another process, of its first one */
+	bool own; /* a thread of the same process did, which may be one that is left out: … */
+	uint64_t by_tid; /* … the one of this id */
+	uint64_t by_pid; /* 0: an interrupt, unless own */
 	uint64_t count;
 	struct dnp_wait_sum run; /* until it had a processor, where that is known */
 };

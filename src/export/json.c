@@ -155,11 +155,9 @@ static void put_wakes(const struct dnp_profile *profile, uint32_t thread, struct
 		if (wake->thread != thread)
 			continue;
 		dnp_json_open(json, NULL, '{');
-		dnp_json_u64(
-			json, "by", wake->by == DNP_NONE ? 0 : profile->threads.p[wake->by].tid);
+		dnp_json_u64(json, "by", wake->by_tid);
 		dnp_json_u64(json, "by_pid", wake->by_pid);
-		put_string(profile, json, "by_name",
-			wake->by == DNP_NONE ? wake->name : profile->threads.p[wake->by].name);
+		put_string(profile, json, "by_name", wake->name);
 		dnp_json_u64(json, "count", wake->count);
 		dnp_json_u64(json, "run_count", wake->run.count);
 		dnp_json_u64(json, "run_ns", wake->run.ns);

@@ -240,8 +240,8 @@ static void put_waker(
 	const char *name = dnp_profile_string(profile, wake->name);
 
 	dnp_line_puts(line, "   by ");
-	if (wake->by != DNP_NONE)
-		dnp_line_name(line, dnp_profile_string(profile, profile->threads.p[wake->by].name));
+	if (wake->own)
+		dnp_line_name(line, name);
 	else if (!wake->by_pid)
 		dnp_line_puts(line, "an interrupt");
 	else

@@ -194,6 +194,17 @@ def test_a_page_has_what_stands_beside_slices(made):
     assert (by[1][:3], texts[by[1][3]]) == ((0, 80, 81), "another")
 
 
+def test_who_woke_a_chosen_thread_is_told(made):
+    """Also where the other one is not chosen."""
+    def wakers(*options):
+        threads = json.loads(dnprof("report", "--json", *options, made).expect().stdout)["threads"]
+        return [(w["by"], w["by_pid"], w["by_name"], w["count"]) for t in threads for w in t["wakeups"] if t["tid"] == 70]
+
+    assert wakers("--thread", 70) == wakers() == [(71, 70, "again", 1), (0, 80, "another", 1)]
+    text = dnprof("report", "--thread", 70, made).expect().out
+    assert text[text.index("Who woke whom"):].count(" by ") == 2, text
+
+
 def test_chrome_has_all_slices(recorded):
     slices, _ = slices_of(recorded)
     events = json.loads(export(recorded, ".trace.json").read_text())["traceEvents"]

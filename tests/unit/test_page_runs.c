@@ -316,6 +316,10 @@ TEST(beside_of_a_part_of_a_page)
 	check_times(&beside->wake_times, wake, 1);
 	CHECK_EQ(beside->wakers.p[0].thread, DNP_NONE);
 	CHECK_EQ(beside->wakers.p[0].tid, 42);
+	/* As in the sums of other outputs, which are of the whole time. */
+	CHECK_EQ(f.profile.wakes.n, 3);
+	CHECK(f.profile.wakes.p[0].own);
+	CHECK_EQ(f.profile.wakes.p[0].by_tid, 42);
 	forget(&f);
 	make(&f, (struct dnp_filter){.from_ns = 12 * MS, .to_ns = 13 * MS});
 	CHECK_EQ(beside->marks.n, 1);
