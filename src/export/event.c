@@ -53,6 +53,10 @@ const char *dnp_event_not_filtered(const struct dnp_profile *profile, const stru
 			  "these requests are shown, whichever threads and stacks"
 			: "collections are the whole process's: all are shown, whoever brought "
 			  "them about";
+	if ((some || filter->request_count) &&
+		!strcmp(dnp_profile_string(profile, event->name), "live"))
+		return "how many objects were watched, and how many collections came, is told of "
+		       "the whole process";
 	if (event->wait_ns && (some || filter->request_count))
 		return "how many waits there were, and for how long, is told of the whole process";
 	return NULL;

@@ -2,6 +2,7 @@
 #include "export/text_live.h"
 
 #include "aggregate/live.h"
+#include "export/event.h"
 #include "export/share.h"
 #include "export/text_labels.h"
 #include "export/text_sites.h"
@@ -43,14 +44,21 @@ static void put_site(const struct dnp_tree *tree, const struct dnp_live_site *si
 	dnp_text_site(tree, &site->at, line);
 }
 
-static void put_watched(const struct dnp_live *live, uint64_t there, struct dnp_line *line)
+/* Of the whole process: how many are there is told where none are left out. */
+static void put_watched(
+	const struct dnp_tree *tree, const struct dnp_live *live, struct dnp_line *line)
 {
+	bool all = !dnp_event_not_filtered(tree->profile, tree->event);
+
 	dnp_line_puts(line, "  ");
 	line->wrap = 4;
 	dnp_line_printf(line, "%s objects watched, one for %s,",
 		dnp_format_count(live->watched).text, dnp_format_bytes(live->mean_bytes).text);
-	dnp_line_printf(line, " %s at once at most, %s there in the end;",
-		dnp_format_count(live->most).text, dnp_format_count(there).text);
+	dnp_line_printf(
+		line, " %s at once at most%s", dnp_format_count(live->most).text, all ? "," : ";");
+	if (all)
+		dnp_line_printf(line, " %s there in the end;",
+			dnp_format_count(tree->profile->objects.n).text);
 	dnp_line_printf(line, " %s collections came,", dnp_format_count(live->collections).text);
 	dnp_line_printf(line, " %s of them of gen 2", dnp_format_count(live->full).text);
 	dnp_line_end(line);
@@ -93,7 +101,7 @@ int dnp_text_live(const struct dnp_tree *tree, const struct dnp_export_options *
 		size_t all = live.sites.n;
 		size_t n = options->top && options->top < all ? options->top : all;
 
-		put_watched(&live, profile->objects.n, line);
+		put_watched(tree, &live, line);
 		put_thinned(&live, line);
 		put_unseen(&live, line);
 		if (all) {

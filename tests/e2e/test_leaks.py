@@ -155,6 +155,10 @@ def test_texts(tmp_path):
     text = dnprof("report", out).out
     assert re.search(r"^live: [\d,]+ samples, [\d.]+ MiB, weak handles on objects of alloc$", text, re.M)
     assert re.search(r"^  [\d,]+ objects watched, one for 512 KiB, [\d,]+ at once at most, [\d,]+ there in the end;", text, re.M)
+    # Of a part it is not told how many there are, for the rest is of the whole.
+    part = dnprof("report", "--exclude", "*.Forget", out).out
+    assert re.search(r"^  [\d,]+ objects watched, one for 512 KiB, [\d,]+ at once at most; [\d,]+ collections came,", part, re.M)
+    assert "collections came, is told of the whole process" in " ".join(part.split()) and "is told of" not in text
     at = text.index("\nSites")
     assert re.search(r"^ +[\d.]+ % +[\d.]+ MiB +[\d.]+ MiB – [\d.]+ MiB +[\d,]+ +[\d.]+ m?s +[\d.]+ m?s +\d+ +\d+ %   [·▁▂▃▄▅▆▇█]{8}\n"
                      r" +Truth\.Leaks\+Item in Truth\.Leaks\.Forget\(long\) ← Truth\.Leaks\.Work\(long, int\) ←", text[at:], re.M)
