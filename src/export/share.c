@@ -132,7 +132,7 @@ struct dnp_number dnp_format_time(uint64_t unix_ns)
 {
 	struct dnp_number number;
 
-	if (!dnp_unix_text(unix_ns, number.text, sizeof(number.text)))
+	if (!unix_ns || !dnp_unix_text(unix_ns, number.text, sizeof(number.text)))
 		snprintf(number.text, sizeof(number.text), "at an unknown time");
 	return number;
 }

@@ -30,6 +30,6 @@ struct dnp_number dnp_format_bytes(uint64_t bytes); /* 950 B, 12.5 KiB, 1.25 GiB
 struct dnp_number dnp_format_weight(const struct dnp_event *event, uint64_t weight);
 /* … and of what was lost: of samples what they would have weighed, of calls how many. */
 struct dnp_number dnp_format_lost(const struct dnp_event *event, uint64_t lost);
-struct dnp_number dnp_format_time(uint64_t unix_ns); /* 2026-11-21 12:44:01 UTC */
+struct dnp_number dnp_format_time(uint64_t unix_ns); /* 2026-11-21 12:44:01 UTC; 0: not known */
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/clean.h"
 #include "format/chunk.h"
 #include "os/file.h"
+#include "read/oldest.h"
 #include "read/packed.h"
 #include "read/visit.h"
 
@@ -435,6 +436,8 @@ static int find_gaps(struct dnp_recording *recording, bool tell)
 static int finish_recording(struct dnp_recording *recording, bool tell)
 {
 	find_process(recording);
+	if (!recording->has_process)
+		recording->process.start_ns = dnp_recording_oldest(recording);
 	if (find_gaps(recording, tell))
 		return -ENOMEM;
 	if (recording->has_process || !tell)

@@ -30,7 +30,8 @@ struct dnp_recording {
 	uint64_t number;                /* what its chunks have in common */
 	const struct dnp_chunk *chunks; /* borrowed, in the order of `sequence` */
 	size_t n;
-	struct dnp_rec_process process; /* zero where that record was lost */
+	/* Where that record was lost: zero, but for start_ns, which is the earliest time known. */
+	struct dnp_rec_process process;
 	bool has_process;
 	const char *first_file, *last_file; /* borrowed: names of sources that have chunks of it */
 	uint32_t next_sequence;             /* for chunks to be appended */

@@ -136,6 +136,21 @@ def test_damaged(tmp_path, recording):
             assert said and damaged.samples == without.samples
 
 
+@pytest.mark.parametrize("event", ["cpu", "cpu,switch"])
+def test_beginning_is_damaged(tmp_path, event):
+    """Times count from the first one that is known, and not from when the machine was started."""
+    out, path = tmp_path / "out.dnp", tmp_path / "damaged.dnp"
+    dnprof("run", "-q", "-e", event, "-F", 997, "-o", out, "--", *program(NEWEST, "mix", "--seconds", 1.5)).expect()
+    whole, data = report(out).data, bytearray(out.read_bytes())
+    begin = next(b for b, _ in chunks(data) if HEADER.unpack_from(data, b)[1] != 1)  # behind the description of records
+    data[begin + HEADER.size + 8] ^= 1
+    path.write_bytes(data)
+    result = dnprof("report", "--json", path).expect(3)
+    it = json.loads(result.stdout)
+    assert 0 < it["duration_ns"] <= whole["duration_ns"] + 1e9
+    assert it["start_unix_ns"] == 0 and "recorded at an unknown time for" in dnprof("report", path).expect(3).out
+
+
 def test_two_recordings_in_one_file(tmp_path, recording):
     """`cat a.dnp b.dnp` is a recording of both, and so is naming both."""
     data, whole = recording
