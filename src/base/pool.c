@@ -7,7 +7,7 @@ uint32_t dnp_pool_new(struct dnp_pool *pool)
 
 	if (pool->unused.n)
 		return pool->unused.p[--pool->unused.n];
-	if (chunk == DNP_POOL_CHUNKS)
+	if (pool->n == DNP_POOL_MOST)
 		return 0;
 	if (!pool->chunks[chunk])
 		pool->chunks[chunk] = calloc(DNP_POOL_AT_ONCE, pool->entry_bytes);

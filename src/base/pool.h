@@ -20,8 +20,9 @@
 
 #include "base/vec.h"
 
-#define DNP_POOL_AT_ONCE 512u  /* entries that come together */
-#define DNP_POOL_CHUNKS  2048u /* a million entries at most: numbers are below 2^20 + 1 */
+#define DNP_POOL_AT_ONCE 512u /* entries that come together */
+#define DNP_POOL_CHUNKS  2048u
+#define DNP_POOL_MOST    (DNP_POOL_AT_ONCE * DNP_POOL_CHUNKS - 1) /* numbers are below 2^20 */
 
 struct dnp_pool {
 	size_t entry_bytes;

@@ -280,7 +280,6 @@ static void end(struct dnp_calls *calls)
 	calls->passing = false;
 	calls->n_filters = 0;
 	calls->held.function = 0;
-	atomic_store(&calls->unstacked, 0);
 	atomic_store(&calls->end_ticks, 0);
 	atomic_store(&calls->limit, NULL);
 	atomic_store(&calls->top, calls->base);

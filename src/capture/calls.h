@@ -138,8 +138,7 @@ struct dnp_calls {
 
 	/* The thread's own, off the usual path. */
 	_Atomic uint64_t unwinds;
-	_Atomic uint64_t unstacked;  /* open calls that found no room on the shadow stack */
-	_Atomic uint64_t lost;       /* calls for which there was no memory */
+	_Atomic uint64_t lost; /* calls for which there was no memory, or that were too deep */
 	struct dnp_call_frame *base; /* of the shadow stack: the thread's start */
 	struct dnp_call_frame
 		*end; /* what limit is when calls are recorded: the last that is memory */
@@ -276,8 +275,7 @@ static inline uint64_t dnp_calls_open_now(const struct dnp_calls *calls)
 {
 	const struct dnp_call_frame *top = atomic_load_explicit(&calls->top, memory_order_relaxed);
 
-	return (uint64_t)((const char *)top - (const char *)calls->base) / calls->frame_bytes +
-		atomic_load_explicit(&calls->unstacked, memory_order_relaxed);
+	return (uint64_t)((const char *)top - (const char *)calls->base) / calls->frame_bytes;
 }
 
 /* Calls that ended, and those that are open: moves with each call that begins. Any thread. */

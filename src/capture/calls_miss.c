@@ -336,17 +336,8 @@ static void pop(struct dnp_calls *calls, uint64_t now, enum dnp_call_kind kind)
 /* Calls made at stack pointers below that one have ended. */
 static void drop(struct dnp_calls *calls, uintptr_t sp, uint64_t now)
 {
-	struct dnp_call_frame *top = top_of(calls);
-
-	/* And those that had no room on top of them. */
-	if (top->sp <= sp) {
-		count(&calls->unwinds, get(&calls->unstacked));
-		set(&calls->unstacked, 0);
-	}
-	while (top->sp < sp) {
+	while (top_of(calls)->sp < sp)
 		pop(calls, now, DNP_CALL_UNWOUND);
-		top = top_of(calls);
-	}
 }
 
 static uint64_t now_of(const struct dnp_calls *calls)
@@ -369,11 +360,6 @@ static void push_event(struct dnp_calls *calls, const struct dnp_call_method *me
 {
 	struct dnp_call_frame *frame = above(calls, top_of(calls));
 
-	if (!has_room_for_frame(calls)) {
-		count(&calls->lost, 1);
-		count(&calls->unstacked, 1);
-		return;
-	}
 	frame->sp = sp;
 	frame->method = method;
 	atomic_store_explicit(&calls->top, frame, memory_order_release);
@@ -391,10 +377,6 @@ static void push_node(struct dnp_calls *calls, const struct dnp_call_method *met
 		return;
 	}
 	count(&node->word, DNP_CALLS_ONE);
-	if (!has_room_for_frame(calls)) {
-		count(&calls->unstacked, 1);
-		return;
-	}
 	frame = above(calls, top);
 	frame->sp = sp;
 	atomic_store_explicit(&frame->node, node, memory_order_relaxed);
@@ -405,9 +387,12 @@ static void push_node(struct dnp_calls *calls, const struct dnp_call_method *met
 	atomic_store_explicit(&calls->top, frame, memory_order_release);
 }
 
+/* Nobody could tell whose caller one is that is not on the stack, nor when it ends: it is lost. */
 static void push(struct dnp_calls *calls, const struct dnp_call_method *method, uintptr_t sp)
 {
-	if (has_tree(calls))
+	if (!has_room_for_frame(calls))
+		count(&calls->lost, 1);
+	else if (has_tree(calls))
 		push_node(calls, method, sp);
 	else
 		push_event(calls, method, sp);
@@ -444,17 +429,11 @@ void dnp_calls_enter_miss(const struct dnp_call_method *method, uintptr_t sp)
 static void leave(uintptr_t sp, uint64_t now, enum dnp_call_kind kind)
 {
 	struct dnp_calls *calls = dnp_calls_own;
-	struct dnp_call_frame *top;
 
 	drop(calls, sp, now);
-	top = top_of(calls);
-	if (top->sp == sp) {
+	/* Else it began when calls were not recorded, or is lost. */
+	if (top_of(calls)->sp == sp)
 		pop(calls, now, kind);
-	} else if (get(&calls->unstacked)) {
-		count(&calls->unstacked, UINT64_MAX);
-		count(ends(calls, kind), 1);
-	}
-	/* Else it began when calls were not recorded. */
 }
 
 void dnp_calls_leave_miss(uintptr_t sp)
@@ -549,7 +528,8 @@ void dnp_calls_back(struct dnp_calls *calls, uintptr_t sp)
 
 /*
  * It is called from the frame of the innermost call, so all that it calls itself is further down
- * than the stack pointer of that one's caller less one.
+ * than the stack pointer of that one's caller less one. Of calls to native code one within the
+ * other all have that: less by one more for each it would soon look like a managed one's.
  */
 void dnp_calls_native_enter(const struct dnp_call_method *method)
 {
@@ -559,19 +539,24 @@ void dnp_calls_native_enter(const struct dnp_call_method *method)
 	if (!calls || is_paused(calls))
 		return;
 	top = top_of(calls);
-	push(calls, method, top->sp - 1);
+	push(calls, method, is_native(top) ? top->sp : top->sp - 1);
 }
 
 void dnp_calls_native_leave(const struct dnp_call_method *method)
 {
 	struct dnp_calls *calls = dnp_calls_own;
 	struct dnp_call_frame *frame;
+	uint64_t now;
 
 	if (!calls)
 		return;
+	now = now_of(calls);
 	frame = top_of(calls);
 	while (frame != calls->base && !(is_native(frame) && method_of(calls, frame) == method))
 		frame = dnp_call_below(calls, frame);
-	if (frame != calls->base)
-		leave(frame->sp, now_of(calls), DNP_CALL_LEAVE);
+	if (frame == calls->base)
+		return;
+	while (top_of(calls) != frame)
+		pop(calls, now, DNP_CALL_UNWOUND);
+	pop(calls, now, DNP_CALL_LEAVE);
 }

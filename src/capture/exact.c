@@ -35,8 +35,9 @@
 #define ALIGNMENT 8u                  /* of objects, by which the heap counts */
 #define WRITE_NS  UINT64_C(100000000) /* between two times that all counts are written */
 
-#define OLD UINT64_C(1) /* in the place of a key: of code that is gone, nobody finds it any more   \
-			 */
+#define OLD                                                                                        \
+	UINT64_C(1) /* in the place of a key: of code that is gone, nobody finds it any more       \
+		     */
 
 struct place {
 	_Atomic uint64_t key;     /* of the thread and its stack; 0: it is free */

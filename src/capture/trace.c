@@ -632,6 +632,10 @@ static void trace_transition(uintptr_t function, int to_native, int back)
 
 	if (to_native == back || !trace.setting->options->transitions)
 		return;
+	/* The runtime goes on to tell when the recording is over. */
+	if (back ? !dnp_calls_own || !dnp_calls_open_now(dnp_calls_own)
+		 : !atomic_load_explicit(&dnp_calls_on, memory_order_relaxed))
+		return;
 	method = dnp_trace_filter_find(function, &known);
 	if (!known && function)
 		method = dnp_trace_filter_method(function);
@@ -673,6 +677,11 @@ static const char *trace_source(void)
 	return sources[depth()];
 }
 
+static void trace_failures(unsigned index, dnp_failure_tell tell)
+{
+	tell(index, "method for which no number was left", dnp_trace_filter_unnumbered());
+}
+
 static const char *trace_note(void)
 {
 	return trace.setting->options->no_inline
@@ -689,6 +698,7 @@ const struct dnp_engine dnp_engine_trace = {
 	.start = trace_start,
 	.source = trace_source,
 	.note = trace_note,
+	.failures = trace_failures,
 	.thread_end = trace_thread_end,
 	.managed_end = trace_managed_end,
 	.stop = trace_stop,

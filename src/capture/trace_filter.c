@@ -17,7 +17,7 @@ static const struct dnp_engine_setting *setting;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_u64map by_function; /* FunctionID → number, 0: left out */
 static struct dnp_u64map by_module;   /* ModuleID → part of .NET */
-static uint64_t n_methods, n_left_out;
+static uint64_t n_methods, n_left_out, n_unnumbered;
 
 void dnp_trace_filter_open(const struct dnp_engine_setting *with)
 {
@@ -104,7 +104,7 @@ static bool passes(FunctionID function)
 	return (setting->options->framework || !is_framework(module)) && name_passes(function);
 }
 
-static void remember(uintptr_t function, uint32_t number)
+static void remember(uintptr_t function, bool wanted, uint32_t number)
 {
 	uint32_t *known;
 
@@ -112,7 +112,8 @@ static void remember(uintptr_t function, uint32_t number)
 	known = dnp_u64map_get(&by_function, function);
 	if (!known || *known != number) {
 		n_methods += number != 0;
-		n_left_out += !number;
+		n_left_out += !wanted;
+		n_unnumbered += wanted && !number;
 		dnp_u64map_put(&by_function, function, number);
 	}
 	pthread_mutex_unlock(&lock);
@@ -120,14 +121,15 @@ static void remember(uintptr_t function, uint32_t number)
 
 const struct dnp_call_method *dnp_trace_filter_method(uintptr_t function)
 {
-	uint32_t number = passes(function) ? setting->traced(function) : 0;
+	bool wanted = passes(function);
+	uint32_t number = wanted ? setting->traced(function) : 0;
 	struct dnp_call_method *method = &dnp_call_methods[number];
 
 	if (number) {
 		method->number = number;
 		method->function = function;
 	}
-	remember(function, number);
+	remember(function, wanted, number);
 	return number ? method : NULL;
 }
 
@@ -142,6 +144,16 @@ const struct dnp_call_method *dnp_trace_filter_find(uintptr_t function, bool *kn
 		number = *entry;
 	pthread_mutex_unlock(&lock);
 	return number ? &dnp_call_methods[number] : NULL;
+}
+
+uint64_t dnp_trace_filter_unnumbered(void)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	n = n_unnumbered;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 void dnp_trace_filter_count(uint64_t *methods, uint64_t *left_out)

@@ -22,7 +22,11 @@ const struct dnp_call_method *dnp_trace_filter_method(uintptr_t function);
 /* What was last said of a function. *known: anything was. */
 const struct dnp_call_method *dnp_trace_filter_find(uintptr_t function, bool *known);
 
-/* How many methods are recorded, and how many are not. */
+/* How many of those that are wanted got no number, since all were given out: they are not recorded.
+ */
+uint64_t dnp_trace_filter_unnumbered(void);
+
+/* How many methods are recorded, and how many are left out. */
 void dnp_trace_filter_count(uint64_t *methods, uint64_t *left_out);
 
 #endif

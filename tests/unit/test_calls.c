@@ -318,6 +318,43 @@ TEST(calls_to_native_code_and_back)
 	check_balance(6);
 }
 
+#define NESTED 20
+
+/* Native code calls back what has no hooks, and that native code again; TOP 0: from a thread's
+ * start. */
+static void check_nested(uintptr_t top)
+{
+	start(DNP_CALLS_TREE);
+	if (top)
+		enter(1, top);
+	for (int i = 0; i < NESTED; i++)
+		dnp_calls_native_enter(&dnp_call_methods[2 + i % 2]);
+	CHECK_EQ(dnp_calls_innermost(dnp_calls_own), top ? top : UINTPTR_MAX);
+	for (int i = NESTED; i-- > 3;)
+		dnp_calls_native_leave(&dnp_call_methods[2 + i % 2]);
+	CHECK_EQ(dnp_calls_own->leaves, NESTED - 3);
+	CHECK_EQ(dnp_calls_own->unwinds, 0);
+	/* An exception ends the innermost of the three that are left, of which nobody tells. */
+	dnp_calls_native_leave(&dnp_call_methods[3]);
+	CHECK_EQ(dnp_calls_own->leaves, NESTED - 2);
+	CHECK_EQ(dnp_calls_own->unwinds, 1);
+	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), top ? 2 : 1);
+	dnp_calls_native_leave(&dnp_call_methods[2]);
+	if (top)
+		leave(1, top);
+	check_balance(top ? NESTED + 1 : NESTED);
+}
+
+TEST(native_calls_within_native_calls)
+{
+	check_nested(TOP);
+}
+
+TEST(native_calls_within_native_calls_of_a_native_thread)
+{
+	check_nested(0);
+}
+
 TEST(pause_follows_what_is_open)
 {
 	start(DNP_CALLS_TREE);
@@ -388,7 +425,7 @@ TEST(memory_is_asked_for_as_it_is_used)
 		dnp_calls_own->ready_nodes <= 8 * first);
 	CHECK(dnp_calls_own->top < dnp_calls_own->end &&
 		dnp_calls_own->limit == dnp_calls_own->end);
-	CHECK_EQ(dnp_calls_own->unstacked, 0);
+	CHECK_EQ(dnp_calls_own->lost, 0);
 	leave(1, TOP);
 	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), 0);
 }
@@ -440,23 +477,34 @@ TEST(time_is_wide)
 	check_wide(DNP_CALLS_TIME);
 }
 
-/* A million and more calls deep, which is more than the shadow stack has room for. */
-TEST(deeper_than_the_stack)
+/* A million and more calls deep, which is more than the shadow stack has room for: told as lost. */
+static void check_too_deep(enum dnp_calls_choice how)
 {
 	const uint32_t deep = (1u << 20) + 1000;
+	uint32_t stored;
 
-	start(DNP_CALLS_TREE);
+	start(how);
 	for (uint32_t i = 0; i < deep; i++)
 		dnp_calls_enter_miss(&dnp_call_methods[1], TOP - 64 * (uintptr_t)i);
-	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), deep);
-	CHECK(dnp_calls_own->unstacked >= 1000);
+	stored = (uint32_t)dnp_calls_open_now(dnp_calls_own);
+	CHECK(dnp_calls_own->lost >= 1000);
+	CHECK_EQ(stored + dnp_calls_own->lost, deep);
 	for (uint32_t i = deep; i-- > deep / 2;)
 		dnp_calls_leave_miss(TOP - 64 * (uintptr_t)i);
-	CHECK_EQ(dnp_calls_own->unstacked, 0);
 	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), deep / 2);
 	leave(1, TOP); /* an exception ended the others */
 	CHECK_EQ(dnp_calls_own->unwinds, deep / 2 - 1);
-	check_balance(deep);
+	check_balance(stored);
+}
+
+TEST(tree_deeper_than_the_stack)
+{
+	check_too_deep(DNP_CALLS_TREE);
+}
+
+TEST(time_deeper_than_the_stack)
+{
+	check_too_deep(DNP_CALLS_TIME);
 }
 
 /* ---- Times */
