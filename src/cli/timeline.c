@@ -132,7 +132,7 @@ static int keep(struct timeline *timeline)
 
 	if (dnp_output_place_recording(
 		    &timeline->output, !timeline->choice.exporter, &timeline->recording, &err))
-		return dnp_failed(&err);
+		return dnp_result_unplaced(&err, dnp_output_leave(&timeline->output));
 	dnp_output_clean(&timeline->output);
 	return DNP_EXIT_DONE;
 }

@@ -207,11 +207,11 @@ static int set_name(dnprof_timeline *timeline, int32_t tid, const char *name)
 		return -ESRCH;
 	thread = dnp_tl_store_find(store, tid);
 	if (!thread || thread->state == DNP_TL_ENDED)
-		thread = dnp_tl_store_add(store, store->pid, tid, dnp_now_ns());
+		thread = atomic_load(&timeline->recording)
+			? dnp_tl_add_unlisted(timeline, tid, dnp_now_ns())
+			: dnp_tl_store_add(store, store->pid, tid, dnp_now_ns());
 	if (!thread)
 		return -ENOMEM;
-	if (!thread->seen_ns)
-		thread->seen_ns = dnp_now_ns();
 	thread->named = true;
 	thread->named_ticks = dnp_task_start_ticks(store->pid, tid);
 	snprintf(thread->name, sizeof(thread->name), "%s", name);

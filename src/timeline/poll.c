@@ -217,7 +217,7 @@ void dnp_tl_poll(dnprof_timeline *timeline)
 
 	if (now <= timeline->told_ns)
 		return;
-	if (now - timeline->listed_ns >= LIST_NS) {
+	if (now - timeline->listed_ns >= LIST_NS || timeline->phase == DNP_TL_STOPPING) {
 		dnp_tasks_each(store->pid, find_new, timeline);
 		timeline->listed_before_ns = timeline->listed_ns;
 		timeline->listed_ns = now;

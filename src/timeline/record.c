@@ -35,26 +35,32 @@ static uint64_t before_birth(const dnprof_timeline *timeline, uint64_t read_ns)
 	return read_ns > timeline->listed_ns ? timeline->listed_ns : timeline->listed_before_ns;
 }
 
-/* It may be so new that its beginning has not been told yet. */
-static struct dnp_tl_thread *meet_reader(dnprof_timeline *timeline, const struct dnp_tl_note *note)
+struct dnp_tl_thread *dnp_tl_add_unlisted(dnprof_timeline *timeline, int tid, uint64_t now_ns)
 {
 	struct dnp_tl_store *store = &timeline->store;
-	struct dnp_tl_thread *thread = dnp_tl_store_find(store, (int)note->tid);
-	struct dnp_task_clock born = {.time_ns = before_birth(timeline, note->time_ns)};
+	struct dnp_tl_thread *thread = dnp_tl_store_add(store, store->pid, tid, now_ns);
+	struct dnp_task_clock born = {.time_ns = before_birth(timeline, now_ns)};
 
-	if (thread && (thread->state != DNP_TL_ENDED || thread->end_ns >= note->time_ns))
-		return thread;
-	thread = dnp_tl_store_add(store, store->pid, (int)note->tid, note->time_ns);
 	if (!thread)
 		return NULL;
 	ask_name(thread);
 	if (timeline->switches) {
-		thread->seen_ns = note->time_ns;
+		thread->seen_ns = now_ns;
 	} else { /* nobody will tell: it is not among those that were listed */
 		thread->begin_ns = born.time_ns;
 		dnp_tl_store_checkpoint(store, thread, &born);
 	}
 	return thread;
+}
+
+/* It may be so new that its beginning has not been told yet. */
+static struct dnp_tl_thread *meet_reader(dnprof_timeline *timeline, const struct dnp_tl_note *note)
+{
+	struct dnp_tl_thread *thread = dnp_tl_store_find(&timeline->store, (int)note->tid);
+
+	if (thread && (thread->state != DNP_TL_ENDED || thread->end_ns >= note->time_ns))
+		return thread;
+	return dnp_tl_add_unlisted(timeline, (int)note->tid, note->time_ns);
 }
 
 static void take_note(const struct dnp_tl_note *note, void *context)

@@ -60,6 +60,8 @@ struct dnprof_timeline {
 /* ---- record.c; under the lock, while it records */
 
 /* Makes the threads known that there are, and reads their clocks. */
+/* One that began since threads were listed, and was there at that time. NULL: no memory. */
+struct dnp_tl_thread *dnp_tl_add_unlisted(dnprof_timeline *timeline, int tid, uint64_t now_ns);
 void dnp_tl_look_at_threads(dnprof_timeline *timeline);
 /* Takes in all there is, up to told_ns. */
 void dnp_tl_take_in(dnprof_timeline *timeline);

@@ -460,3 +460,14 @@ def test_dump_has_all_switches(tmp_path, tfm):
     first = {int(tid): begin for tid, begin in reversed(slices)}
     for tid, unknown in not_known(seen).items():
         assert unknown <= first.get(tid, until_ns) + seen["duration_ns"] * 0.01, (tid, seen["threads"])
+
+
+def test_what_cannot_be_placed_is_kept(tmp_path):
+    """Its place is taken meanwhile by what cannot be replaced: what was recorded is not lost."""
+    out = tmp_path / "out.dnp"
+    result = dnprof("timeline", "-o", out, "--", "sh", "-c", f"sleep 0.2; mkdir {out}").expect(1)
+    kept = Path(re.search(r"what was recorded is kept in (\S+);", result.err).group(1))
+    [recording] = kept.iterdir()
+    assert f"cannot write to {out}" in result.err and shown(recording)["events"]["switch"]
+    for path in (recording, kept, out):
+        path.unlink() if path.is_file() else path.rmdir()

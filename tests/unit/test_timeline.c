@@ -659,6 +659,93 @@ TEST(the_librarys_own_thread_is_told_as_such)
 	dnprof_timeline_close(timeline);
 }
 
+/* ---- Looked at so seldom that all is between two looks */
+
+static dnprof_timeline *start_seldom(void)
+{
+	dnprof_timeline *timeline = open_with((struct dnprof_timeline_options){
+		.backend = DNPROF_TIMELINE_POLL, .interval_us = 1000000});
+
+	start(timeline);
+	return timeline;
+}
+
+static void stop_at_once(dnprof_timeline *timeline)
+{
+	if (dnprof_timeline_stop(timeline, &error))
+		FAIL("stop: %s", error.text);
+}
+
+TEST(what_was_since_the_last_look_is_there_when_it_stops)
+{
+	struct dnprof_slice slices[50];
+	uint64_t begin, ran_ns = 0;
+	dnprof_timeline *timeline = start_seldom();
+	int n;
+
+	begin = dnprof_timeline_now();
+	burn(100 * MS);
+	stop_at_once(timeline);
+	n = (int)dnprof_timeline_slices(timeline, get(timeline, dnp_thread_id()).id, begin,
+		dnprof_timeline_now(), slices, 50);
+	CHECK(n >= 1 && n <= 50);
+	for (int i = 0; i < n; i++)
+		ran_ns += slices[i].end_ns - slices[i].start_ns;
+	CHECK(ran_ns >= 99 * MS);
+	dnprof_timeline_close(timeline);
+}
+
+struct late {
+	dnprof_timeline *timeline; /* NULL: it gives itself no name */
+	pthread_barrier_t barrier;
+	int tid;
+};
+
+static void *come_late(void *arg)
+{
+	struct late *late = arg;
+
+	late->tid = dnp_thread_id();
+	burn(15 * MS);
+	if (late->timeline)
+		CHECK_EQ(dnprof_timeline_set_thread_name(late->timeline, 0, "late"), 0);
+	burn(15 * MS);
+	pthread_barrier_wait(&late->barrier);
+	pthread_barrier_wait(&late->barrier);
+	return NULL;
+}
+
+/* Its time, from its beginning on, though nobody looked at it before the end. */
+static void check_late(bool named)
+{
+	dnprof_timeline *timeline = start_seldom();
+	uint64_t begin = dnprof_timeline_now();
+	struct late late = {.timeline = named ? timeline : NULL};
+	struct dnprof_thread thread;
+	pthread_t made;
+
+	pthread_barrier_init(&late.barrier, NULL, 2);
+	CHECK_EQ(pthread_create(&made, NULL, come_late, &late), 0);
+	pthread_barrier_wait(&late.barrier);
+	stop_at_once(timeline);
+	thread = get(timeline, late.tid);
+	CHECK(thread.begin_ns > begin - 1000 * MS && thread.begin_ns != 0);
+	CHECK(time_of(timeline, thread.id).cpu_ns >= 30 * MS);
+	pthread_barrier_wait(&late.barrier);
+	pthread_join(made, NULL);
+	dnprof_timeline_close(timeline);
+}
+
+TEST(thread_that_was_not_listed_is_there_when_it_stops)
+{
+	check_late(false);
+}
+
+TEST(thread_that_names_itself_has_the_time_since_it_began)
+{
+	check_late(true);
+}
+
 TEST(names_are_those_that_were_given)
 {
 	dnprof_timeline *timeline = open_with((struct dnprof_timeline_options){0});
