@@ -209,7 +209,8 @@ SIGSAFE int dnp_feed_put_unwalked(struct dnp_feed *feed, struct dnp_sample *samp
 	sample->flags |= DNP_SAMPLE_UNWALKED;
 	sample->shared = (uint16_t)n_frames;
 	sample->written = (uint16_t)n;
-	count_walk(counts_of(feed, sample->event), walk_ns);
+	if (walk_ns)
+		count_walk(counts_of(feed, sample->event), walk_ns);
 	if (!write_words(feed, sample)) {
 		dnp_feed_lost(feed, sample->event, DNP_LOSS_RING, sample->weight);
 		return 0;

@@ -112,7 +112,7 @@ SIGSAFE int dnp_feed_try(struct dnp_feed *feed, struct dnp_sample *sample, uint3
 /*
  * Stores and counts a sample that is not walked: feed->frames has `n` words, of which the first
  * `n_frames` are frames (store/sample.h). It shares nothing, and there is no last sample then. Else
- * as above.
+ * as above; `walk_ns` 0: another event's walk was the same.
  */
 SIGSAFE int dnp_feed_put_unwalked(struct dnp_feed *feed, struct dnp_sample *sample,
 	uint32_t n_frames, uint32_t n, uint64_t walk_ns);

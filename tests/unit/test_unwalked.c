@@ -39,6 +39,8 @@ static dnp_frame_word frames[SAMPLES][FRAMES];
 static uint32_t n_frames[SAMPLES];
 static uint64_t n_samples;
 
+static uint32_t also; /* events besides the first that each sample is for */
+
 static void on_signal(int signo, siginfo_t *info, void *context)
 {
 	struct dnp_sample sample = {.time_ns = n_samples++, .weight = 1};
@@ -46,7 +48,7 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 	(void)signo;
 	(void)info;
 	CHECK(dnp_self_enter(thread));
-	dnp_self_sample(thread, &sample, 0, 0, context);
+	dnp_self_sample(thread, &sample, also, 0, context);
 	dnp_self_leave(thread);
 }
 
@@ -204,6 +206,29 @@ TEST(what_is_not_walked_cannot_be_repeated)
 	CHECK(!dnp_feed_has_last(&thread->own));
 	CHECK(!dnp_feed_repeat(&thread->own, &again));
 	CHECK_EQ(thread->own.counts[0].lost[DNP_LOSS_STACK], 5);
+	end(&drain);
+}
+
+static uint32_t walks_of(unsigned event)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < DNP_WALK_BUCKETS; i++)
+		n += thread->own.counts[event].walks[i];
+	return n;
+}
+
+TEST(what_is_not_walked_for_two_events_was_one_walk)
+{
+	static struct dnp_drain drain; /* large: the stack is to fit into a sample */
+
+	begin(&drain);
+	also = 1U << 1;
+	call_the_code();
+	CHECK_EQ(thread->own.counts[0].samples, 1);
+	CHECK_EQ(thread->own.counts[1].samples, 1);
+	CHECK_EQ(walks_of(0), 1);
+	CHECK_EQ(walks_of(1), 0);
 	end(&drain);
 }
 
