@@ -42,14 +42,14 @@ static void meet(struct dnp_due *due, const struct dnp_managed *managed, uint64_
  * Of the time that has passed until then, as many as are due since the last look: each thread
  * counts by itself, from when it began to when it is looked at, which may be long after its turn.
  */
-static uint32_t intervals(struct dnp_due *due, uint64_t now_ns, const struct dnp_due_round *round)
+static uint64_t intervals(struct dnp_due *due, uint64_t now_ns, const struct dnp_due_round *round)
 {
-	uint32_t n;
+	uint64_t n;
 
 	if (now_ns > due->until_ns)
 		due->life_ns += now_ns - due->until_ns;
 	due->until_ns = now_ns;
-	n = (uint32_t)(due->life_ns / round->interval_ns);
+	n = due->life_ns / round->interval_ns;
 	due->life_ns %= round->interval_ns;
 	return n;
 }
@@ -66,7 +66,7 @@ static bool book(
 	due->owed_ns -= turn_ns;
 	due->part_ns += turn_ns;
 	if (round->events & 1U << DNP_DUE_CPU)
-		due->weight[DNP_DUE_CPU] += (uint32_t)(due->part_ns / round->interval_ns);
+		due->weight[DNP_DUE_CPU] += due->part_ns / round->interval_ns;
 	due->part_ns %= round->interval_ns;
 	if (round->splits && round->events & 1U << DNP_DUE_WALL)
 		return true;
@@ -98,15 +98,14 @@ SIGSAFE void dnp_due_store(struct dnp_due *due, struct dnp_feed *feed,
 	const unsigned index[DNP_DUE_EVENTS], uint32_t n, uint64_t walk_ns)
 {
 	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++) {
-		uint32_t weight = due->weight[event];
 		struct dnp_sample sample = {
 			.time_ns = dnp_now_ns(),
-			.weight = (uint16_t)(weight < UINT16_MAX ? weight : UINT16_MAX),
+			.weight = due->weight[event],
 			.flags = due->flags,
 			.event = (uint8_t)index[event],
 		};
 
-		if (!weight)
+		if (!sample.weight)
 			continue;
 		if (event == DNP_DUE_WALL && due->waiting)
 			sample.flags |= DNP_SAMPLE_WAITING;

@@ -36,7 +36,7 @@ struct dnp_due {
 	uint64_t part_ns;                /* … and less than a sample of it that was its turn */
 	uint64_t until_ns;               /* until when its life is told of, … */
 	uint64_t life_ns;                /* … but for that, less than a sample */
-	uint32_t weight[DNP_DUE_EVENTS]; /* of the samples that are due */
+	uint64_t weight[DNP_DUE_EVENTS]; /* of the samples that are due */
 	bool waiting;                    /* it has not run since it was looked at before that;
 					    where time is split: it sleeps */
 	bool asleep;                     /* it slept in native code then, */

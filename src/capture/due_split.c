@@ -54,24 +54,23 @@ static void book(struct dnp_due_split *split, const struct dnp_managed *managed,
 	settle(split);
 }
 
-static uint32_t take(int64_t *left_ns, uint64_t interval_ns)
+static uint64_t take(int64_t *left_ns, uint64_t interval_ns)
 {
 	int64_t n = *left_ns / (int64_t)interval_ns;
 
 	if (n <= 0)
 		return 0;
-	n = n < UINT16_MAX ? n : UINT16_MAX;
 	*left_ns -= n * (int64_t)interval_ns;
-	return (uint32_t)n;
+	return (uint64_t)n;
 }
 
 /* A sample of one frame, which says why there is no other. */
-static void put_one(struct dnp_due *due, struct dnp_feed *feed, unsigned index, uint32_t weight,
+static void put_one(struct dnp_due *due, struct dnp_feed *feed, unsigned index, uint64_t weight,
 	enum dnp_walk_kind frame)
 {
 	struct dnp_sample sample = {
 		.time_ns = dnp_now_ns(),
-		.weight = (uint16_t)weight,
+		.weight = weight,
 		.flags = DNP_SAMPLE_WAITING,
 		.event = (uint8_t)index,
 	};
@@ -86,19 +85,19 @@ static void put_one(struct dnp_due *due, struct dnp_feed *feed, unsigned index, 
 /* What was to be told of with a walk that the runtime refused is told as what it is. */
 static void take_back(struct dnp_due *due, uint64_t interval_ns)
 {
-	int64_t ns = due->weight[DNP_DUE_WALL] * (int64_t)interval_ns;
+	int64_t ns = (int64_t)(due->weight[DNP_DUE_WALL] * interval_ns);
 
 	*(due->waiting ? &due->split.slept : &due->split.ran) += ns;
 	due->weight[DNP_DUE_WALL] = 0;
 }
 
 /* Of sleep that no look has seen there may be so much, and no more. */
-static uint32_t take_unseen(struct dnp_due_split *split, uint64_t interval_ns)
+static uint64_t take_unseen(struct dnp_due_split *split, uint64_t interval_ns)
 {
 	int64_t unseen = split->slept - CREDIT_NS;
-	uint32_t weight = take(&unseen, interval_ns);
+	uint64_t weight = take(&unseen, interval_ns);
 
-	split->slept -= weight * (int64_t)interval_ns;
+	split->slept -= (int64_t)(weight * interval_ns);
 	return weight;
 }
 

@@ -70,10 +70,7 @@ static SIGSAFE void take(
 	uint64_t begin_ns = dnp_now_ns();
 	uint32_t weight = dnp_sampler_weight(&thread->sampler, info);
 	uint32_t events = atomic_load(&wanted);
-	struct dnp_sample sample = {
-		.time_ns = begin_ns,
-		.weight = (uint16_t)(weight < UINT16_MAX ? weight : UINT16_MAX),
-	};
+	struct dnp_sample sample = {.time_ns = begin_ns, .weight = weight};
 
 	if (weight && events) {
 		sample.event = next_event(&events);

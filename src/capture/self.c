@@ -65,14 +65,9 @@ static void store_late(struct dnp_thread *thread, unsigned event, uint32_t units
 		dnp_feed_lost(&thread->own, event, DNP_LOSS_NESTED, units);
 		return;
 	}
-	while (units) {
-		uint32_t part = units < UINT16_MAX ? units : UINT16_MAX;
-		struct dnp_sample sample = {
-			.time_ns = dnp_now_ns(), .weight = part, .event = (uint8_t)event};
-
-		dnp_feed_repeat(&thread->own, &sample);
-		units -= part;
-	}
+	dnp_feed_repeat(&thread->own,
+		&(struct dnp_sample){
+			.time_ns = dnp_now_ns(), .weight = units, .event = (uint8_t)event});
 }
 
 static int is_any_late(const struct dnp_thread *thread)
@@ -114,20 +109,15 @@ static int store_first_late(struct dnp_thread *thread, uint32_t n, enum dnp_walk
 {
 	dnp_frame_word *frames = thread->own.frames;
 	struct dnp_sample sample = {.time_ns = dnp_now_ns()};
-	uint32_t units = 0;
 
-	for (unsigned event = 0; event < DNP_EVENTS_MAX && !units; event++) {
-		units = atomic_exchange(&thread->late[event], 0);
+	for (unsigned event = 0; event < DNP_EVENTS_MAX && !sample.weight; event++) {
+		sample.weight = atomic_exchange(&thread->late[event], 0);
 		sample.event = (uint8_t)event;
 	}
-	if (!units)
+	if (!sample.weight)
 		return 0;
-	sample.weight = units < UINT16_MAX ? units : UINT16_MAX;
 	memmove(frames, frames + 1, (n - 1) * sizeof(*frames));
-	if (!dnp_feed_put(&thread->own, &sample, n - 1, stop, 0))
-		return 0;
-	store_late(thread, sample.event, units - (uint32_t)sample.weight, 1);
-	return 1;
+	return dnp_feed_put(&thread->own, &sample, n - 1, stop, 0);
 }
 
 /* A handler may be at work on a thread that has gone: it will not come back to finish. */

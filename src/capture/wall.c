@@ -117,15 +117,11 @@ static uint32_t take_weight(int64_t *left_ns)
 	return (uint32_t)weight;
 }
 
-/* A sample of as much of *weight as one can have; the rest stays. */
-static struct dnp_sample sample_of(uint32_t *weight, uint8_t flags)
+static struct dnp_sample sample_of(uint32_t weight, uint8_t flags)
 {
-	uint32_t part = *weight < UINT16_MAX ? *weight : UINT16_MAX;
-
-	*weight -= part;
 	return (struct dnp_sample){
 		.time_ns = dnp_now_ns(),
-		.weight = (uint16_t)part,
+		.weight = weight,
 		.flags = flags,
 		.event = wall.event,
 	};
@@ -133,25 +129,19 @@ static struct dnp_sample sample_of(uint32_t *weight, uint8_t flags)
 
 static void repeat(struct dnp_feed *feed, uint32_t weight)
 {
-	while (weight) {
-		struct dnp_sample sample = sample_of(&weight, 0);
+	struct dnp_sample sample = sample_of(weight, 0);
 
+	if (weight)
 		dnp_feed_repeat(feed, &sample);
-	}
 }
 
 /* Stores what was walked, or found out else, of a thread: `n` frames in its feed `outside`. */
 static int put(struct dnp_thread *thread, uint32_t weight, uint8_t flags, uint32_t n,
 	enum dnp_walk_stop stop, uint64_t walk_ns)
 {
-	struct dnp_sample sample = sample_of(&weight, flags);
+	struct dnp_sample sample = sample_of(weight, flags);
 
-	if (!dnp_feed_put(&thread->outside, &sample, n, stop, walk_ns)) {
-		dnp_feed_lost(&thread->outside, wall.event, DNP_LOSS_RING, weight);
-		return 0;
-	}
-	repeat(&thread->outside, weight);
-	return 1;
+	return dnp_feed_put(&thread->outside, &sample, n, stop, walk_ns);
 }
 
 static void put_one_frame(struct dnp_thread *thread, uint32_t weight, uint8_t flags,

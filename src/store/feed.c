@@ -114,12 +114,13 @@ static SIGSAFE uint32_t shared_frames(const struct dnp_feed *feed, uint32_t n)
 }
 
 /* Puts a sample and what it says is written into the ring. */
-static SIGSAFE int write_words(struct dnp_feed *feed, const struct dnp_sample *sample)
+static SIGSAFE int write_words(struct dnp_feed *feed, struct dnp_sample *sample)
 {
-	uint64_t head[DNP_SAMPLE_WORDS_MAX];
-	uint32_t words = dnp_sample_words(sample);
-	uint64_t at;
+	uint64_t head[DNP_SAMPLE_WORDS_MAX], at;
+	uint32_t words;
 
+	dnp_sample_fit(sample);
+	words = dnp_sample_words(sample);
 	if (!dnp_ring_reserve(&feed->ring, words + sample->written, &at))
 		return 0;
 	dnp_sample_pack(sample, head);

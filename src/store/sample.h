@@ -39,7 +39,7 @@ struct dnp_sample {
 	uint16_t shared;  /* frames shared with the sample before; if it is not walked, frames */
 	uint8_t flags;    /* enum dnp_sample_flags and those above */
 	uint8_t event;    /* event index */
-	uint64_t weight;  /* up to 65,535 where it is not wide */
+	uint64_t weight;  /* up to 65,535 where it is not wide: see dnp_sample_fit */
 	uint64_t value;   /* of wide ones; see the record */
 };
 
@@ -56,6 +56,13 @@ struct dnp_unwalked {
 static inline SIGSAFE uint32_t dnp_sample_words(const struct dnp_sample *sample)
 {
 	return sample->flags & DNP_SAMPLE_WIDE ? DNP_SAMPLE_WORDS_MAX : DNP_SAMPLE_WORDS;
+}
+
+/* A weight that has no room in the first word makes a sample wide. */
+static inline SIGSAFE void dnp_sample_fit(struct dnp_sample *sample)
+{
+	if (sample->weight > UINT16_MAX)
+		sample->flags |= DNP_SAMPLE_WIDE;
 }
 
 static inline SIGSAFE void dnp_sample_pack(

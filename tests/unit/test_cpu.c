@@ -11,7 +11,10 @@
 #include "os/clock.h"
 #include "os/sampler.h"
 #include "os/sampling_signal.h"
+#include "os/thread.h"
+#include "store/sample.h"
 #include "test.h"
+#include "unwind/native.h"
 
 static const struct dnp_agent_options options = {
 	.source = DNP_SOURCE_PERF, .interval_ns = UINT64_C(1000000)};
@@ -58,6 +61,65 @@ static void *start_when_ended(void *unused)
 	dnp_engine_cpu.stop();
 	test_end_child(0);
 	return unused;
+}
+
+/* A timer's signal that stands for so many besides, as the thread finds it after a long system
+ * call. */
+static void send_signal(uint32_t place, int overrun)
+{
+	siginfo_t info = {.si_code = SI_TIMER};
+
+	info.si_overrun = overrun;
+	info.si_value.sival_ptr = (void *)((uintptr_t)place + 1);
+	CHECK_EQ(syscall(SYS_rt_tgsigqueueinfo, getpid(), dnp_thread_id(), dnp_signal_number(),
+			 &info),
+		0);
+}
+
+static uint64_t weight_stored(struct dnp_feed *feed)
+{
+	uint64_t head[DNP_SAMPLE_WORDS_MAX], at;
+	struct dnp_sample sample;
+
+	CHECK(dnp_ring_readable(&feed->ring, &at) > DNP_SAMPLE_WORDS_MAX);
+	dnp_ring_read(&feed->ring, at, head, DNP_SAMPLE_WORDS_MAX);
+	sample = dnp_sample_unpack(head);
+	return sample.flags & DNP_SAMPLE_WIDE ? head[DNP_SAMPLE_WORDS] : sample.weight;
+}
+
+TEST(sample_weighs_all_intervals_that_its_signal_stands_for)
+{
+	static const struct dnp_agent_options rare = {
+		.event = "cpu", .source = DNP_SOURCE_TIMER, .interval_ns = UINT64_C(1) << 40};
+	static const struct dnp_engine_setting by_timer = {
+		.options = &rare, .thread = thread_of, .is_ours = is_ours, .announce = announce};
+	struct sigaction activation = {.sa_sigaction = on_activation, .sa_flags = SA_SIGINFO};
+	struct dnp_thread *thread;
+	uintptr_t low, high;
+	uint64_t before;
+	struct dnp_err err;
+	int is_new;
+
+#ifdef __SANITIZE_THREAD__
+	SKIP("the thread sanitizer calls handlers later, from a frame of its own");
+#endif
+	signal(SIGSEGV, SIG_DFL);
+	CHECK(sigaction(dnp_signal_number(), &activation, NULL) == 0);
+	CHECK(dnp_native_refresh() >= 0);
+	dnp_threads_init(256, DNP_EVENTS_MAX);
+	if (dnp_engine_cpu.start(&by_timer, 0, &err))
+		FAIL("%s", err.text);
+	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(thread && is_new && !dnp_thread_stack(&low, &high));
+	dnp_thread_set_stack(thread, low, high);
+	dnp_engine_cpu.thread_begin(thread);
+	dnp_sampler_pause(&thread->sampler); /* from here on no signal comes but ours */
+	dnp_ring_release(&thread->own.ring, thread->own.ring.head);
+	before = thread->own.counts[0].samples;
+	send_signal(thread->place, 200000);
+	CHECK_EQ(thread->own.counts[0].samples, before + 1);
+	CHECK_EQ(weight_stored(&thread->own), 200001);
+	dnp_engine_cpu.stop();
 }
 
 TEST(thread_that_ends_lacks_nothing)

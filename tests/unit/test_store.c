@@ -542,6 +542,37 @@ TEST(label_of_an_event_is_not_repeated_with_the_stack)
 	CHECK_EQ(drained->drain.sums[1].samples, 1);
 }
 
+/* A thread that slept for long, or was in the kernel: of one place, more than the first word has
+ * room for. */
+TEST(great_weight_is_kept_and_is_the_sample_s_alone)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct dnp_sample sample = {.time_ns = 1000, .weight = 200000},
+			  again = {.time_ns = 2000, .weight = 65536},
+			  last = {.time_ns = 3000, .weight = 65535};
+	struct drained *drained = open_drain(1);
+	const struct reader *reader;
+
+	thread->own.frames[0] = 'b';
+	thread->own.frames[1] = 'a';
+	CHECK(dnp_feed_put(&thread->own, &sample, 2, DNP_STOP_END, 0));
+	CHECK(dnp_feed_repeat(&thread->own, &again));
+	CHECK(dnp_feed_repeat(&thread->own, &last));
+	CHECK(!(last.flags & DNP_SAMPLE_WIDE));
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_samples, 3);
+	CHECK_EQ(reader->weights[0], 200000);
+	CHECK_EQ(reader->weights[1], 65536);
+	CHECK_EQ(reader->weights[2], 65535);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_STR(reader->stacks[i], "ab");
+		CHECK_EQ(reader->flags[i], 0);
+		CHECK_EQ(reader->values[i], 0);
+	}
+	CHECK_EQ(drained->drain.sums[0].samples, 3);
+	CHECK_EQ(drained->drain.sums[0].lost, 0);
+}
+
 TEST(wide_sample_that_is_lost_counts_all_of_its_weight)
 {
 	struct dnp_thread *thread = own_record(16);
