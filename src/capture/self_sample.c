@@ -70,11 +70,20 @@ struct walked_below {
 	enum dnp_walk_stop stop;
 };
 
-static SIGSAFE void lose_also(struct dnp_thread *thread, const struct dnp_sample *sample,
-	enum dnp_loss_reason why, uint32_t also)
+static SIGSAFE void lose(
+	struct dnp_thread *thread, enum dnp_loss_reason why, uint64_t units, uint32_t events)
 {
-	for (; also; also &= also - 1)
-		dnp_feed_lost(&thread->own, (unsigned)__builtin_ctz(also), why, sample->weight);
+	for (; events; events &= events - 1)
+		dnp_feed_lost(&thread->own, (unsigned)__builtin_ctz(events), why, units);
+}
+
+/* The last `n` of the other moments: what they weigh is nowhere else. */
+static SIGSAFE void lose_moments(struct dnp_thread *thread, const struct dnp_sample *sample,
+	uint32_t also, const struct rest *rest, unsigned n)
+{
+	if (n)
+		lose(thread, DNP_LOSS_RING, (uint64_t)n * rest->weight,
+			also | UINT32_C(1) << sample->event);
 }
 
 /* A sample that was stored right now, or could not be, for other events. */
@@ -82,7 +91,7 @@ static SIGSAFE void put_also(struct dnp_thread *thread, const struct dnp_sample 
 	int stored, uint32_t also)
 {
 	if (!stored)
-		lose_also(thread, stored_sample, DNP_LOSS_RING, also);
+		lose(thread, DNP_LOSS_RING, stored_sample->weight, also);
 	for (; stored && also; also &= also - 1) {
 		struct dnp_sample sample = *stored_sample;
 
@@ -112,8 +121,10 @@ static SIGSAFE void put_rest(struct dnp_thread *thread, const struct dnp_sample 
 			n_user * sizeof(*thread->own.frames));
 		stored = dnp_feed_put(&thread->own, &other, n_kernel + n_user, last.stop, 0);
 		put_also(thread, &other, stored, also);
-		if (!stored)
+		if (!stored) {
+			lose_moments(thread, sample, also, rest, rest->moments - back);
 			return;
+		}
 		last.n_kernel = n_kernel;
 		last.n = n_kernel + n_user;
 	}
@@ -150,8 +161,7 @@ SIGSAFE void dnp_self_sample(struct dnp_thread *thread, struct dnp_sample *sampl
 	if (!thread->name[0])
 		dnp_thread_own_name(thread->name);
 	if (!dnp_self_stacks(thread, regs.sp, stack_of_handler(context), &stacks)) {
-		dnp_feed_lost(&thread->own, sample->event, DNP_LOSS_STACK, sample->weight);
-		lose_also(thread, sample, DNP_LOSS_STACK, also);
+		lose(thread, DNP_LOSS_STACK, sample->weight, also | UINT32_C(1) << sample->event);
 		return;
 	}
 	n_kernel = kernel ? kernel_frames(thread, regs.pc, 0) : 0;
@@ -181,4 +191,6 @@ SIGSAFE void dnp_self_sample(struct dnp_thread *thread, struct dnp_sample *sampl
 	if (stored)
 		put_rest(thread, sample, also, &rest,
 			(struct walked_below){regs.pc, n_kernel, n, stop});
+	else
+		lose_moments(thread, sample, also, &rest, rest.moments);
 }
