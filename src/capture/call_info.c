@@ -19,8 +19,7 @@
 
 enum {
 	METHODS = 1 << DNP_CALL_METHOD_BITS,
-	MAX_RANGES = 48,    /* arguments that are taken, the object included */
-	OPEN_MAX = 1 << 16, /* open calls of shared code on a thread; deeper ones stay shared */
+	MAX_RANGES = 48, /* arguments that are taken, the object included */
 };
 
 /* What is known of a method before its first call; by its number. */
@@ -31,20 +30,6 @@ struct prepared {
 	/* Of an instantiation: which type arguments of its class are references. */
 	_Atomic bool has_references;
 	_Atomic uint64_t references;
-};
-
-/* An open call of shared code: at its end the runtime does not tell any more which it was. */
-struct open {
-	uintptr_t sp;
-	const struct dnp_call_method *method;
-};
-
-/* Of one thread. */
-struct dnp_call_info {
-	struct dnp_call_values *values; /* owned; NULL: values are not taken */
-	uint32_t thread;                /* whose it is; another's open calls are gone */
-	uint32_t n_open;
-	struct open open[OPEN_MAX];
 };
 
 static struct {
@@ -114,49 +99,35 @@ static uint32_t type_of_word(uintptr_t word)
 
 /* --- threads --- */
 
-/* The calling thread's, made when there is none; NULL: no memory, or nothing is recorded. */
-static struct dnp_call_info *own(void)
+/* Of the calling thread, made when there are none; NULL: no memory, or nothing is recorded. */
+static struct dnp_call_values *own_values(void)
 {
 	struct dnp_calls *calls = dnp_calls_own;
 	int saved = errno;
 
 	if (!calls)
 		return NULL;
-	if (!calls->info) {
-		struct dnp_call_info *info = dnp_mem_map(sizeof(*info));
-
-		if (info && state.values)
-			info->values = dnp_call_values_new();
-		calls->info = info;
+	if (!calls->values) {
+		calls->values = dnp_call_values_new();
 		errno = saved;
 	}
-	if (calls->info && calls->info->thread != calls->thread) {
-		calls->info->thread = calls->thread;
-		calls->info->n_open = 0;
-	}
-	return calls->info;
+	return calls->values;
 }
 
-/* --- open calls of shared code --- */
-
-static void push(struct dnp_call_info *info, uintptr_t sp, const struct dnp_call_method *method)
+/*
+ * As which method a call of shared code began: at its end the runtime does not tell any more which
+ * it was, but the shadow stack does. The call may lie below others that exceptions have ended.
+ * `method` where it is not open.
+ */
+static const struct dnp_call_method *began_as(const struct dnp_call_method *method, uintptr_t sp)
 {
-	while (info->n_open && info->open[info->n_open - 1].sp <= sp)
-		info->n_open--;
-	if (info->n_open < OPEN_MAX)
-		info->open[info->n_open++] = (struct open){sp, method};
-}
+	const struct dnp_calls *calls = dnp_calls_own;
+	struct dnp_call_frame *frame = atomic_load_explicit(&calls->top, memory_order_relaxed);
 
-/* The method that a call began as; `method` where that is not known. */
-static const struct dnp_call_method *pop(
-	struct dnp_call_info *info, uintptr_t sp, const struct dnp_call_method *method)
-{
-	while (info->n_open && info->open[info->n_open - 1].sp < sp)
-		info->n_open--;
-	if (info->n_open && info->open[info->n_open - 1].sp == sp &&
-		info->open[info->n_open - 1].method->function == method->function)
-		return info->open[--info->n_open].method;
-	return method;
+	while (frame->sp < sp)
+		frame = dnp_call_below(calls, frame);
+	return frame->sp == sp && frame->method->function == method->function ? frame->method
+									      : method;
 }
 
 /* --- hooks --- */
@@ -180,16 +151,15 @@ static uint64_t last_event(uint64_t *word)
 static void put_values(const struct dnp_call_method *method, enum dnp_call_kind kind,
 	uint64_t before, const struct dnp_values *values)
 {
-	struct dnp_call_info *info = own();
+	struct dnp_call_values *ring = own_values();
 	uint64_t word = 0, head = last_event(&word);
 
 	/* The event itself may have found no room. */
 	if (head == before || dnp_call_word_method(word) != method->number ||
 		dnp_call_word_kind(word) != kind)
 		return;
-	if (info && info->values)
-		dnp_call_values_put(
-			info->values, dnp_calls_own->thread, word, values->p, values->n);
+	if (ring)
+		dnp_call_values_put(ring, dnp_calls_own->thread, word, values->p, values->n);
 }
 
 /* What the runtime tells at the begin of a call. */
@@ -285,7 +255,6 @@ static void begin_call(const struct dnp_call_method *method, COR_PRF_ELT_INFO el
 	uint8_t buffer[DNP_CALL_VALUES_MAX];
 	struct dnp_values values;
 	struct begin begin;
-	struct dnp_call_info *info;
 	uint64_t before, word;
 
 	dnp_values_init(&values, buffer, sizeof(buffer));
@@ -299,18 +268,16 @@ static void begin_call(const struct dnp_call_method *method, COR_PRF_ELT_INFO el
 	}
 	before = last_event(&word);
 	dnp_call_plain_enter(method, sp, state.plain.enter);
-	if (prepared->shared && (info = own()))
-		push(info, sp, method);
 	if (values.n)
 		put_values(method, DNP_CALL_ENTER, before, &values);
 }
 
-/* As which method the call began; the call is not open any more. */
-static const struct dnp_call_method *end_open(const struct dnp_call_method *method, uintptr_t sp)
+/* Hooks of trees need not know which method ends. */
+static const struct dnp_call_method *ending(const struct dnp_call_method *method, uintptr_t sp)
 {
-	struct dnp_call_info *info = state.prepared[method->number].shared ? own() : NULL;
+	bool any = state.values && state.prepared[method->number].shared;
 
-	return info ? pop(info, sp, method) : method;
+	return any ? began_as(method, sp) : method;
 }
 
 /* `began`: as which it began. */
@@ -329,7 +296,7 @@ static void take_result(const struct dnp_call_method *began, COR_PRF_ELT_INFO el
 static void end_call(const struct dnp_call_method *method, COR_PRF_ELT_INFO elt, uintptr_t sp)
 {
 	const struct dnp_values_plan *plan = state.prepared[method->number].plan;
-	const struct dnp_call_method *began = end_open(method, sp);
+	const struct dnp_call_method *began = ending(method, sp);
 	uint8_t buffer[DNP_CALL_VALUES_MAX];
 	struct dnp_values values;
 	uint64_t word, before = last_event(&word);
@@ -371,7 +338,7 @@ static void DNP_COM hook_tailcall(FunctionIDOrClientID id, COR_PRF_ELT_INFO elt)
 	uintptr_t sp = sp_of(elt);
 
 	if (sp && dnp_calls_own)
-		state.plain.tailcall(end_open(method_of(id), sp), sp);
+		state.plain.tailcall(ending(method_of(id), sp), sp);
 }
 
 /* --- for the engine --- */

@@ -123,7 +123,7 @@ struct dnp_call_filter {
 	uint32_t n_unwinding;       /* before */
 };
 
-struct dnp_call_info;
+struct dnp_call_values;
 
 /* Of one thread. The offsets of what hooks use are asserted in calls.c and stand in elt.S. */
 struct dnp_calls {
@@ -176,8 +176,8 @@ struct dnp_calls {
 	uint64_t seen_moves; /* when the sampler looked last */
 	uint64_t seen_cpu_ns;
 	uint32_t seen_idle; /* looks since the thread was last seen to run */
-	struct dnp_call_info
-		*info;      /* owned, the thread's: of hooks with information (call_info.c) */
+	struct dnp_call_values
+		*values;    /* owned, the thread's: of hooks with information (call_info.c) */
 	uint64_t open_ever; /* calls that were open when threads that had this state before ended */
 };
 
