@@ -147,18 +147,22 @@ static uint64_t last_event(uint64_t *word)
 	return head;
 }
 
-/* Values that belong to the event that was put since there were `before`. */
-static void put_values(const struct dnp_call_method *method, enum dnp_call_kind kind,
-	uint64_t before, const struct dnp_values *values)
+/* Whether the last event of this thread is that one; there were `before`. */
+static bool was_put(const struct dnp_call_method *method, enum dnp_call_kind kind, uint64_t before)
 {
-	struct dnp_call_values *ring = own_values();
 	uint64_t word = 0, head = last_event(&word);
 
-	/* The event itself may have found no room. */
-	if (head == before || dnp_call_word_method(word) != method->number ||
-		dnp_call_word_kind(word) != kind)
-		return;
-	if (ring)
+	return head != before && dnp_call_word_method(word) == method->number &&
+		dnp_call_word_kind(word) == kind;
+}
+
+/* Values that belong to the last event. */
+static void put_values(const struct dnp_values *values)
+{
+	struct dnp_call_values *ring = own_values();
+	uint64_t word;
+
+	if (ring && last_event(&word))
 		dnp_call_values_put(ring, dnp_calls_own->thread, word, values->p, values->n);
 }
 
@@ -268,8 +272,9 @@ static void begin_call(const struct dnp_call_method *method, COR_PRF_ELT_INFO el
 	}
 	before = last_event(&word);
 	dnp_call_plain_enter(method, sp, state.plain.enter);
-	if (values.n)
-		put_values(method, DNP_CALL_ENTER, before, &values);
+	/* The event itself may have found no room. */
+	if (values.n && was_put(method, DNP_CALL_ENTER, before))
+		put_values(&values);
 }
 
 /* Hooks of trees need not know which method ends. */
@@ -304,10 +309,13 @@ static void end_call(const struct dnp_call_method *method, COR_PRF_ELT_INFO elt,
 	state.plain.leave(began, sp);
 	if (!plan || plan->shapes[0].kind == DNP_SHAPE_VOID)
 		return;
+	/* Calls go on to end when nothing is recorded any more. */
+	if (!was_put(began, DNP_CALL_LEAVE, before))
+		return;
 	dnp_values_init(&values, buffer, sizeof(buffer));
 	take_result(began, elt, plan, &values);
 	if (values.n)
-		put_values(began, DNP_CALL_LEAVE, before, &values);
+		put_values(&values);
 }
 
 /* NOLINTBEGIN(performance-no-int-to-ptr) */
@@ -452,6 +460,8 @@ static void tell_problems(struct dnp_writer *writer)
 void dnp_call_info_write(struct dnp_writer *writer, int last)
 {
 	dnp_call_seen_write(writer, state.event);
-	if (last)
-		tell_problems(writer);
+	if (!last)
+		return;
+	dnp_call_seen_end();
+	tell_problems(writer);
 }

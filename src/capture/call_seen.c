@@ -53,6 +53,7 @@ static struct {
 	_Atomic uint64_t no_room;      /* how often somebody found none for an entry */
 	_Atomic uint32_t ahead[AHEAD]; /* numbers for methods; 0: it is taken */
 	uint32_t n_told;               /* the recorder's */
+	_Atomic bool ended;            /* see dnp_call_seen_end */
 } seen;
 
 static void look_ahead(void)
@@ -126,7 +127,7 @@ static uint32_t add(const struct entry *key)
 	if (number)
 		dnp_call_methods[number] =
 			(struct dnp_call_method){.number = number, .function = key->function};
-	/* Pairs with the acquire in name_all. */
+	/* Pairs with the exchange in name. */
 	atomic_store_explicit(&entry->state, READY, memory_order_release);
 	return index + 1;
 }
@@ -297,17 +298,27 @@ static bool may_go(const struct entry *entry)
 	return atomic_load_explicit(&entry->state, memory_order_acquire) != NAMED || entry->ends;
 }
 
-void dnp_call_seen_unloading(void)
+static void name_all(void)
 {
-	uint32_t n;
+	uint32_t n = n_entries();
 
-	if (!seen.entries)
-		return;
-	n = n_entries();
 	for (uint32_t i = 0; i < n; i++) {
-		name(&seen.entries[i]);
+		if (!atomic_load(&seen.ended))
+			name(&seen.entries[i]);
 		wait_for(&seen.entries[i]);
 	}
+}
+
+void dnp_call_seen_end(void)
+{
+	atomic_store(&seen.ended, true);
+}
+
+void dnp_call_seen_unloading(void)
+{
+	if (!seen.entries)
+		return;
+	name_all();
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		uint32_t index = atomic_load_explicit(&seen.slots[i], memory_order_acquire);
 

@@ -34,6 +34,12 @@ uint32_t dnp_call_seen_type(uintptr_t class_id);
 /* Names all that is new and tells the recording. The recorder, often. */
 void dnp_call_seen_write(struct dnp_writer *writer, unsigned event);
 
+/*
+ * No more is told of what is new, and nothing asked: from then on nobody may have said that its ids
+ * have gone. The recorder, once.
+ */
+void dnp_call_seen_end(void);
+
 /* Code is about to be unloaded: names all, and forgets whose ids may be used again. Any thread. */
 void dnp_call_seen_unloading(void);
 

@@ -304,3 +304,19 @@ TEST(shared_code_ends_as_it_began_behind_an_exception)
 	CHECK_EQ(seen.inexact, 0);
 	CHECK_EQ(seen.depth, 0);
 }
+
+/* Compiled code goes on calling hooks. */
+TEST(results_are_not_asked_for_behind_the_end)
+{
+	start();
+	for (size_t i = 0; i < 3; i++)
+		call_hook(hook_enter, METHOD, i);
+	call_hook(hook_leave, METHOD, 2);
+	CHECK_EQ(n_results, 1);
+	stop();
+	call_hook(hook_leave, METHOD, 1);
+	finish();
+	call_hook(hook_leave, METHOD, 0);
+	CHECK_EQ(n_results, 1);
+	CHECK_EQ(read_back().n[DNP_CALL_LEAVE], 1);
+}

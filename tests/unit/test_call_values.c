@@ -10,6 +10,8 @@
 
 #include "capture/call_seen.h"
 #include "capture/calls.h"
+#include "clr/hresult.h"
+#include "clr/info.h"
 #include "format/agent_options.h"
 #include "format/call_codec.h"
 #include "format/chunk.h"
@@ -154,9 +156,43 @@ static void exact(
 	n_exact++;
 }
 
+static uint32_t n_asked;
+
+/* Whatever class it is: the runtime is asked. */
+static HRESULT DNP_COM is_array(
+	ICorProfilerInfo *self, ClassID class_id, uint32_t *element, ClassID *of, uint32_t *rank)
+{
+	(void)self;
+	(void)class_id;
+	*element = *rank = 0;
+	*of = 0;
+	n_asked++;
+	return S_FALSE;
+}
+
+static HRESULT DNP_COM no_class(ICorProfilerInfo *self, ClassID class_id, ModuleID *module,
+	mdTypeDef *type, ClassID *parent, uint32_t cap, uint32_t *n, ClassID *args)
+{
+	(void)self;
+	(void)class_id;
+	(void)module;
+	(void)type;
+	(void)parent;
+	(void)cap;
+	(void)n;
+	(void)args;
+	n_asked++;
+	return E_FAIL;
+}
+
 static void open_seen(void)
 {
-	static struct dnp_engine_setting setting = {.reserve = reserve, .exact = exact};
+	static const struct ICorProfilerInfoVtbl vtbl = {
+		.IsArrayClass = is_array, .GetClassIDInfo2 = no_class};
+	static ICorProfilerInfo com = {&vtbl};
+	static struct dnp_info info = {.com = &com, .version = 15};
+	static struct dnp_engine_setting setting = {
+		.info = &info, .reserve = reserve, .exact = exact};
 
 	CHECK_EQ(dnp_calls_open(DNP_CALLS_TREE, NULL), 0);
 	CHECK_EQ(dnp_call_seen_open(&setting), 0);
@@ -246,4 +282,24 @@ TEST(words_that_are_no_class)
 	dnp_call_seen_write(&writer, 0);
 	each_record(DNP_REC_call_type, no_types);
 	munmap(nothing, 4096);
+}
+
+/* Nobody is told any more what the runtime unloads: classes may have gone. */
+TEST(classes_are_not_asked_for_behind_the_end)
+{
+	static const uint64_t head[64];
+	uintptr_t class_id = (uintptr_t)head, later = (uintptr_t)(head + 1);
+	uint32_t number, asked;
+
+	open_seen();
+	CHECK(dnp_call_seen_type(class_id));
+	dnp_call_seen_unloading();
+	asked = n_asked;
+	CHECK(asked > 0);
+	number = dnp_call_seen_type(later);
+	CHECK(number);
+	dnp_call_seen_end();
+	dnp_call_seen_unloading();
+	CHECK_EQ(n_asked, asked);
+	CHECK(dnp_call_seen_type(later) != number);
 }
