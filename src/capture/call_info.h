@@ -6,7 +6,7 @@
  * of arguments and results. Part of the engine `trace`.
  *
  * In a hook nothing is locked and the runtime is asked for nothing but the frame, its arguments,
- * and the function's type arguments; the first hook of a thread maps its memory.
+ * and the function's type arguments; the first values of a thread map their memory.
  */
 #ifndef DNP_CAPTURE_CALL_INFO_H
 #define DNP_CAPTURE_CALL_INFO_H

@@ -2,7 +2,8 @@
 /*
  * Each thread has a place in its records, which goes forward with the events that are asked for.
  * An event and its values have the same time, to the unit: both are of the eight bytes that a hook
- * stored.
+ * stored. These times go round every few hours, and a thread may rest for longer; so it is known
+ * besides, to the second, when a record was written.
  */
 #include "read/call_values.h"
 
@@ -17,9 +18,13 @@
 #include "read/input.h"
 #include "read/visit.h"
 
+/* Within it times are told apart by their units: less than half of their range on any processor. */
+#define NEAR_NS (UINT64_C(3600) * 1000000000)
+
 struct record {
 	struct dnp_str values; /* borrowed from the chunk */
 	size_t order;          /* in the recording */
+	uint64_t written_ns;   /* about; 0: not known */
 	uint32_t thread;
 };
 
@@ -27,6 +32,7 @@ struct record {
 struct place {
 	size_t next, end;         /* records still to be opened */
 	const uint8_t *p, *p_end; /* what is left of the one that is open */
+	uint64_t written_ns;      /* as that has it */
 	bool has;                 /* the next values are known: */
 	uint64_t time;            /* theirs, and of those before: in units */
 	uint64_t what;            /* method times 4 plus kind */
@@ -44,6 +50,7 @@ struct dnp_call_values {
 struct indexing {
 	struct dnp_call_values *values;
 	uint64_t event;
+	uint64_t now_ns; /* the last time that was told */
 };
 
 static int add_type(void *arg, const struct dnp_rec_call_type *rec, uint64_t time_ns)
@@ -59,6 +66,27 @@ static int add_type(void *arg, const struct dnp_rec_call_type *rec, uint64_t tim
 	return dnp_u64map_put(&values->types, rec->type, (uint32_t)values->names.n - 1);
 }
 
+static int see_events(void *arg, const struct dnp_rec_call_events *rec, uint64_t time_ns)
+{
+	struct indexing *indexing = arg;
+
+	(void)time_ns;
+	if (rec->event == indexing->event)
+		indexing->now_ns = rec->time_ns;
+	return 0;
+}
+
+/* While a recording is made there are some each second, whether anything is called or not. */
+static int see_stats(void *arg, const struct dnp_rec_call_stats *rec, uint64_t time_ns)
+{
+	struct indexing *indexing = arg;
+
+	(void)time_ns;
+	if (rec->event == indexing->event)
+		indexing->now_ns = rec->time_ns;
+	return 0;
+}
+
 static int add_record(void *arg, const struct dnp_rec_call_values *rec, uint64_t time_ns)
 {
 	struct indexing *indexing = arg;
@@ -70,6 +98,7 @@ static int add_record(void *arg, const struct dnp_rec_call_values *rec, uint64_t
 	return dnp_vec_push(&values->records,
 		(struct record){.values = rec->values,
 			.order = values->records.n,
+			.written_ns = indexing->now_ns,
 			.thread = (uint32_t)rec->thread});
 }
 
@@ -108,9 +137,13 @@ int dnp_call_values_new(
 	const struct dnp_recording *recording, uint64_t event, struct dnp_call_values **values)
 {
 	static const struct dnp_visitor visitor = {
-		.call_type = add_type, .call_values = add_record};
+		.call_events = see_events,
+		.call_stats = see_stats,
+		.call_type = add_type,
+		.call_values = add_record,
+	};
 	struct dnp_call_values *made = calloc(1, sizeof(*made));
-	struct indexing indexing = {made, event};
+	struct indexing indexing = {.values = made, .event = event};
 	uint64_t damaged = 0; /* counted where all of the recording is read */
 	int status;
 
@@ -166,13 +199,14 @@ static bool look(const struct dnp_call_values *values, struct place *place)
 {
 	while (!place->has) {
 		if (place->p == place->p_end) {
-			struct dnp_str record;
+			const struct record *record;
 
 			if (place->next == place->end)
 				return false;
-			record = values->records.p[place->next++].values;
-			place->p = (const uint8_t *)record.p;
-			place->p_end = place->p + record.n;
+			record = &values->records.p[place->next++];
+			place->p = (const uint8_t *)record->values.p;
+			place->p_end = place->p + record->values.n;
+			place->written_ns = record->written_ns;
 			place->time = 0;
 		}
 		place->has = read_next(place);
@@ -180,10 +214,16 @@ static bool look(const struct dnp_call_values *values, struct place *place)
 	return true;
 }
 
-/* Whether `a` is earlier, as times go round every few hours. */
-static bool is_before(uint64_t a, uint64_t b)
+/* Whether the next values are those of an event that came earlier. */
+static bool is_before(const struct place *place, const struct dnp_call_event *event)
 {
-	return a != b && ((b - a) & DNP_CALL_TIME_MASK) <= DNP_CALL_TIME_MASK / 2;
+	uint64_t later = (event->units - place->time) & DNP_CALL_TIME_MASK;
+
+	if (place->written_ns && place->written_ns > event->time_ns + NEAR_NS)
+		return false;
+	if (place->written_ns && place->written_ns + NEAR_NS < event->time_ns)
+		return true;
+	return later && later <= DNP_CALL_TIME_MASK / 2;
 }
 
 static struct dnp_str type_name(void *context, uint32_t type)
@@ -204,7 +244,7 @@ bool dnp_call_values_text(
 		return false;
 	place = &values->places.p[*index];
 	/* Those of events that are missing. */
-	while (look(values, place) && is_before(place->time, event->units))
+	while (look(values, place) && is_before(place, event))
 		place->has = false;
 	if (!place->has || place->time != event->units ||
 		place->what != ((uint64_t)event->method << 2 | event->kind))

@@ -5,8 +5,11 @@
 #include <time.h>
 
 #include "format/call_codec.h"
+#include "format/values.h"
+#include "format/varint.h"
 #include "os/file.h"
 #include "os/ticks.h"
+#include "read/call_values.h"
 #include "read/calls.h"
 #include "read/input.h"
 #include "recording.h"
@@ -255,6 +258,100 @@ TEST(depths_of_all_threads_together_have_a_bound)
 	dnp_call_log_free(log);
 	dnp_input_done(&input);
 	recording_done(&rec);
+}
+
+/* A number that an event at that time was given, or gave back; in a record of its own. */
+static void add_value(
+	struct recording *rec, uint64_t units, uint32_t method, enum dnp_call_kind kind, uint64_t n)
+{
+	uint8_t record[64], *p = record, buffer[32];
+	struct dnp_values values;
+
+	dnp_values_init(&values, buffer, sizeof(buffer));
+	dnp_values_put_number(&values, DNP_VALUE_UINT, n);
+	p = dnp_varint_put(p, units & DNP_CALL_TIME_MASK);
+	p = dnp_varint_put(p, (uint64_t)method << 2 | kind);
+	p = dnp_varint_put(p, values.n);
+	memcpy(p, values.p, values.n);
+	RECORD(rec, call_values, .event = EVENT, .thread = 4,
+		.values = {(const char *)record, (size_t)(p - record) + values.n});
+}
+
+/* What all events of a recording have, as "method:value". */
+static void read_values(struct recording *rec)
+{
+	struct dnp_call_values *values;
+	struct dnp_call_cursor *cursor;
+	struct dnp_call_event event;
+	struct dnp_call_log *log;
+	struct dnp_input input;
+
+	read_log(rec, &input, &log);
+	CHECK_EQ(dnp_call_values_new(&input.recordings.p[0], EVENT, &values), 0);
+	CHECK_EQ(dnp_call_cursor_new(log, 4, &cursor), 0);
+	text[0] = 0;
+	while (dnp_call_cursor_next(cursor, &event) > 0) {
+		char buffer[64];
+		struct dnp_text value;
+		size_t n = strlen(text);
+
+		dnp_text_init(&value, buffer, sizeof(buffer));
+		if (dnp_call_values_text(values, &event, &value))
+			snprintf(text + n, sizeof(text) - n, "%s%u:%s", n ? " " : "", event.method,
+				buffer);
+	}
+	dnp_call_cursor_free(cursor);
+	dnp_call_values_free(values);
+	dnp_call_log_free(log);
+	dnp_input_done(&input);
+	recording_done(rec);
+}
+
+/* Of a thread that makes calls, and again after so many units; half-way the first call ends. */
+static struct recording resting(uint64_t units)
+{
+	struct recording rec = recording_new(7);
+	uint64_t half = units / 2;
+
+	BLOCK(&rec, "+1 +2 -2", .time_ns = 10000, .thread = 4, .units = 1000);
+	add_value(&rec, 1000, 1, DNP_CALL_ENTER, 5);
+	add_value(&rec, 1005, 9, DNP_CALL_ENTER, 6); /* that event is missing */
+	add_value(&rec, 1010, 2, DNP_CALL_ENTER, 7);
+	BLOCK(&rec, "-1", .time_ns = 10000 + half * 10, .thread = 4, .depth = 1, .kept = 1,
+		.units = (1000 + half) & DNP_CALL_TIME_MASK);
+	return rec;
+}
+
+TEST(values_are_found_however_long_a_thread_has_rested)
+{
+	for (uint64_t tenths = 1; tenths < 40; tenths += 4) {
+		uint64_t units = (UINT64_C(1) << 42) / 10 * tenths;
+		struct recording rec = resting(units);
+
+		/* They may come before their events. */
+		RECORD(&rec, call_stats, .event = EVENT, .time_ns = units * 10);
+		add_value(&rec, 1000 + units, 3, DNP_CALL_ENTER, 8);
+		BLOCK(&rec, "+3 -3", .time_ns = 10000 + units * 10, .thread = 4,
+			.units = (1000 + units) & DNP_CALL_TIME_MASK);
+		add_value(&rec, 1010 + units, 3, DNP_CALL_LEAVE, 9);
+		read_values(&rec);
+		CHECK_STR(text, "1:5 2:7 3:8 3:9");
+	}
+}
+
+TEST(values_of_events_that_are_missing_are_passed_over_after_a_rest)
+{
+	for (uint64_t tenths = 1; tenths < 40; tenths += 4) {
+		uint64_t units = (UINT64_C(1) << 42) / 10 * tenths;
+		struct recording rec = resting(units);
+
+		add_value(&rec, 1000 + units / 2, 9, DNP_CALL_LEAVE, 8);
+		BLOCK(&rec, "+3", .time_ns = 10000 + units * 10, .thread = 4,
+			.units = (1000 + units) & DNP_CALL_TIME_MASK);
+		add_value(&rec, 1000 + units, 3, DNP_CALL_ENTER, 9);
+		read_values(&rec);
+		CHECK_STR(text, "1:5 2:7 3:9");
+	}
 }
 
 #define MANY_THREADS 100000
