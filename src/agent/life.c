@@ -309,11 +309,15 @@ static HRESULT start(IUnknown *unknown, int fd, struct dnp_err *err)
 	dnp_forks_watch(be_forked); /* where that fails, forked children take their chance */
 	open_recorder();
 	atomic_store(&dnp_agent.presence, DNP_HERE);
-	if (record_and_go(&order, err)) {
-		atomic_store(&dnp_agent.presence, DNP_AWAY);
-		return E_FAIL;
-	}
-	return S_OK;
+	return record_and_go(&order, err) ? E_FAIL : S_OK;
+}
+
+/* Whom we refuse to profile unloads this library. */
+static void give_up(void)
+{
+	dnp_control_close();
+	dnp_agent_forget();
+	atomic_store(&dnp_agent.presence, DNP_AWAY);
 }
 
 /* Options that came over a diagnostic port; NULL: none did. */
@@ -359,8 +363,10 @@ HRESULT dnp_life_load(IUnknown *unknown, bool notification)
 	dnp_agent.notification = notification;
 	if (meant > 0)
 		hr = start(unknown, fd, &err);
-	if (FAILED(hr))
+	if (FAILED(hr)) {
 		say(&err);
+		give_up();
+	}
 	return hr;
 }
 

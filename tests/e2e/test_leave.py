@@ -2,6 +2,7 @@
 """What a recording leaves in a process that it was made in: nothing, as the system tells it."""
 import contextlib
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,28 @@ def test_agent_of_the_start(tmp_path, tfm):
         nothing_of_ours(pid, tmp_path)
         record(tmp_path, pid)
         nothing_of_ours(pid, tmp_path)
+
+
+#: A program that may write no file, and is not ended for trying; then it is told how it ended.
+NO_FILE = ["sh", "-c", "trap '' XFSZ; ulimit -f 0; \"$@\"; echo ended by $?; sleep 600", "sh"]
+#: The runtime itself needs a large memory file, unless told otherwise.
+ONE_MAPPING = {"DOTNET_EnableWriteXorExecute": "0"}
+
+
+def test_start_that_fails(tmp_path):
+    """The runtime unloads a profiler that cannot begin. What that had put in place by then has gone as well: a signal that comes
+    later (a SIGTRAP, to a thread that waits) finds what it finds in a program that was never to be profiled."""
+    def seen(*launcher):
+        with start([*launcher, *NO_FILE, *program(harness.NEWEST, "idle", "--seconds", 600)],
+                   env={"TMPDIR": str(tmp_path), **ONE_MAPPING}) as run:
+            pid = wait_for(lambda: next((pid for pid in harness.descendants(run.process.pid)
+                                         if harness.command_line(pid).startswith(str(harness.APPS))), None), "the program")
+            wait_for(lambda: "busy-1" in thread_names(pid), "its threads")
+            warm_up(pid, harness.cpu_seconds(pid) + 0.3)  # until the first one waits for the others
+            nothing_of_ours(pid, tmp_path)
+            found = signals(pid), files(pid), "/session" in Path(f"/proc/{pid}/maps").read_text()
+            os.kill(pid, signal.SIGTRAP)
+            return *found, run.process.stdout.readline()
+
+    launcher = [harness.DNPROF, "run", "-q", "-e", "cpu", "--children", "-o", tmp_path / "out.dnp", "--"]
+    assert seen(*launcher) == seen()
