@@ -13,7 +13,10 @@
 
 #include "base/clean.h"
 
-/* Before all else; where it is open, this does nothing. 0 or -errno. */
+/*
+ * Before all else; where it is open, this does nothing. 0, or -errno: then only time ends a wait,
+ * which may end early, so that whoever cannot call is heard all the same.
+ */
 int dnp_watch_open(void);
 /*
  * Nobody waits any more, and nobody can be about to call: no handler runs or will

@@ -2,9 +2,12 @@
 /* What ends the wait of the agent's thread, and what it is told then. */
 #include "test.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "os/clock.h"
 #include "os/thread.h"
@@ -118,4 +121,45 @@ TEST(threads_that_end_are_no_news)
 	/* What is left is that it has ended, if that was not told with its begin. */
 	CHECK_EQ(dnp_watch_wait(before_ns, begun), 0);
 	dnp_watch_close();
+}
+
+#define SHORT_NS UINT64_C(5000000)
+#define WORDS    "sixteen bytes of"
+
+/* As if no descriptor were to be had. */
+static int open_without_descriptors(void)
+{
+	struct rlimit before, limit;
+	int first_free = dup(0), failed;
+
+	CHECK(first_free >= 0 && !close(first_free));
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = (rlim_t)first_free;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	failed = dnp_watch_open();
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return failed;
+}
+
+/* What the program has as its input is not looked at, nor read. */
+TEST(without_a_descriptor_only_time_ends_a_wait)
+{
+	uint64_t until_ns;
+	int ends[2], unread;
+
+	CHECK_EQ(pipe(ends), 0);
+	CHECK_EQ(write(ends[1], WORDS, strlen(WORDS)), (int)strlen(WORDS));
+	CHECK_EQ(dup2(ends[0], 0), 0);
+	close(ends[0]);
+	close(ends[1]);
+	CHECK_EQ(open_without_descriptors(), -EMFILE);
+	CHECK(dnp_watch_add(0));
+	until_ns = dnp_now_ns() + SHORT_NS;
+	CHECK_EQ(dnp_watch_wait(until_ns, begun), 0);
+	CHECK(dnp_now_ns() >= until_ns);
+	CHECK_EQ(dnp_watch_wait(UINT64_MAX, NULL), 0);
+	CHECK_EQ(ioctl(0, FIONREAD, &unread), 0);
+	CHECK_EQ(unread, (int)strlen(WORDS));
+	CHECK(dnp_watch_threads_open(false));
 }

@@ -19,6 +19,8 @@
 #define PAGE_BYTES 4096u
 #define RING_BYTES (8 * PAGE_BYTES) /* begins and ends of 290 threads */
 
+#define UNCALLED_NS UINT64_C(20000000) /* the longest wait where nobody can call */
+
 static struct {
 	/* The first is of calls, then come those that were added, then one a processor. */
 	struct pollfd fds[FIRST_RING + CPUS_MAX];
@@ -104,6 +106,8 @@ int dnp_watch_threads_open(bool at_once)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
+	if (!watch.n)
+		return -EBADF;
 	dnp_watch_threads_close();
 	if (cpus > CPUS_MAX)
 		return -E2BIG;
@@ -204,15 +208,23 @@ static bool read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
 	return any;
 }
 
-unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
+/* How long to sleep; not at all where the time has come. */
+static struct timespec patience(uint64_t deadline_ns)
 {
-	uint64_t now = dnp_now_ns(), left = deadline_ns > now ? deadline_ns - now : 0, drained;
-	struct timespec patience = {
-		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
-	unsigned news = 0, n = begun ? watch.n : FIRST_RING;
+	uint64_t now = dnp_now_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
 
-	if (ppoll(watch.fds, watch.at_once ? n : FIRST_RING, &patience, NULL) < 0)
-		return 0;
+	if (!watch.n && left > UNCALLED_NS)
+		left = UNCALLED_NS;
+	return (struct timespec){
+		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
+}
+
+/* What those say that are not of rings. */
+static unsigned look_at_firsts(void)
+{
+	unsigned news = 0;
+	uint64_t drained;
+
 	if (watch.fds[0].revents) {
 		news |= DNP_WATCH_CALLED;
 		if (read(watch.fds[0].fd, &drained, sizeof(drained)) > 0)
@@ -221,6 +233,18 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 	for (unsigned i = 1; i < FIRST_RING; i++)
 		if (watch.fds[i].revents)
 			news |= DNP_WATCH_READABLE;
+	return news;
+}
+
+unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
+{
+	/* Where it is not open there is nothing but time. */
+	unsigned firsts = watch.n ? FIRST_RING : 0, n = begun ? watch.n : firsts, news;
+	struct timespec left = patience(deadline_ns);
+
+	if (ppoll(watch.fds, watch.at_once ? n : firsts, &left, NULL) < 0 || !watch.n)
+		return 0;
+	news = look_at_firsts();
 	for (unsigned i = FIRST_RING; i < n; i++)
 		if (read_ring(watch.rings[i], begun))
 			news |= DNP_WATCH_CALLED;
