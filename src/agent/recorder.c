@@ -111,13 +111,17 @@ static void record_on(void)
 static void sleep_on(void)
 {
 	uint64_t control_ns = dnp_control_deadline(), leave_ns = dnp_requests_deadline();
+	unsigned news;
 
-	dnp_watch_wait(control_ns < leave_ns ? control_ns : leave_ns, NULL);
+	news = dnp_watch_wait(control_ns < leave_ns ? control_ns : leave_ns, NULL);
 	if (atomic_load(&recorder.stop))
 		return;
 	dnp_control_serve(meanwhile);
 	if (!dnp_recording_is_on() && dnp_now_ns() >= dnp_requests_deadline())
 		dnp_requests_leave();
+	/* As in record_on. */
+	if (news)
+		dnp_sleep_until_ns(dnp_now_ns() + CALLED_NS);
 }
 
 static bool goes_on(void)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/fds.h"
 #include "os/thread.h"
 #include "os/watch.h"
 
@@ -162,4 +163,37 @@ TEST(without_a_descriptor_only_time_ends_a_wait)
 	CHECK_EQ(ioctl(0, FIONREAD, &unread), 0);
 	CHECK_EQ(unread, (int)strlen(WORDS));
 	CHECK(dnp_watch_threads_open(false));
+}
+
+/* What one that is moved up (os/fds.h) will have. */
+static int next_descriptor(void)
+{
+	int next = dnp_fd_move_up(dup(0));
+
+	CHECK(next >= 0 && !close(next));
+	return next;
+}
+
+/* A program may close what is not its own, and what gets the numbers is then the program's. */
+TEST(closed_descriptors_end_no_wait)
+{
+	uint64_t until_ns;
+	int ends[2], calls, unread;
+
+	CHECK_EQ(pipe(ends), 0);
+	calls = next_descriptor();
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(dnp_watch_add(ends[0]), 0);
+	CHECK(!close(ends[0]) && !close(ends[1]) && !close(calls));
+	CHECK_EQ(dnp_watch_wait(dnp_now_ns() + LONG_NS, begun), 0);
+	until_ns = dnp_now_ns() + SHORT_NS;
+	CHECK_EQ(dnp_watch_wait(until_ns, begun), 0);
+	CHECK(dnp_now_ns() >= until_ns);
+	CHECK_EQ(pipe(ends), 0);
+	CHECK_EQ(dup2(ends[1], calls), calls);
+	dnp_watch_call();
+	CHECK_EQ(ioctl(ends[0], FIONREAD, &unread), 0);
+	CHECK_EQ(unread, 0);
+	dnp_watch_close();
+	CHECK(!close(ends[0]) && !close(ends[1]) && !close(calls));
 }

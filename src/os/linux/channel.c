@@ -15,11 +15,16 @@
 #include <unistd.h>
 
 #include "format/control.h"
+#include "os/clock.h"
 #include "os/fds.h"
+#include "os/linux/watch.h"
 #include "os/process.h"
 #include "os/watch.h"
 
 #define WAITING_MAX 8 /* who have connected and were not accepted yet */
+
+/* Who has connected waits so long where no descriptor is to be had for him, and again. */
+#define REST_NS UINT64_C(100000000)
 
 static struct {
 	int fd;        /* owned, -1: none */
@@ -209,8 +214,12 @@ int dnp_channel_accept(int *pid, bool *same_user)
 {
 	int fd = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0) {
+		/* Else whoever waits is news, all the time. */
+		if (errno != EAGAIN)
+			dnp_watch_rest(listener.fd, dnp_now_ns() + REST_NS);
 		return -EAGAIN;
+	}
 	fd = dnp_fd_move_up(fd);
 	*same_user = is_allowed(fd, pid);
 	dnp_watch_add(fd);

@@ -12,6 +12,7 @@
 
 #include "os/clock.h"
 #include "os/linux/perf.h"
+#include "os/linux/watch.h"
 
 /* Each thread is watched on each processor; on larger machines threads are looked for. */
 #define CPUS_MAX   16
@@ -28,9 +29,11 @@ static struct {
 	/* Of fds that count, 0: not open; a free one of those that are added is -1. */
 	unsigned n;
 	bool at_once;        /* records end a wait; else they are not waited for */
+	int resting;         /* one of those that were added, -1: none … */
+	uint64_t rests_ns;   /* … and until when */
 	_Atomic int call_fd; /* of the event that calls go to, plus 1; 0: none */
 	_Atomic int called;
-} watch;
+} watch = {.resting = -1};
 
 /*
  * Records of threads and code of this thread and its descendants while they run on one processor.
@@ -99,7 +102,7 @@ static int open_calls(void)
 
 int dnp_watch_open(void)
 {
-	return watch.n ? 0 : open_calls();
+	return watch.n && watch.fds[0].fd >= 0 ? 0 : open_calls();
 }
 
 int dnp_watch_threads_open(bool at_once)
@@ -128,7 +131,8 @@ void dnp_watch_threads_close(void)
 	while (watch.n > FIRST_RING) {
 		watch.n--;
 		munmap(watch.rings[watch.n], PAGE_BYTES + RING_BYTES);
-		close(watch.fds[watch.n].fd);
+		if (watch.fds[watch.n].fd >= 0)
+			close(watch.fds[watch.n].fd);
 	}
 }
 
@@ -138,19 +142,28 @@ void dnp_watch_close(void)
 		return;
 	dnp_watch_threads_close();
 	atomic_store(&watch.call_fd, 0);
-	close(watch.fds[0].fd);
+	if (watch.fds[0].fd >= 0)
+		close(watch.fds[0].fd);
 	watch.n = 0;
+}
+
+/* The place of one that was added, or, for -1, a free one; NULL: there is none. */
+static struct pollfd *find(int fd)
+{
+	for (unsigned i = 1; watch.n && i < FIRST_RING; i++)
+		if (watch.fds[i].fd == fd)
+			return &watch.fds[i];
+	return NULL;
 }
 
 static int replace(int from, int to)
 {
-	for (unsigned i = 1; i < FIRST_RING; i++) {
-		if (watch.fds[i].fd == from) {
-			watch.fds[i] = (struct pollfd){.fd = to, .events = POLLIN};
-			return 0;
-		}
-	}
-	return -E2BIG;
+	struct pollfd *place = find(from);
+
+	if (!place)
+		return -E2BIG;
+	*place = (struct pollfd){.fd = to, .events = POLLIN};
+	return 0;
 }
 
 int dnp_watch_add(int fd)
@@ -161,6 +174,19 @@ int dnp_watch_add(int fd)
 void dnp_watch_remove(int fd)
 {
 	replace(fd, -1);
+	if (watch.resting == fd)
+		watch.resting = -1;
+}
+
+void dnp_watch_rest(int fd, uint64_t until_ns)
+{
+	struct pollfd *place = find(fd);
+
+	if (!place)
+		return;
+	place->events = 0;
+	watch.resting = fd;
+	watch.rests_ns = until_ns;
 }
 
 SIGSAFE void dnp_watch_call(void)
@@ -208,15 +234,41 @@ static bool read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
 	return any;
 }
 
+/* When the wait ends at the latest. The one that rests is looked at again when its time is over. */
+static uint64_t end_rest(uint64_t deadline_ns)
+{
+	struct pollfd *place = watch.resting >= 0 ? find(watch.resting) : NULL;
+
+	if (!place)
+		return deadline_ns;
+	if (dnp_now_ns() < watch.rests_ns)
+		return deadline_ns < watch.rests_ns ? deadline_ns : watch.rests_ns;
+	place->events = POLLIN;
+	watch.resting = -1;
+	return deadline_ns;
+}
+
 /* How long to sleep; not at all where the time has come. */
 static struct timespec patience(uint64_t deadline_ns)
 {
 	uint64_t now = dnp_now_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
 
-	if (!watch.n && left > UNCALLED_NS)
+	if ((!watch.n || watch.fds[0].fd < 0) && left > UNCALLED_NS)
 		left = UNCALLED_NS;
 	return (struct timespec){
 		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
+}
+
+/* The program has closed them: each would end every wait from now on. */
+static void forget_closed(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (!(watch.fds[i].revents & POLLNVAL))
+			continue;
+		watch.fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+		if (i == 0)
+			atomic_store(&watch.call_fd, 0);
+	}
 }
 
 /* What those say that are not of rings. */
@@ -240,10 +292,12 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 {
 	/* Where it is not open there is nothing but time. */
 	unsigned firsts = watch.n ? FIRST_RING : 0, n = begun ? watch.n : firsts, news;
-	struct timespec left = patience(deadline_ns);
+	unsigned looked_at = watch.at_once ? n : firsts;
+	struct timespec left = patience(end_rest(deadline_ns));
 
-	if (ppoll(watch.fds, watch.at_once ? n : firsts, &left, NULL) < 0 || !watch.n)
+	if (ppoll(watch.fds, looked_at, &left, NULL) < 0 || !watch.n)
 		return 0;
+	forget_closed(looked_at);
 	news = look_at_firsts();
 	for (unsigned i = FIRST_RING; i < n; i++)
 		if (read_ring(watch.rings[i], begun))
