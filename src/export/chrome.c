@@ -93,12 +93,14 @@ static void put_slice(void *arg, const struct dnp_switch_source *source, uint32_
 	struct chrome *chrome = arg;
 	struct dnp_json *json = &chrome->json;
 	bool sampled = slice->how == DNP_SLICE_SAMPLED;
-	char name[32] = "ran at some time";
+	char name[32];
 
 	if (chrome->error)
 		return;
-	if (!sampled)
+	if (dnp_slice_has_cpu(slice))
 		snprintf(name, sizeof(name), "CPU %" PRIu32, slice->cpu);
+	else
+		snprintf(name, sizeof(name), "%s", sampled ? "ran at some time" : "ran");
 	open_event(json, "X", source->process->pid, chrome->tids.p[thread]);
 	put_us(json, "ts", dnp_switches_since(source, slice->start_ns));
 	put_us(json, "dur", slice->end_ns - slice->start_ns);

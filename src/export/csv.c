@@ -45,7 +45,7 @@ static void put_slice(void *arg, const struct dnp_switch_source *source, uint32_
 	dnp_sink_printf(sink, ",%" PRIu64 ",%" PRIu64 ",",
 		dnp_switches_since(source, slice->start_ns),
 		dnp_switches_since(source, slice->end_ns));
-	if (slice->how != DNP_SLICE_SAMPLED) /* which says nothing of where */
+	if (dnp_slice_has_cpu(slice))
 		dnp_sink_printf(sink, "%" PRIu32, slice->cpu);
 	dnp_sink_printf(sink, ",%s\r\n", dnp_switches_how(slice->how));
 }

@@ -392,9 +392,9 @@ static void put_slice(void *arg, const struct dnp_switch_source *source, uint32_
 	struct cpu *cpu;
 	bool follows;
 
-	if (slice->how == DNP_SLICE_SAMPLED) {
+	if (!dnp_slice_has_cpu(slice)) {
 		put_stretch(out, track_of(out, source, thread), slice->start_ns, slice->end_ns,
-			"ran at some time");
+			slice->how == DNP_SLICE_SAMPLED ? "ran at some time" : "ran");
 		return;
 	}
 	cpu = cpu_of(out, source, slice->cpu);

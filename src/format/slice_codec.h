@@ -7,6 +7,8 @@
 #ifndef DNP_FORMAT_SLICE_CODEC_H
 #define DNP_FORMAT_SLICE_CODEC_H
 
+#include <stdbool.h>
+
 #include "format/rec.h"
 #include "format/varint.h"
 
@@ -26,11 +28,19 @@ enum dnp_slice_end {
 size_t dnp_slice_put(uint8_t out[DNP_SLICE_BYTES], uint64_t gap_ns, uint64_t length_ns,
 	uint32_t cpu, enum dnp_slice_end how);
 
+#define DNP_SLICE_NO_CPU 65535u /* as in <dnprof/timeline.h>: no switch told which */
+
 struct dnp_slice_at {
 	uint64_t start_ns, end_ns;
-	uint32_t cpu;
+	uint32_t cpu; /* DNP_SLICE_NO_CPU: not known */
 	uint32_t how; /* enum dnp_slice_end, or one that this version does not know */
 };
+
+/* Whether it is known on which processor; of one that is only known to be in it, it is not. */
+static inline bool dnp_slice_has_cpu(const struct dnp_slice_at *slice)
+{
+	return slice->how != DNP_SLICE_SAMPLED && slice->cpu != DNP_SLICE_NO_CPU;
+}
 
 struct dnp_slice_reader {
 	const uint8_t *in, *end; /* borrowed from the record */

@@ -163,6 +163,8 @@ static int name(
 
 	if (ret)
 		return ret;
+	output->timed = *again;
+	output->pid = (int)pid;
 	free(output->path);
 	if (asprintf(&output->path, "%s%c%s", strcmp(output->folder, "/") ? output->folder : "",
 		    dnp_path_slash, file) < 0) {
@@ -236,15 +238,38 @@ static int place_beside(const struct dnp_output *output, char **place, struct dn
 	return 0;
 }
 
-static int place_itself(const struct dnp_output *output, char **place, struct dnp_err *err)
+/* Who began in the same second may have taken the name since it was chosen. */
+static int place_new(struct dnp_output *output, struct dnp_err *err)
 {
+	auto_free char *from = dnp_output_work(output, DNP_OUTPUT_RECORDING);
+	int ret = -EEXIST;
+
+	if (!from)
+		return no_memory(err);
+	for (unsigned n = 1; ret == -EEXIST && n <= NAMES_MAX; n++) {
+		ret = dnp_file_rename_new(from, output->path);
+		if (ret == -EEXIST && dnp_output_name(output, output->pid, err))
+			return err->code;
+	}
+	if (ret)
+		return dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o",
+			output->path, strerror(-ret));
+	return 0;
+}
+
+static int place_itself(struct dnp_output *output, char **place, struct dnp_err *err)
+{
+	int ret = output->timed ? place_new(output, err)
+				: dnp_output_place(output, DNP_OUTPUT_RECORDING, output->path, err);
+
+	if (ret)
+		return ret;
 	*place = strdup(output->path);
-	return *place ? dnp_output_place(output, DNP_OUTPUT_RECORDING, *place, err)
-		      : no_memory(err);
+	return *place ? 0 : no_memory(err);
 }
 
 int dnp_output_place_recording(
-	const struct dnp_output *output, bool raw, char **path, struct dnp_err *err)
+	struct dnp_output *output, bool raw, char **path, struct dnp_err *err)
 {
 	char *place = NULL;
 	int ret = raw ? place_itself(output, &place, err) : place_beside(output, &place, err);

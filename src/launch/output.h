@@ -25,6 +25,8 @@ struct dnp_output {
 	char *folder;  /* owned; absolute, without a slash at its end */
 	char *path;    /* owned; the result's place once the process id is known, NULL before */
 	char *work;    /* owned; the private folder, NULL: removed */
+	bool timed;    /* the name has the time in it: nothing that has the same is replaced */
+	int pid;       /* … for which it was made */
 };
 
 /*
@@ -61,7 +63,7 @@ int dnp_output_make_recording(const struct dnp_output *output, char **path, stru
  * -errno.
  */
 int dnp_output_place_recording(
-	const struct dnp_output *output, bool raw, char **path, struct dnp_err *err);
+	struct dnp_output *output, bool raw, char **path, struct dnp_err *err);
 
 /* Whether a recording of that path is one that has no place yet. */
 bool dnp_output_is_unplaced(const char *path);

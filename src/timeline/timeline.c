@@ -368,7 +368,8 @@ static int is_recording(const dnprof_timeline *timeline, struct dnp_err *err)
 /* All that was recorded until now, and the clocks at this moment. */
 static void finish(dnprof_timeline *timeline)
 {
-	/* Without switches each look tells what was since the one before: the last is take_picture's. */
+	/* Without switches each look tells what was since the one before: the last is
+	 * take_picture's. */
 	if (timeline->switches && !timeline->ended_ns)
 		dnp_tl_look_at_threads(timeline);
 	atomic_store(&timeline->recording, false);

@@ -471,3 +471,10 @@ def test_what_cannot_be_placed_is_kept(tmp_path):
     assert f"cannot write to {out}" in result.err and shown(recording)["events"]["switch"]
     for path in (recording, kept, out):
         path.unlink() if path.is_file() else path.rmdir()
+
+
+def test_names_of_one_second(tmp_path):
+    """Those who choose a name with the time in it at once do not write over each other."""
+    many = [subprocess.Popen([DNPROF, "timeline", "-q", "-o", tmp_path / "%t.dnp", "--", "sleep", "0.5"]) for _ in range(5)]
+    assert [one.wait(60) for one in many] == [0] * 5
+    assert len(list(tmp_path.iterdir())) == 5

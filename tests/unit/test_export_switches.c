@@ -148,6 +148,34 @@ TEST(chrome_losses)
 		sizeof(parts) / sizeof(*parts));
 }
 
+/* Of a thread that never switched nobody knows where it ran. */
+static const char *write_one_that_ran_on(const struct dnp_exporter *exporter)
+{
+	static const uint64_t slice[] = {5, 9, DNP_SLICE_NO_CPU, DNP_SLICE_RUNS};
+	struct recording rec = recording_new(1);
+
+	RECORD(&rec, process, .pid = 70, .start_ns = START_NS, .cpus = 2);
+	RECORD(&rec, event, .index = 4, .name = dnp_str("switch"), .unit = dnp_str("ns"));
+	RECORD(&rec, thread, .index = 1, .tid = 70, .start_ns = START_NS, .name = dnp_str("main"));
+	recording_slices(&rec, 1, slice, 1);
+	RECORD(&rec, end, .time_ns = START_NS + 100 * US, .reason = DNP_END_STOP);
+	recording_flush(&rec);
+	return write_recording(&rec, exporter, NULL);
+}
+
+TEST(processor_that_is_not_known_has_no_number)
+{
+	CHECK_STR(write_one_that_ran_on(&dnp_export_csv),
+		"pid,thread,tid,name,from_ns,to_ns,cpu,ended\r\n70,0,70,\"main\",5000,9000,,"
+		"runs\r\n");
+	dnp_vec_done(&written.bytes);
+	CHECK(strstr(write_one_that_ran_on(&dnp_export_chrome), "\"name\":\"ran\""));
+	dnp_vec_done(&written.bytes);
+	write_one_that_ran_on(&dnp_export_perfetto);
+	CHECK(memmem(written.bytes.p, written.bytes.n, "ran", 3));
+	dnp_vec_done(&written.bytes);
+}
+
 static uint64_t take(struct dnp_tracks *tracks, uint64_t begin_ns, uint64_t end_ns)
 {
 	size_t track;
