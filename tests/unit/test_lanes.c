@@ -251,13 +251,25 @@ TEST(lanes_keep_to_the_time_that_is_asked_for)
 	done(&f);
 }
 
-static void check_sums(const struct fixture *f, const struct dnp_lanes *lanes)
+/* As the tree has it: of these slices in all so much time. */
+static void check_chosen(
+	const struct dnp_filter *filter, const struct expected *expected, size_t n, uint64_t ms)
 {
-	CHECK_EQ(sum_of(&lanes->time), sum_of(&f->profile.events.p[0].rows));
-	CHECK_EQ(sum_of(&lanes->counts), f->profile.events.p[0].calls->calls);
+	struct dnp_lanes lanes;
+	struct fixture f;
+
+	load_log(&f, filter);
+	CHECK_EQ(dnp_lanes_init(&lanes, &f.profile, 0, &f.input, 1000, 1000), 0);
+	check_slices(&f, &lanes, expected, n);
+	CHECK_EQ(sum_of(&lanes.time), sum_of(&f.profile.events.p[0].rows));
+	CHECK_EQ(sum_of(&lanes.counts), f.profile.events.p[0].calls->calls);
+	CHECK_EQ(sum_of(&lanes.time) / MS, ms);
+	CHECK_EQ(sum_of(&lanes.durations), 4 - (filter->exclude_count > 0));
+	dnp_lanes_done(&lanes);
+	done(&f);
 }
 
-/* As the tree has it: who is around such calls is drawn, and has neither their time nor theirs. */
+/* Who is around such calls is drawn, and has neither their time nor theirs. */
 TEST(lanes_keep_to_the_methods_that_are_asked_for)
 {
 	static const struct expected expected[] = {
@@ -268,18 +280,9 @@ TEST(lanes_keep_to_the_methods_that_are_asked_for)
 		{0, 15, 23, "Work(int)"},
 	};
 	static const char *const include[] = {"*Work(int)"};
-	struct dnp_filter filter = {.include = include, .include_count = 1};
-	struct dnp_lanes lanes;
-	struct fixture f;
 
-	load_log(&f, &filter);
-	CHECK_EQ(dnp_lanes_init(&lanes, &f.profile, 0, &f.input, 1000, 1000), 0);
-	check_slices(&f, &lanes, expected, sizeof(expected) / sizeof(*expected));
-	check_sums(&f, &lanes);
-	CHECK_EQ(sum_of(&lanes.time) / MS, 12 + 8);
-	CHECK_EQ(sum_of(&lanes.durations), 4);
-	dnp_lanes_done(&lanes);
-	done(&f);
+	check_chosen(&(struct dnp_filter){.include = include, .include_count = 1}, expected,
+		sizeof(expected) / sizeof(*expected), 12 + 8);
 }
 
 TEST(lanes_leave_out_the_methods_that_are_not_wanted)
@@ -291,17 +294,9 @@ TEST(lanes_leave_out_the_methods_that_are_not_wanted)
 		{0, 30, 32, "Fib"},
 	};
 	static const char *const exclude[] = {"*Work(int)"};
-	struct dnp_filter filter = {.exclude = exclude, .exclude_count = 1};
-	struct dnp_lanes lanes;
-	struct fixture f;
 
-	load_log(&f, &filter);
-	CHECK_EQ(dnp_lanes_init(&lanes, &f.profile, 0, &f.input, 1000, 1000), 0);
-	check_slices(&f, &lanes, expected, sizeof(expected) / sizeof(*expected));
-	check_sums(&f, &lanes);
-	CHECK_EQ(sum_of(&lanes.time) / MS, 40 - 12 + 2);
-	dnp_lanes_done(&lanes);
-	done(&f);
+	check_chosen(&(struct dnp_filter){.exclude = exclude, .exclude_count = 1}, expected,
+		sizeof(expected) / sizeof(*expected), 40 - 12 + 2);
 }
 
 TEST(what_a_page_holds_of_slices_can_be_read_back)
