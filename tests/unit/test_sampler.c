@@ -89,6 +89,21 @@ TEST(weights_of_the_timer_are_the_cpu_time)
 	check_weights_are_the_time(DNP_SAMPLER_TIMER);
 }
 
+/* A program may close what is not its own, and have a file of that number then. */
+TEST(what_takes_the_place_of_an_event_stays_open)
+{
+	int ends[2], event;
+
+	begin(DNP_SAMPLER_PERF);
+	dnp_sampler_pause(&sampler);
+	event = sampler.fd;
+	CHECK_EQ(pipe(ends), 0);
+	CHECK_EQ(dup2(ends[1], event), event);
+	dnp_sampler_stop(&sampler);
+	CHECK_EQ(write(event, "", 1), 1);
+	CHECK(!close(ends[0]) && !close(ends[1]) && !close(event));
+}
+
 /* What the thread does between its samples, in ns of CPU time, for each of them. */
 static uint64_t progress_beside_a_slow_handler(void)
 {

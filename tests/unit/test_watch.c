@@ -174,6 +174,26 @@ static int next_descriptor(void)
 	return next;
 }
 
+/* A file of the program's that has got the number of ours is left alone. */
+TEST(what_takes_the_place_of_a_closed_descriptor_is_not_ours)
+{
+	int ends[2], calls = next_descriptor(), unread;
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	CHECK_EQ(pipe(ends), 0);
+	CHECK_EQ(dup2(ends[1], calls), calls);
+	dnp_watch_call();
+	CHECK_EQ(ioctl(ends[0], FIONREAD, &unread), 0);
+	CHECK_EQ(unread, 0);
+	CHECK_EQ(dup2(ends[0], calls), calls);
+	CHECK_EQ(write(ends[1], WORDS, strlen(WORDS)), (int)strlen(WORDS));
+	CHECK_EQ(dnp_watch_wait(dnp_now_ns(), begun), 0);
+	dnp_watch_close();
+	CHECK_EQ(ioctl(calls, FIONREAD, &unread), 0);
+	CHECK_EQ(unread, (int)strlen(WORDS));
+	CHECK(!close(ends[0]) && !close(ends[1]) && !close(calls));
+}
+
 /* A program may close what is not its own, and what gets the numbers is then the program's. */
 TEST(closed_descriptors_end_no_wait)
 {

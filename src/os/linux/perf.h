@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,6 +36,15 @@ static inline int dnp_perf_open(struct perf_event_attr *attr, int tid, int cpu)
 	int fd = (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : dnp_fd_move_up(fd);
+}
+
+/* Unless the program has closed it, and has another file there. */
+static inline void dnp_perf_close(int fd)
+{
+	uint64_t id;
+
+	if (!ioctl(fd, PERF_EVENT_IOC_ID, &id))
+		close(fd);
 }
 
 #endif

@@ -213,7 +213,7 @@ void dnp_sampler_stop(struct dnp_sampler *sampler)
 {
 	if (sampler->source == DNP_SAMPLER_PERF) {
 		atomic_store_explicit(&fd_owner[sampler->fd], NULL, memory_order_release);
-		close(sampler->fd);
+		dnp_perf_close(sampler->fd);
 		if (sampler->ring)
 			munmap(sampler->ring, PAGE_BYTES + RING_BYTES);
 	} else if (sampler->source == DNP_SAMPLER_TIMER) {

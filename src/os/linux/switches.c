@@ -212,7 +212,7 @@ static int open_first(int tid, void *context)
 
 	if (failed == -ESRCH) {
 		for (size_t i = 0; i < switches->events.n; i++)
-			close(switches->events.p[i].fd);
+			dnp_perf_close(switches->events.p[i].fd);
 		switches->events.n = 0;
 		switches->n_rings = 0;
 		return 0;
@@ -362,7 +362,7 @@ void dnp_switches_close(struct dnp_switches *switches)
 		return;
 	unmap_rings(switches);
 	for (size_t i = 0; i < switches->events.n; i++)
-		close(switches->events.p[i].fd);
+		dnp_perf_close(switches->events.p[i].fd);
 	dnp_vec_done(&switches->events);
 	dnp_vec_done(&switches->told);
 	dnp_map_done(&switches->attached);

@@ -127,7 +127,7 @@ static void switch_from(size_t first, unsigned long how)
 static void close_from(size_t first)
 {
 	while (traps.n_fds > first)
-		close(traps.fds[--traps.n_fds]);
+		dnp_perf_close(traps.fds[--traps.n_fds]);
 }
 
 /* On all processors, or on none. */

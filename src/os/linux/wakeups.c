@@ -141,7 +141,7 @@ static void close_ring(struct ring *ring)
 	if (ring->pages)
 		munmap(ring->pages, page_bytes() + RING_BYTES);
 	if (ring->fd >= 0)
-		close(ring->fd);
+		dnp_perf_close(ring->fd);
 }
 
 void dnp_wakeups_close(struct dnp_wakeups *wakeups)

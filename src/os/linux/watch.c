@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/linux/perf.h"
 #include "os/linux/watch.h"
 
@@ -33,6 +34,7 @@ static struct {
 	uint64_t rests_ns;   /* … and until when */
 	_Atomic int call_fd; /* of the event that calls go to, plus 1; 0: none */
 	_Atomic int called;
+	struct dnp_file_id calls; /* which event; written before call_fd */
 } watch = {.resting = -1};
 
 /*
@@ -95,6 +97,7 @@ static int open_calls(void)
 	for (unsigned i = 0; i < FIRST_RING; i++)
 		watch.fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	watch.fds[0].fd = fd;
+	watch.calls = dnp_file_id(fd);
 	atomic_store_explicit(&watch.called, 0, memory_order_relaxed);
 	atomic_store_explicit(&watch.call_fd, fd + 1, memory_order_release);
 	return 0;
@@ -131,9 +134,17 @@ void dnp_watch_threads_close(void)
 	while (watch.n > FIRST_RING) {
 		watch.n--;
 		munmap(watch.rings[watch.n], PAGE_BYTES + RING_BYTES);
-		if (watch.fds[watch.n].fd >= 0)
-			close(watch.fds[watch.n].fd);
+		dnp_perf_close(watch.fds[watch.n].fd);
 	}
+}
+
+/* Where the program has closed it, what it has in its place is not read, or closed. */
+static void keep_calls(void)
+{
+	if (watch.fds[0].fd < 0 || dnp_file_is(watch.fds[0].fd, watch.calls))
+		return;
+	atomic_store(&watch.call_fd, 0);
+	watch.fds[0].fd = -1;
 }
 
 void dnp_watch_close(void)
@@ -141,6 +152,7 @@ void dnp_watch_close(void)
 	if (!watch.n)
 		return;
 	dnp_watch_threads_close();
+	keep_calls();
 	atomic_store(&watch.call_fd, 0);
 	if (watch.fds[0].fd >= 0)
 		close(watch.fds[0].fd);
@@ -196,7 +208,7 @@ SIGSAFE void dnp_watch_call(void)
 
 	/* Release: what the caller did before is seen by the one that wakes up. */
 	if (fd >= 0 && !atomic_exchange_explicit(&watch.called, 1, memory_order_release) &&
-		write(fd, &one, sizeof(one)) < 0)
+		dnp_file_is(fd, watch.calls) && write(fd, &one, sizeof(one)) < 0)
 		return; /* it is not asleep, or will be woken by time */
 }
 
@@ -293,8 +305,11 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 	/* Where it is not open there is nothing but time. */
 	unsigned firsts = watch.n ? FIRST_RING : 0, n = begun ? watch.n : firsts, news;
 	unsigned looked_at = watch.at_once ? n : firsts;
-	struct timespec left = patience(end_rest(deadline_ns));
+	struct timespec left;
 
+	if (watch.n)
+		keep_calls();
+	left = patience(end_rest(deadline_ns));
 	if (ppoll(watch.fds, looked_at, &left, NULL) < 0 || !watch.n)
 		return 0;
 	forget_closed(looked_at);
