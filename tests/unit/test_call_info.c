@@ -16,6 +16,13 @@
 #include "read/input.h"
 #include "test.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#else
+#define __lsan_disable()
+#define __lsan_enable()
+#endif
+
 #define EVENT  3
 #define METHOD 1  /* the function's number */
 #define EXACT  10 /* its instantiations' are above */
@@ -188,7 +195,10 @@ static void start(void)
 	CHECK_EQ(dnp_call_info_set(&plain), S_OK);
 	for (uint32_t i = METHOD; i < METHOD + 2; i++)
 		dnp_call_methods[i] = (struct dnp_call_method){.number = i, .function = i};
+	/* Its plan stays while the program runs, in memory that is not searched for leaks. */
+	__lsan_disable();
 	CHECK(dnp_call_info_prepare(&dnp_call_methods[METHOD]));
+	__lsan_enable();
 	dnp_call_events_start(EVENT);
 	CHECK_EQ(dnp_call_events_write(&writer, 0), 0);
 	dnp_calls_switch(true);
