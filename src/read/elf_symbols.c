@@ -15,7 +15,8 @@
 #include "base/clean.h"
 #include "os/file.h"
 
-#define UNSIZED 4096u /* how far a symbol without a size may reach */
+#define UNSIZED      4096u         /* how far a symbol without a size may reach */
+#define KERNEL_REACH (64u * 1024u) /* … where none has: up to the next one, and not further */
 
 /* The name ends where a character of `end` stands. */
 static int add(struct dnp_symbols *symbols, const char *name, const char *end, uint64_t start,
@@ -224,7 +225,7 @@ static uint64_t read_hex(const char **at)
 	}
 }
 
-/* Does one of them lie in what a symbol without a size may reach? */
+/* Does one of them lie in what a symbol of the kernel may reach? */
 static bool is_wanted(const struct dnp_wanted *wanted, size_t n, uint64_t start)
 {
 	size_t low = 0, high = n; /* the first that is not below start is in [low, high] */
@@ -237,7 +238,7 @@ static bool is_wanted(const struct dnp_wanted *wanted, size_t n, uint64_t start)
 		else
 			high = middle;
 	}
-	return low < n && wanted[low].function - start < UNSIZED;
+	return low < n && wanted[low].function - start < KERNEL_REACH;
 }
 
 /* "ffffffff81000000 T name[\t[module]]"; some hundred thousand of them. */
@@ -252,7 +253,7 @@ static int add_kernel_line(struct dnp_symbols *symbols, const char *line,
 	*told = true;
 	if (!is_wanted(wanted, n, address))
 		return 0;
-	return add(symbols, type + 3, "\t", address, 0, 0);
+	return add(symbols, type + 3, "\t", address, KERNEL_REACH, 0);
 }
 
 /* Not by stdio, which wants to know more of a descriptor than the system may tell here. */

@@ -31,6 +31,14 @@ browserTest('calls and times stand in every view, and how they were measured', c
   assert.equal(await page.locator('.calltree .cell[data-column=calls]:visible').count(), 0);
 });
 
+browserTest('a call tree that begins with the leaves says nothing of what is of callers', callsPage, { hash: 'view=tree' }, async (page) => {
+  const shown = (name) => page.locator(`.calltree .cell[data-column=${name}]:visible`).count();
+  for (const name of ['self', 'mean', 'total', 'calls']) assert.ok((await shown(name)) > 0, name);
+  await press(page, 'r');
+  for (const name of ['self', 'mean']) assert.equal(await shown(name), 0, name);
+  assert.ok((await shown('total')) > 0);
+});
+
 browserTest('the call tree opens and closes, and its rows are sorted among their own', callsPage, { hash: 'view=tree' }, async (page) => {
   const levels = () => page.$$eval('.calltree .table-row:not([hidden])', (r) => r.map((x) => Number(x.getAttribute('aria-level'))));
   await page.click('text=Close all');

@@ -162,6 +162,18 @@ browserTest('a click on a wait tells what for, and on which stack', both, { hash
   assert.equal(await page.locator('.runs-wait:visible').count(), 0);
 });
 
+browserTest('a slice of a processor is not kept where other threads are chosen', alone, { hash: 'view=timeline&by=cpu' }, async (page) => {
+  const { x, y, width } = await box(page);
+  await page.mouse.click(x + width * 0.95, y + ROW / 2);
+  await settle(page);
+  const rows = page.locator('.threads .table-row:visible');
+  for (const row of [(await rows.count()) - 1, 0]) {
+    await rows.nth(row).click();
+    await settle(page);
+    assert.match(await hashOf(page), /threads=\d+/);
+  }
+});
+
 browserTest('what was lost is hatched where it was lost', alone, { hash: 'view=timeline&by=cpu' }, async (page) => {
   const { width } = await page.$eval('.runs-canvas', (c) => ({ width: c.width }));
   const drawn = async (row) => {

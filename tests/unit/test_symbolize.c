@@ -238,6 +238,28 @@ static uint64_t kernel_address(void)
 	return 0;
 }
 
+/* Which says of its functions where they begin, and not how long they are. */
+TEST(kernel_symbols_reach_to_the_next)
+{
+	static const char text[] = "ffffffff81000000 T long_one\n"
+				   "ffffffff81003000 t next_one\t[module]\n"
+				   "ffffffff81100000 T last_one\n";
+	static const struct dnp_wanted wanted[] = {{.function = UINT64_C(0xffffffff81002000)},
+		{.function = UINT64_C(0xffffffff81003010)},
+		{.function = UINT64_C(0xffffffff81080000)}};
+	struct dnp_symbols symbols = {0};
+	int fd = memfd_create("kallsyms", 0);
+
+	CHECK(fd >= 0 && write(fd, text, sizeof(text) - 1) == sizeof(text) - 1);
+	CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+	CHECK_EQ(dnp_symbols_add_kernel(&symbols, fd, wanted, 3), 0);
+	dnp_symbols_sort(&symbols);
+	CHECK_STR(dnp_symbols_find(&symbols, wanted[0].function), "long_one");
+	CHECK_STR(dnp_symbols_find(&symbols, wanted[1].function), "next_one");
+	CHECK(!dnp_symbols_find(&symbols, wanted[2].function));
+	dnp_symbols_done(&symbols);
+}
+
 TEST(symbolize_names_the_kernel)
 {
 	struct recording rec = recording_new(99);

@@ -271,16 +271,19 @@ export class LaneChart {
     this.page.menu.open(items, x, y);
   }
 
-  /** Nanoseconds of the calls that a call made. */
-  private below(slice: number): number {
+  /** Nanoseconds of the calls that a call made; with merged ones, which have what was between them, at most. */
+  private below(slice: number): { ns: number; merged: boolean } {
     const { lanes, lane } = this.picture!;
     const row = rowOf(lane, slice) + 1;
-    if (row + 1 >= lane.rowStart.length) return 0;
-    let sum = 0;
+    if (row + 1 >= lane.rowStart.length) return { ns: 0, merged: false };
+    let [ns, merged] = [0, false];
     const [from, to] = [lanes.start[slice]!, lanes.end[slice]!];
     const last = lane.rowStart[row + 1]!;
-    for (let i = firstAfter(lanes, lane.rowStart[row]!, last, from); i < last && lanes.start[i]! < to; i++) sum += lanes.end[i]! - lanes.start[i]!;
-    return sum;
+    for (let i = firstAfter(lanes, lane.rowStart[row]!, last, from); i < last && lanes.start[i]! < to; i++) {
+      ns += lanes.end[i]! - lanes.start[i]!;
+      merged ||= !lanes.single(i);
+    }
+    return { ns, merged };
   }
 
   private facts(slice: number): Fact[] {
@@ -294,10 +297,11 @@ export class LaneChart {
         { label: 'Calls', value: `${count(calls)}, each shorter than ${duration(merged_below_ns)}` },
         began, { label: 'From first to last', value: duration(end - start) }, depth,
       ];
-    const own = end - start - this.below(slice);
+    const below = this.below(slice);
+    const own = duration(end - start - below.ns);
     const above = lanes.caller(slice);
     const caller = above === ROOT ? [] : [{ label: 'Caller', value: this.page.recording.name(lanes.trie.frame[above]!) }];
-    return [began, { label: 'Duration', value: duration(end - start) }, { label: 'Of its own', value: duration(own) }, depth, ...caller];
+    return [began, { label: 'Duration', value: duration(end - start) }, { label: 'Of its own', value: below.merged ? `at least ${own}` : own }, depth, ...caller];
   }
 
   private card(slice: number, shared: number): Card {

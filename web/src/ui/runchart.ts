@@ -141,10 +141,10 @@ export class RunChart {
     this.paint();
   }
 
-  /** The cursor stays on its row, where there still is such a one. */
+  /** The cursor stays on its row, where there still is such a one, with the slices that it had. */
   private follow(before: Rows, now: Rows): void {
     const old = this.cursor && before.list[this.cursor.row];
-    const row = old ? now.list.findIndex((r) => isSame(r, old)) : -1;
+    const row = old ? now.list.findIndex((r) => isSame(r, old) && r.track() === old.track()) : -1;
     if (this.cursor && row < 0) this.options.onWait(null, '');
     this.cursor = row < 0 ? null : { ...this.cursor!, row };
     this.mark = null;

@@ -237,7 +237,7 @@ export class Threads {
     const { byThread, waitingByThread, calls } = this.page.answers.weights(state);
     const ran = this.onCpu() ? this.ranByThread(state) : null;
     this.sums = this.sumUp(byThread, waitingByThread, calls?.byThread ?? null, ran);
-    this.heaviest = (ran ?? byThread).reduce((most, w) => Math.max(most, w), 1);
+    this.heaviest = (ran ? this.sums.ran : this.sums.all).reduce((most, w) => Math.max(most, w), 1);
     this.sum = byThread.reduce((a, b) => a + b, 0);
     const all = count(this.threads.length);
     setText(this.heading, state.threads ? `${count(state.threads.length)} of ${all} threads` : `Threads (${all})`);

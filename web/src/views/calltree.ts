@@ -101,6 +101,8 @@ export class CallTreeView implements View {
     const self = (n: number) => this.tree.self(n);
     const by = (value: (n: number) => number) => (a: number, b: number) => value(a) - value(b);
     const when = () => this.counted;
+    // Of a tree that begins with the leaves these would be of the thread's start, and of who is called.
+    const downwards = () => !this.page.store.state.reverse;
     const each = (n: number) => (this.tree.beside(n) > 0 ? total(n) / this.tree.beside(n) : 0);
     return [
       {
@@ -116,13 +118,13 @@ export class CallTreeView implements View {
         text: (n) => percent(total(n), this.sum), bar: (n) => total(n) / this.sum,
       },
       { name: 'total', title: 'Total', width: '80px', numeric: true, compare: by(total), text: (n) => figure(total(n), this.event()) },
-      { name: 'self', title: 'Self', width: '80px', numeric: true, minor: true, compare: by(self), text: (n) => figure(self(n), this.event()) },
+      { name: 'self', title: 'Self', width: '80px', numeric: true, minor: true, when: downwards, compare: by(self), text: (n) => figure(self(n), this.event()) },
       {
         name: 'calls', title: 'Calls', width: '90px', numeric: true, when,
         compare: by((n) => this.tree.beside(n)), text: (n) => count(this.tree.beside(n)),
       },
       {
-        name: 'mean', title: 'Mean', width: '76px', numeric: true, when, compare: by(each),
+        name: 'mean', title: 'Mean', width: '76px', numeric: true, when: () => this.counted && downwards(), compare: by(each),
         text: (n) => mean(total(n), this.tree.beside(n), this.event()),
         hint: () => 'Mean time of a call, with all that it called',
       },
