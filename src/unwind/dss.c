@@ -187,9 +187,13 @@ SIGSAFE static void put_run(struct dnp_mixed *mixed, const struct dnp_dss *dss,
 	if (!run.to_start &&
 		(!place->stack.high || place->stack.high - run.until >= DNP_HOME_BYTES))
 		run.end += DNP_HOME_BYTES;
-	if (mode == DNP_NATIVE_NONE || (before && mode != DNP_NATIVE_ALL) || !from ||
-		!can_read(&place->stack, from->sp, run.until)) {
+	if (mode == DNP_NATIVE_NONE || (before && mode != DNP_NATIVE_ALL)) {
 		put(mixed, DNP_FRAME_HOLE, 0, NULL);
+		return;
+	}
+	if (!from || !can_read(&place->stack, from->sp, run.until)) {
+		put(mixed, DNP_FRAME_HOLE, 0, NULL);
+		mixed->unknown = true;
 		return;
 	}
 	if (mixed->n == mixed->max) {
@@ -209,6 +213,7 @@ SIGSAFE void dnp_dss_fill(const struct dnp_dss *dss, enum dnp_native_mode mode,
 
 	mixed->n = 0;
 	mixed->stop = DNP_STOP_END;
+	mixed->unknown = false;
 	for (;;) {
 		size_t next = next_managed(dss, i);
 

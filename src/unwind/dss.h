@@ -72,8 +72,9 @@ struct dnp_mixed {
 	size_t max;
 
 	size_t n;
-	/* DNP_STOP_END: the runs that were asked for are whole. Else why the first is not. */
+	/* DNP_STOP_END: the runs that were walked are whole. Else why the first is not. */
 	enum dnp_walk_stop stop;
+	bool unknown; /* one that was asked for could not be walked, and is a hole */
 };
 
 /* What the runtime does not say of a walk. */

@@ -36,5 +36,5 @@ STOPPED HRESULT dnp_walker_dss_fill(const struct dnp_dss *dss, enum dnprof_nativ
 	dnp_dss_fill(dss, modes[native], place, &mixed);
 	gathered->n += mixed.n;
 	gathered->stop = dss->full ? DNP_STOP_DEPTH : mixed.stop;
-	return gathered->stop == DNP_STOP_END ? S_OK : S_FALSE;
+	return gathered->stop == DNP_STOP_END && !mixed.unknown ? S_OK : S_FALSE;
 }

@@ -181,9 +181,17 @@ TEST(native_runs_stay_holes)
 /* Where not enough is known. */
 static void unknown(void)
 {
+	dnp_dss_fill(&dss, DNP_NATIVE_ALL, &place, &mixed);
+	CHECK_EQ(mixed.stop, DNP_STOP_END);
+	CHECK(!mixed.unknown);
 	place.leaf = NULL;
+	dnp_dss_fill(&dss, DNP_NATIVE_LEAF, &place, &mixed);
+	CHECK(mixed.unknown);
+	CHECK_EQ(mixed.stop, DNP_STOP_END);
 	place.stack.high = 0;
 	dnp_dss_fill(&dss, DNP_NATIVE_ALL, &place, &mixed);
+	CHECK(mixed.unknown);
+	CHECK_EQ(mixed.stop, DNP_STOP_END);
 	CHECK_EQ(holes(), 2); /* at the leaf and at the root */
 	CHECK_EQ(words[0], DNP_FRAME_HOLE);
 	CHECK_EQ(words[mixed.n - 1], DNP_FRAME_HOLE);
@@ -193,6 +201,16 @@ static void unknown(void)
 	dnp_dss_fill(&dss, DNP_NATIVE_ALL, &place, &mixed);
 	CHECK_EQ(mixed.n, 5);
 	CHECK_EQ(holes(), 3);
+	CHECK(mixed.unknown);
+	CHECK_EQ(mixed.stop, DNP_STOP_END);
+	/* Nobody asks for them. */
+	dnp_dss_fill(&dss, DNP_NATIVE_NONE, &place, &mixed);
+	CHECK_EQ(holes(), 3);
+	CHECK(!mixed.unknown);
+	place.native = false;
+	dnp_dss_fill(&dss, DNP_NATIVE_LEAF, &place, &mixed);
+	CHECK_EQ(holes(), 2);
+	CHECK(!mixed.unknown);
 }
 
 TEST(native_runs_that_are_not_known_stay_holes)
