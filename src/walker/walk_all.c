@@ -22,15 +22,20 @@ struct all {
 	uint32_t refused;
 };
 
-#define NEW_THREADS 16 /* that may begin until the runtime is suspended */
-
-static HRESULT open_all(struct dnprof_walker *walker, struct all *all)
+static void free_room(struct all *all)
 {
-	HRESULT hr = dnp_walker_dss_open(walker, &all->dss);
+	free(all->threads);
+	free(all->parts);
+	dnp_gathered_free(&all->gathered);
+	all->threads = NULL;
+	all->parts = NULL;
+}
 
-	if (FAILED(hr))
-		return hr;
-	all->room = dnp_walker_threads_count() + NEW_THREADS;
+/* For the threads that there are, and new ones that may begin until the runtime is suspended. */
+static HRESULT make_room(struct dnprof_walker *walker, size_t new_threads, struct all *all)
+{
+	free_room(all);
+	all->room = dnp_walker_threads_count() + new_threads;
 	all->threads = calloc(all->room, sizeof(all->threads[0]));
 	all->parts = calloc(all->room, sizeof(all->parts[0]));
 	if (!all->threads || !all->parts)
@@ -38,11 +43,18 @@ static HRESULT open_all(struct dnprof_walker *walker, struct all *all)
 	return dnp_gathered_open(&all->gathered, all->room * (size_t)walker->depth_max);
 }
 
+#define NEW_THREADS 16
+
+static HRESULT open_all(struct dnprof_walker *walker, struct all *all)
+{
+	HRESULT hr = dnp_walker_dss_open(walker, &all->dss);
+
+	return FAILED(hr) ? hr : make_room(walker, NEW_THREADS, all);
+}
+
 static void close_all(struct all *all)
 {
-	free(all->threads);
-	free(all->parts);
-	dnp_gathered_free(&all->gathered);
+	free_room(all);
 	if (all->dss.frames)
 		dnp_walker_dss_close(&all->dss);
 }
@@ -108,24 +120,44 @@ static HRESULT walk_first(struct dnprof_walker *walker, struct all *all)
 	return hr == E_NOTIMPL ? S_OK : hr;
 }
 
-/* What has to be there is, before anything stands still. */
-static HRESULT gather_all(struct dnprof_walker *walker, enum dnprof_native native, struct all *all)
+/* *whole: there was room for each thread; else nothing is gathered. */
+static HRESULT gather_suspended(
+	struct dnprof_walker *walker, enum dnprof_native native, struct all *all, bool *whole)
 {
 	uint64_t begin_ns;
-	HRESULT hr = walk_first(walker, all);
+	HRESULT hr = suspend(walker, &all->refused);
 
-	if (FAILED(hr))
-		return hr;
-	hr = suspend(walker, &all->refused);
 	if (FAILED(hr))
 		return hr;
 	begin_ns = dnp_now_ns();
 	all->n = dnp_walker_threads_hold(all->threads, all->room);
-	gather_parts(walker, native, all);
+	*whole = all->n < all->room;
+	if (*whole)
+		gather_parts(walker, native, all);
 	hr = dnp_com(walker->info.com, ResumeRuntime);
-	all->suspended_ns = dnp_now_ns() - begin_ns;
+	all->suspended_ns += dnp_now_ns() - begin_ns;
 	/* Threads may end from here on; nobody asks the runtime about them any more. */
 	dnp_walker_threads_release(all->threads, all->n);
+	return hr;
+}
+
+/*
+ * What has to be there is, before anything stands still. Where more threads have begun meanwhile
+ * than there is room for, the runtime goes on until there is more.
+ */
+static HRESULT gather_all(struct dnprof_walker *walker, enum dnprof_native native, struct all *all)
+{
+	size_t new_threads = NEW_THREADS;
+	bool whole = false;
+	HRESULT hr = walk_first(walker, all);
+
+	while (SUCCEEDED(hr)) {
+		hr = gather_suspended(walker, native, all, &whole);
+		if (whole || FAILED(hr))
+			return hr;
+		new_threads *= 2;
+		hr = make_room(walker, new_threads, all);
+	}
 	return hr;
 }
 

@@ -187,6 +187,34 @@ TEST(walker_tells_all_threads_after_the_runtime_goes_on)
 	dnprof_walker_close(walker);
 }
 
+/* As long as it is not refused a suspension finds some more threads than the one before it did. */
+static dnprof_walker *of_new;
+static uint32_t n_new;
+
+static void begin_threads(void)
+{
+	for (uint32_t begun = 0; n_new < 300 && begun < 100; begun++)
+		dnprof_walker_thread_assigned(
+			of_new, 0x10000 + 0x10 * n_new++, (uint32_t)dnp_thread_id());
+}
+
+TEST(walker_leaves_out_no_thread_that_begins_until_the_runtime_is_suspended)
+{
+	struct dnprof_snapshot snapshot = {.struct_size = sizeof(snapshot)};
+	struct told told = {0};
+
+	of_new = open_walker();
+	runtime.wait_for_list = begin_threads;
+	runtime.refusals = 1;
+	CHECK_EQ(
+		dnprof_walk_all(of_new, &none, on_frame, on_thread, &told, &snapshot), DNPROF_S_OK);
+	CHECK_EQ(told.frames, 3);
+	CHECK_EQ(told.threads, 302);
+	CHECK_EQ(snapshot.threads, 302);
+	CHECK(!runtime.suspended);
+	dnprof_walker_close(of_new);
+}
+
 TEST(walker_suspends_nobody_before_its_first_walk_was_answered)
 {
 	dnprof_walker *walker = open_walker();
