@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The runtime's own walk, and what is put into its holes. */
+#include "os/clock.h"
 #include "os/mem.h"
 #include "walker/walks.h"
 
@@ -35,6 +36,7 @@ STOPPED HRESULT dnp_walker_dss_fill(const struct dnp_dss *dss, enum dnprof_nativ
 		return dss->result;
 	dnp_dss_fill(dss, modes[native], place, &mixed);
 	gathered->n += mixed.n;
+	gathered->time_ns = dnp_now_ns();
 	gathered->stop = dss->full ? DNP_STOP_DEPTH : mixed.stop;
 	return gathered->stop == DNP_STOP_END && !mixed.unknown ? S_OK : S_FALSE;
 }

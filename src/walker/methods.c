@@ -215,4 +215,28 @@ void dnp_walker_functions(struct dnprof_walker *walker, struct dnp_gathered *gat
 
 	for (size_t i = 0; i < gathered->n; i++)
 		gathered->functions[i] = dnp_walker_function(walker, gathered->frames[i], now_ns);
+	gathered->time_ns = dnp_now_ns();
+}
+
+/* Precompiled code, and what the host has not told of, does not go away as far as is known. */
+FunctionID dnp_walker_function_left(const struct dnp_gathered *gathered, size_t i)
+{
+	dnp_frame_word frame = gathered->frames[i];
+	FunctionID function = gathered->functions[i];
+	struct dnp_code code;
+	unsigned ticket;
+
+	if (!function ||
+		(DNP_FRAME_KIND(frame) != DNP_WALK_JIT &&
+			DNP_FRAME_KIND(frame) != DNP_WALK_DYNAMIC))
+		return function;
+	/* Meanwhile no number is given to another method. */
+	ticket = dnp_gather_begin();
+	if (!dnp_codemap_find_at(
+		    dnp_walk_codemap(), dnp_code_of_frame(frame), gathered->time_ns, &code) ||
+		code.born_ns > gathered->time_ns || !code.method ||
+		!atomic_load_explicit(&method_at(code.method)->function, memory_order_relaxed))
+		function = 0;
+	dnp_gather_end(ticket);
+	return function;
 }

@@ -67,7 +67,7 @@ static int tell_one(struct telling *telling, const struct dnp_gathered *gathered
 		.r10 = regs->r10,
 	};
 	struct dnprof_frame frame = {
-		.function = gathered->functions[i],
+		.function = dnp_walker_function_left(gathered, i),
 		.ip = regs->sp ? regs->pc : DNP_FRAME_ADDR(gathered->frames[i]),
 		.registers = regs->sp ? &registers : NULL,
 		.kind = kind,

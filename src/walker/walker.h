@@ -44,6 +44,9 @@ FunctionID dnp_walker_function(
 /* The same for all that was gathered. */
 void dnp_walker_functions(struct dnprof_walker *walker, struct dnp_gathered *gathered);
 
+/* After gathering: the FunctionID of a frame, 0: none, or unloaded since. */
+FunctionID dnp_walker_function_left(const struct dnp_gathered *gathered, size_t i);
+
 void dnp_walker_methods_done(void);
 
 /* ---- threads.c */
@@ -94,6 +97,7 @@ struct dnp_gathered {
 	dnp_frame_word *frames;
 	struct dnp_regs *registers; /* zeros where they are not known */
 	FunctionID *functions;
+	uint64_t time_ns; /* when all `functions` had been found */
 	size_t max;
 	size_t n;
 	enum dnp_walk_stop stop;

@@ -32,6 +32,15 @@ static struct {
 	void (*wait_for_list)(void); /* until nobody else has the list of threads */
 } runtime;
 
+#define CODE_BYTES 16
+
+static const uint8_t code[4 * CODE_BYTES]; /* of methods 0x70 to 0x73 */
+
+static uintptr_t code_of(FunctionID function)
+{
+	return (uintptr_t)code + (function - 0x70) * CODE_BYTES;
+}
+
 static HRESULT DNP_COM query(ICorProfilerInfo *self, const struct dnp_guid *iid, void **object)
 {
 	(void)iid;
@@ -100,8 +109,29 @@ static HRESULT DNP_COM snapshot(ICorProfilerInfo *self, ThreadID thread,
 	if (thread != THREAD_A)
 		return E_FAIL;
 	for (size_t i = 0; i < DNP_ARRAY_SIZE(frames); i++)
-		if (callback(frames[i], frames[i] ? 0x10000 + i : 0, 0, 0, NULL, data) != S_OK)
+		if (callback(frames[i], frames[i] ? code_of(frames[i]) + 8 : 0, 0, 0, NULL, data) !=
+			S_OK)
 			return CORPROF_E_STACKSNAPSHOT_ABORTED;
+	return S_OK;
+}
+
+static HRESULT DNP_COM code_starts(ICorProfilerInfo *self, FunctionID function, ReJITID rejit,
+	uint32_t max, uint32_t *n, uintptr_t *starts)
+{
+	(void)self;
+	CHECK(max);
+	*n = !rejit;
+	starts[0] = code_of(function);
+	return S_OK;
+}
+
+static HRESULT DNP_COM code_info(ICorProfilerInfo *self, uintptr_t start, uint32_t max, uint32_t *n,
+	COR_PRF_CODE_INFO *infos)
+{
+	(void)self;
+	CHECK(max);
+	*n = 1;
+	infos[0] = (COR_PRF_CODE_INFO){.startAddress = start, .size = CODE_BYTES};
 	return S_OK;
 }
 
@@ -114,6 +144,8 @@ static struct ICorProfilerInfoVtbl table = {
 	.SuspendRuntime = suspend,
 	.ResumeRuntime = resume,
 	.DoStackSnapshot = snapshot,
+	.GetNativeCodeStartAddresses = code_starts,
+	.GetCodeInfo4 = code_info,
 };
 static ICorProfilerInfo info = {.vtbl = &table};
 
@@ -123,6 +155,8 @@ static dnprof_walker *open_walker(void)
 
 	runtime.events = COR_PRF_ENABLE_STACK_SNAPSHOT;
 	CHECK_EQ(dnprof_walker_open(&info, NULL, &walker), DNPROF_S_OK);
+	for (FunctionID function = 0x71; function <= 0x73; function++)
+		dnprof_walker_method_compiled(walker, function, 1);
 	/* Threads that are there: a walk of either would find them. */
 	dnprof_walker_thread_assigned(walker, THREAD_A, (uint32_t)dnp_thread_id());
 	dnprof_walker_thread_assigned(walker, THREAD_B, (uint32_t)dnp_thread_id());
@@ -213,6 +247,38 @@ TEST(walker_leaves_out_no_thread_that_begins_until_the_runtime_is_suspended)
 	CHECK_EQ(snapshot.threads, 302);
 	CHECK(!runtime.suspended);
 	dnprof_walker_close(of_new);
+}
+
+struct unloading {
+	dnprof_walker *walker;
+	struct told told;
+};
+
+/* At the first frame. */
+static int unload(const struct dnprof_frame *frame, void *context)
+{
+	struct unloading *unloading = context;
+
+	if (frame->function == 0x71) {
+		dnprof_walker_dynamic_method_unloaded(unloading->walker, 0x72);
+		/* What is told of it later is of another method in its place. */
+		dnprof_walker_dynamic_method_unloaded(unloading->walker, 0x73);
+		dnprof_walker_method_compiled(unloading->walker, 0x73, 1);
+	}
+	return on_frame(frame, &unloading->told);
+}
+
+TEST(walker_tells_no_function_that_was_unloaded_since_the_walk)
+{
+	struct unloading unloading = {.walker = open_walker()};
+
+	CHECK_EQ(dnprof_walk_all(unloading.walker, &none, unload, NULL, &unloading, NULL),
+		DNPROF_S_OK);
+	CHECK_EQ(unloading.told.frames, 3);
+	CHECK_EQ(unloading.told.functions[0], 0x71);
+	CHECK_EQ(unloading.told.functions[1], 0);
+	CHECK_EQ(unloading.told.functions[2], 0);
+	dnprof_walker_close(unloading.walker);
 }
 
 TEST(walker_suspends_nobody_before_its_first_walk_was_answered)
