@@ -171,10 +171,11 @@ DNPROF_API void dnprof_walker_close(dnprof_walker *walker);
 DNPROF_API int32_t dnprof_walker_catch_up(dnprof_walker *walker);
 
 /*
- * Reads the unwind tables of native libraries that were loaded since the last time. Walks of other
- * threads do it by themselves; walks of one's own thread do not, since it waits while any thread is
- * inside of dlopen: a host that walks in callbacks only calls it now and then from a thread of its
- * own. Frames in libraries not read yet are unknown, and end a walk. About 1 µs if nothing is new.
+ * Reads the unwind tables of native libraries that were loaded since the last time, and frees those
+ * of libraries that have gone. Walks of other threads do it by themselves; walks of one's own
+ * thread do not, since it takes milliseconds: they see what came and went, and look up each frame
+ * in a library that was not read yet anew. So a host that walks in callbacks only calls it now and
+ * then from a thread of its own. About 1 µs if nothing is new.
  */
 DNPROF_API void dnprof_walker_refresh(dnprof_walker *walker);
 

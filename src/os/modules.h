@@ -46,7 +46,8 @@ struct dnp_elf_module {
  * To be called at the start and then again and again: by a helper thread, and where a library is
  * about to be used (the JIT compiler is loaded after the profiler). When nothing changed it costs
  * about a microsecond. Returns the number of modules that came or went, or -errno. Waits while
- * another thread is inside dlopen. Not for handlers.
+ * another thread changes the dynamic linker's list; the first time, while one is inside dlopen. Not
+ * for handlers.
  */
 int dnp_modules_refresh(void);
 

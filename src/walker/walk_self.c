@@ -117,6 +117,7 @@ HRESULT dnp_walk_here(struct dnprof_walker *walker, const struct dnp_wish *wish,
 
 	if (FAILED(hr))
 		return hr;
+	dnp_walker_look();
 	if (wish->flags & DNPROF_WALK_BY_RUNTIME)
 		hr = gather_own_by_runtime(walker, wish->native, here, &gathered);
 	else

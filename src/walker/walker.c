@@ -118,10 +118,21 @@ void dnprof_walker_close(dnprof_walker *walker)
 	atomic_store(&is_open, false);
 }
 
+/* Own walks saw something come or go, so that there may be something to reclaim. */
+static _Atomic bool unclaimed;
+
+void dnp_walker_look(void)
+{
+	if (dnp_modules_refresh() > 0)
+		atomic_store(&unclaimed, true);
+}
+
 void dnprof_walker_refresh(dnprof_walker *walker)
 {
-	if (walker && dnp_native_refresh() > 0)
+	if (walker && (dnp_native_refresh() > 0 || atomic_load(&unclaimed))) {
+		atomic_store(&unclaimed, false);
 		dnp_native_reclaim(dnp_gather_settle());
+	}
 }
 
 /* ---- Catching up */

@@ -49,6 +49,14 @@ FunctionID dnp_walker_function_left(const struct dnp_gathered *gathered, size_t 
 
 void dnp_walker_methods_done(void);
 
+/* ---- walker.c */
+
+/*
+ * Takes over which libraries came and went, so that none is taken for one that has gone, and reads
+ * no table. Not while gathering.
+ */
+void dnp_walker_look(void);
+
 /* ---- threads.c */
 
 /* A thread that was told of, for the time of a walk: it does not end before the walk does. */

@@ -638,6 +638,52 @@ TEST(walker_does_not_take_a_library_for_one_that_has_gone)
 		SKIP("no library comes to the place of another here");
 }
 
+static int walk_own(void *context)
+{
+	struct walk *walk = context;
+
+	walk->frames = 0;
+	walk->result = dnprof_walk_self(walk->walker, NULL, on_any, &walk->frames);
+	return 0;
+}
+
+/* From in a library; returns where the function is that called. */
+static uintptr_t walk_from(const char *path, bool refresh, struct walk *walk)
+{
+	void *library = dlopen(path, RTLD_NOW), *function;
+	int (*call)(int (*)(void *), void *);
+
+	CHECK(library);
+	function = dlsym(library, "dnp_test_call");
+	CHECK(function);
+	memcpy(&call, &function, sizeof(call));
+	if (refresh)
+		dnprof_walker_refresh(walk->walker);
+	CHECK_EQ(call(walk_own, walk), 0);
+	CHECK_EQ(dlclose(library), 0);
+	return (uintptr_t)function;
+}
+
+TEST(walker_does_not_take_a_library_on_its_own_stack_for_one_that_has_gone)
+{
+	struct walk walk = {.walker = open_walker()};
+	bool in_its_place = false;
+	unsigned frames;
+
+	for (int i = 0; i < 10 && !in_its_place; i++) {
+		uintptr_t before = walk_from(NEW_LIBRARY, true, &walk);
+
+		CHECK_EQ(walk.result, DNPROF_S_OK);
+		frames = walk.frames;
+		in_its_place = walk_from(OTHER_LIBRARY, false, &walk) == before;
+		CHECK_EQ(walk.result, DNPROF_S_OK);
+		CHECK_EQ(walk.frames, frames);
+	}
+	dnprof_walker_close(walk.walker);
+	if (!in_its_place)
+		SKIP("no library comes to the place of another here");
+}
+
 static void *settle(void *context)
 {
 	_Atomic bool *over = context;

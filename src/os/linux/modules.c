@@ -25,11 +25,17 @@ struct found_object {
 /* _dl_find_object; NULL: this C library has none, or nobody has looked yet. */
 static int (*_Atomic find_object)(void *pc, struct found_object *found);
 
+/* Once: dlsym waits while another thread is inside dlopen. Under the lock of the modules. */
 static void look_for_find_object(void)
 {
-	void *function = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	static bool looked;
 	int (*found)(void *, struct found_object *);
+	void *function;
 
+	if (looked)
+		return;
+	looked = true;
+	function = dlsym(RTLD_DEFAULT, "_dl_find_object");
 	memcpy(&found, &function, sizeof(found));
 	atomic_store(&find_object, found);
 }
@@ -181,7 +187,6 @@ no_memory:
 
 void dnp_modules_collect(struct dnp_module_collection *all)
 {
-	if (!atomic_load(&find_object))
-		look_for_find_object();
+	look_for_find_object();
 	ask_linker(collect, all);
 }
