@@ -182,9 +182,10 @@ DNPROF_API void dnprof_walker_refresh(dnprof_walker *walker);
 /* ---- What the host hears, handed on from the runtime's callbacks, on the same thread */
 
 /*
- * JITCompilationFinished (dynamic 0) and DynamicMethodJITCompilationFinished (dynamic 1), when
- * hrStatus is a success. Once for each call: a method may be compiled many times. Walks of one's
- * own thread ask the runtime about code that they meet and nobody has told of; others end there.
+ * JITCompilationFinished and ReJITCompilationFinished (dynamic 0), and
+ * DynamicMethodJITCompilationFinished (dynamic 1), when hrStatus is a success. Once for each call:
+ * a method may be compiled many times. Walks of one's own thread ask the runtime about code that
+ * they meet and nobody has told of; others end there.
  */
 DNPROF_API void dnprof_walker_method_compiled(
 	dnprof_walker *walker, uint64_t function, int dynamic);

@@ -13,7 +13,8 @@
 #include "os/modules.h"
 #include "unwind/managed.h"
 
-#define CODES_MAX 64u /* native versions of one method that are looked at */
+#define CODES_MAX  64u /* native versions of one method's IL that are looked at */
+#define REJITS_MAX 64u /* versions of its IL, the newest first */
 
 static void note_code(const struct dnp_info *info, FunctionID function, uint32_t method,
 	uintptr_t start, bool dynamic)
@@ -28,19 +29,34 @@ static void note_code(const struct dnp_info *info, FunctionID function, uint32_t
 			method, dynamic, dnp_now_ns());
 }
 
-void dnp_code_compiled(
-	const struct dnp_info *info, FunctionID function, uint32_t method, bool dynamic)
+static void note_version(const struct dnp_info *info, FunctionID function, ReJITID rejit,
+	uint32_t method, bool dynamic)
 {
 	uintptr_t starts[CODES_MAX];
 	uint32_t n = 0;
 
-	if (FAILED(dnp_com(
-		    info->com, GetNativeCodeStartAddresses, function, 0, CODES_MAX, &n, starts)))
+	if (FAILED(dnp_com(info->com, GetNativeCodeStartAddresses, function, rejit, CODES_MAX, &n,
+		    starts)))
 		return;
 	for (uint32_t i = 0; i < n && i < CODES_MAX; i++)
 		/* The list holds precompiled code too, and what earlier calls have told. */
 		if (!dnp_r2r_find(starts[i]) && !dnp_jit_code_known(starts[i], method))
 			note_code(info, function, method, starts[i], dynamic);
+}
+
+void dnp_code_compiled(
+	const struct dnp_info *info, FunctionID function, uint32_t method, bool dynamic)
+{
+	ReJITID rejits[REJITS_MAX];
+	uint32_t n = 0;
+
+	note_version(info, function, 0, method, dynamic);
+	/* Code of IL that a profiler has put in the place of the method's own. */
+	if (dynamic || FAILED(dnp_com(info->com, GetReJITIDs, function, REJITS_MAX, &n, rejits)))
+		return;
+	for (uint32_t i = 0; i < n && i < REJITS_MAX; i++)
+		if (rejits[i])
+			note_version(info, function, rejits[i], method, dynamic);
 }
 
 uintptr_t dnp_code_of_frame(dnp_frame_word word)

@@ -15,8 +15,8 @@
 #include "unwind/walk.h"
 
 /*
- * A method was compiled: all of its code that is not known yet is. `method` is the caller's number.
- * What the runtime does not tell, or what there is no memory for, is left out.
+ * A method was compiled, by ReJIT too: all of its code that is not known yet is. `method` is the
+ * caller's number. What the runtime does not tell, or what there is no memory for, is left out.
  */
 void dnp_code_compiled(
 	const struct dnp_info *info, FunctionID function, uint32_t method, bool dynamic);

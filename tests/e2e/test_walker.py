@@ -145,6 +145,19 @@ def test_stacks_in_callbacks_are_known(tfm, tmp_path):
         assert first == ("[run]", 1) and second[0].startswith("Truth.Exceptions.ThroughNative"), stack
 
 
+@pytest.mark.parametrize("do", ["callbacks", "deaf,callbacks", "threads"])
+def test_code_that_was_compiled_anew(tfm, do, tmp_path):
+    """By ReJIT, more often than is asked for at once: the profiler calls a frame of it wrong that is told as another's or as unknown."""
+    walked = walk(tfm, "exceptions", f"anew,{do}", tmp_path)
+    if "callbacks" in do:
+        assert walked.anew > 0
+        # Of a profiler that tells of no module walks end where a thread begins, in code of the runtime's image.
+        far = [s for s in walked.of("exception") if any(f[0].startswith("Truth.Exceptions.FarDown(") for f in s["own"])]
+        assert far, "nobody threw from far below"
+        for stack in far:
+            assert behind(stack["own"], "Truth.Exceptions.FarDown(") == [("Truth.Exceptions.Far(int)", 1)], stack
+
+
 def judge_deep(stacks):
     """Wherever the bottom is on the stack, the recursion above it is exactly as deep as it is."""
     bottom = [s for s in stacks if any(f[0] == "Truth.Deep.Bottom()" for f in s["own"])]

@@ -14,6 +14,8 @@
  *		deaf        forwards threads and nothing else
  *		late        forwards nothing for a while, and catches up then
  *		nameless    functions may be unloaded: does not ask for names
+ *		anew        has one method (Truth.Exceptions.FarDown) compiled anew again and again,
+ *by ReJIT
  *
  * It judges what it must, in "wrong", and writes down the rest (each distinct stack once, with its
  * count) for test_walker.py to judge by what the programs are known to do.
@@ -41,7 +43,7 @@
 #include "com.h"
 
 static struct {
-	bool callbacks, threads, snapshot, noflag, deaf, late, nameless;
+	bool callbacks, threads, snapshot, noflag, deaf, late, nameless, anew;
 	long seeds;
 	const char *out;
 } wanted;
@@ -159,6 +161,55 @@ static void note(enum place place, const struct stack *own, const struct stack *
 	pthread_mutex_unlock(&lock);
 }
 
+/* ---- A method that is compiled anew */
+
+#define ANEW_MOST 100 /* times; more than the library asks for at once */
+
+static _Atomic uint64_t anew_frames; /* of code that ReJIT has made */
+
+/* Whether a frame in code that the runtime has made at run time is told as what it is. */
+static void check_anew(const struct dnprof_frame *frame)
+{
+	FunctionID function = 0;
+	ReJITID rejit = 0;
+
+	if (frame->kind != DNPROF_FRAME_MANAGED && frame->kind != DNPROF_FRAME_UNKNOWN)
+		return;
+	if (FAILED(dnp_com(info.com, GetFunctionFromIP3,
+		    (const uint8_t *)(uintptr_t)(frame->ip - !frame->exact), &function, &rejit)) ||
+		!rejit)
+		return;
+	anew_frames++;
+	if (frame->function != function)
+		complain("function %llx of kind %u in code that was made anew of %llx",
+			(unsigned long long)frame->function, frame->kind,
+			(unsigned long long)function);
+}
+
+static bool is_far_down(FunctionID function)
+{
+	struct dnp_method method;
+	struct dnp_text text;
+	char buffer[512];
+
+	dnp_text_init(&text, buffer, sizeof(buffer));
+	return SUCCEEDED(dnp_method_describe(&info, function, 0, &method, &text)) &&
+		!strncmp(text.p, "Truth.Exceptions.FarDown(", 25);
+}
+
+/* Of the same IL, which the runtime takes where GetReJITParameters gives it none. */
+static void compile_anew(FunctionID function)
+{
+	ModuleID module;
+	ClassID class;
+	mdMethodDef token;
+
+	expect("a method's module",
+		dnp_com(info.com, GetFunctionInfo, function, &class, &module, &token), S_OK);
+	expect("a method to be compiled anew", dnp_com(info.com, RequestReJIT, 1, &module, &token),
+		S_OK);
+}
+
 /* ---- Frames as they come */
 
 struct collecting {
@@ -190,6 +241,8 @@ static int on_frame(const struct dnprof_frame *frame, void *context)
 	if ((frame->kind == DNPROF_FRAME_NATIVE_RUN) != (frame->ip == 0))
 		complain("ip %llx of a frame of kind %u", (unsigned long long)frame->ip,
 			frame->kind);
+	if (wanted.anew)
+		check_anew(frame);
 	if (c->stack && c->stack->n < FRAMES_MAX)
 		c->stack->frames[c->stack->n++] = frame->function ? frame->function : frame->kind;
 	if (c->abort_at && c->calls == c->abort_at) {
@@ -340,6 +393,8 @@ static uintptr_t unmapped;
 static int learn_frame(const struct dnprof_frame *frame, void *context)
 {
 	(void)context;
+	if (wanted.anew)
+		check_anew(frame);
 	if (frame->function)
 		codes[n_codes++ % CODES_MAX] = frame->ip;
 	if (frame->registers)
@@ -661,11 +716,22 @@ static HRESULT DNP_COM on_gc(
 static HRESULT DNP_COM on_compiled(
 	ICorProfilerCallback *self, FunctionID function, HRESULT status, BOOL blocking)
 {
+	static _Atomic unsigned requested;
+
 	(void)self;
 	(void)blocking;
 	if (SUCCEEDED(status) && !atomic_load(&deaf))
 		dnprof_walker_method_compiled(walker, function, 0);
+	if (wanted.anew && is_far_down(function) && requested++ < ANEW_MOST)
+		compile_anew(function);
 	return S_OK;
+}
+
+static HRESULT DNP_COM on_compiled_anew(ICorProfilerCallback *self, FunctionID function,
+	ReJITID rejit, HRESULT status, BOOL blocking)
+{
+	(void)rejit;
+	return on_compiled(self, function, status, blocking);
 }
 
 static HRESULT DNP_COM on_dynamic_compiled(
@@ -747,6 +813,7 @@ static void read_wishes(void)
 	wanted.deaf = strstr(text, "deaf");
 	wanted.late = strstr(text, "late");
 	wanted.nameless = strstr(text, "nameless");
+	wanted.anew = strstr(text, "anew");
 	atomic_store(&deaf, wanted.deaf || wanted.late);
 	wanted.seeds = seeds ? atol(seeds + 6) : 0;
 }
@@ -801,6 +868,8 @@ static HRESULT DNP_COM on_initialize(ICorProfilerCallback *self, IUnknown *unkno
 			COR_PRF_MONITOR_OBJECT_ALLOCATED | COR_PRF_ENABLE_OBJECT_ALLOCATED;
 	if (!wanted.noflag)
 		low |= COR_PRF_ENABLE_STACK_SNAPSHOT;
+	if (wanted.anew)
+		low |= COR_PRF_ENABLE_REJIT;
 	hr = dnp_info_open(&info, unknown);
 	if (SUCCEEDED(hr))
 		hr = dnp_com(info.com, SetEventMask2, low, high);
@@ -886,7 +955,8 @@ static void write_report(FILE *out)
 {
 	bool first = true;
 
-	fprintf(out, "{\"wrong\":[%s],\"checked\":%d", wrong, atomic_load(&checked));
+	fprintf(out, "{\"wrong\":[%s],\"checked\":%d,\"anew\":%llu", wrong, atomic_load(&checked),
+		(unsigned long long)anew_frames);
 	write_results(out, "other", &other_results);
 	write_results(out, "threads", &all_results);
 	write_results(out, "seeds", &seed_results);
@@ -940,6 +1010,7 @@ static struct ICorProfilerCallbackVtbl table = {
 	.ObjectAllocated = on_allocated,
 	.JITCompilationStarted = on_compiling,
 	.JITCompilationFinished = on_compiled,
+	.ReJITCompilationFinished = on_compiled_anew,
 	.DynamicMethodJITCompilationFinished = on_dynamic_compiled,
 	.DynamicMethodUnloaded = on_dynamic_unloaded,
 	.GarbageCollectionStarted = on_gc,
