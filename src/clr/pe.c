@@ -87,8 +87,9 @@ int dnp_pe_parse(const uint8_t *header, size_t n, struct dnp_pe *pe)
 	if (!pe->n_sections || pe->n_sections > DNP_PE_SECTIONS_MAX ||
 		!read_sections(
 			header, n, optional + u16(header, n, start + FILE_HEADER + 16), pe) ||
-		pe->exceptions_bytes < RUNTIME_FUNCTION_BYTES ||
-		!dnp_pe_section_of(pe, pe->exceptions_rva, pe->exceptions_bytes))
+		(pe->exceptions_bytes &&
+			(pe->exceptions_bytes < RUNTIME_FUNCTION_BYTES ||
+				!dnp_pe_section_of(pe, pe->exceptions_rva, pe->exceptions_bytes))))
 		return -ENOEXEC;
 	/* Optional, so one that is cut off counts as none. */
 	directory = optional + OPTIONAL_DIRECTORIES + 8 * DIRECTORY_CLR;

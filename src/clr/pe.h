@@ -19,15 +19,14 @@ struct dnp_pe_section {
 
 struct dnp_pe {
 	uint32_t image_bytes;
-	uint32_t exceptions_rva, exceptions_bytes; /* the table of runtime functions */
-	uint32_t clr_rva, clr_bytes;               /* the runtime's own header; bytes 0: none */
+	uint32_t exceptions_rva,
+		exceptions_bytes;    /* the table of runtime functions; bytes 0: none */
+	uint32_t clr_rva, clr_bytes; /* the runtime's own header; bytes 0: none */
 	uint32_t n_sections;
 	struct dnp_pe_section sections[DNP_PE_SECTIONS_MAX];
 };
 
-/*
- * Reads the first n bytes of an image. 0, or -ENOEXEC: no PE32+ image with runtime functions (as an
- * assembly that has only IL), or one that makes no sense.
+/* Reads the first n bytes of an image. 0, or -ENOEXEC: no PE32+ image, or one that makes no sense.
  */
 int dnp_pe_parse(const uint8_t *header, size_t n, struct dnp_pe *pe);
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/str.h"
 #include "os/clock.h"
 #include "os/generation.h"
 #include "os/mem.h"
@@ -257,7 +259,7 @@ static bool sections_are_mapped(const struct dnp_r2r_image *image)
 
 /* dotnet/runtime, corhdr.h: IMAGE_COR20_HEADER; readytorun.h: READYTORUN_HEADER. */
 enum { CLR_NATIVE_HEADER = 64, R2R_SIGNATURE = 0x00525452, R2R_SECTIONS_MAX = 64 };
-enum { SECTION_EXCEPTION_INFO = 104 };
+enum { SECTION_EXCEPTION_INFO = 104, SECTION_OWNER_COMPOSITE = 116 };
 
 struct r2r_header {
 	uint32_t signature;
@@ -269,35 +271,46 @@ struct r2r_section {
 	uint32_t type, rva, bytes;
 };
 
-/* Where the table of methods with clauses is, if it is one that can be believed. */
-static void find_methods(struct dnp_r2r_image *image)
+/* False: there is none, or not within the image. */
+static bool find_r2r_section(
+	uintptr_t base, const struct dnp_pe *pe, uint32_t type, struct r2r_section *found)
 {
 	struct r2r_section sections[R2R_SECTIONS_MAX];
 	struct r2r_header header;
 	uint32_t rva;
 
-	if (image->pe.clr_bytes < CLR_NATIVE_HEADER + sizeof(rva) ||
-		dnp_mem_read(image->base + image->pe.clr_rva + CLR_NATIVE_HEADER, &rva,
-			sizeof(rva)) < 0 ||
-		!rva || dnp_mem_read(image->base + rva, &header, sizeof(header)) < 0 ||
+	if (pe->clr_bytes < CLR_NATIVE_HEADER + sizeof(rva) ||
+		dnp_mem_read(base + pe->clr_rva + CLR_NATIVE_HEADER, &rva, sizeof(rva)) < 0 ||
+		!rva || dnp_mem_read(base + rva, &header, sizeof(header)) < 0 ||
 		header.signature != R2R_SIGNATURE || header.n_sections > R2R_SECTIONS_MAX ||
-		dnp_mem_read(image->base + rva + sizeof(header), sections,
+		dnp_mem_read(base + rva + sizeof(header), sections,
 			header.n_sections * sizeof(sections[0])) < 0)
-		return;
+		return false;
 	for (uint32_t i = 0; i < header.n_sections; i++) {
-		if (sections[i].type != SECTION_EXCEPTION_INFO ||
-			!dnp_pe_section_of(&image->pe, sections[i].rva, sections[i].bytes))
+		if (sections[i].type != type ||
+			!dnp_pe_section_of(pe, sections[i].rva, sections[i].bytes))
 			continue;
-		image->methods = image->base + sections[i].rva;
-		image->n_methods = sections[i].bytes / (uint32_t)sizeof(struct method);
+		*found = sections[i];
+		return true;
 	}
+	return false;
 }
 
-static int read_image(uintptr_t base, struct dnp_r2r_image *image)
+/* Where the table of methods with clauses is, if it is one that can be believed. */
+static void find_methods(struct dnp_r2r_image *image)
+{
+	struct r2r_section section;
+
+	if (!find_r2r_section(image->base, &image->pe, SECTION_EXCEPTION_INFO, &section))
+		return;
+	image->methods = image->base + section.rva;
+	image->n_methods = section.bytes / (uint32_t)sizeof(struct method);
+}
+
+static int read_pe(uintptr_t base, struct dnp_pe *pe)
 {
 	uint8_t header[DNP_PE_HEADER_MAX];
 	size_t bytes = sizeof(header);
-	int result;
 
 	/* Small images have no second half of the page. */
 	while (dnp_mem_read(base, header, bytes) < 0) {
@@ -305,9 +318,12 @@ static int read_image(uintptr_t base, struct dnp_r2r_image *image)
 		if (bytes < 512)
 			return -EFAULT;
 	}
-	result = dnp_pe_parse(header, bytes, &image->pe);
-	if (result < 0)
-		return result;
+	return dnp_pe_parse(header, bytes, pe);
+}
+
+static int read_image(uintptr_t base, const struct dnp_pe *pe, struct dnp_r2r_image *image)
+{
+	image->pe = *pe;
 	image->base = base;
 	image->low = UINTPTR_MAX;
 	atomic_init(&image->called, UINT32_MAX);
@@ -323,7 +339,8 @@ static int read_image(uintptr_t base, struct dnp_r2r_image *image)
 	}
 	image->functions = base + image->pe.exceptions_rva;
 	image->n_functions = image->pe.exceptions_bytes / (uint32_t)sizeof(struct runtime_function);
-	if (image->low >= image->high || !sections_are_mapped(image) || !table_makes_sense(image))
+	if (!image->n_functions || image->low >= image->high || !sections_are_mapped(image) ||
+		!table_makes_sense(image))
 		return -ENOEXEC;
 	find_methods(image);
 	return 0;
@@ -424,9 +441,7 @@ static bool known(const struct dnp_r2r_image *image)
 	return false;
 }
 
-/* ---- For everybody */
-
-int dnp_r2r_add(uintptr_t base)
+static int add(uintptr_t base, const struct dnp_pe *pe, uint64_t composite)
 {
 	struct dnp_r2r_image *image = calloc(1, sizeof(*image));
 	bool taken = false;
@@ -434,7 +449,8 @@ int dnp_r2r_add(uintptr_t base)
 
 	if (!image)
 		return -ENOMEM;
-	result = read_image(base, image);
+	image->composite = composite;
+	result = read_image(base, pe, image);
 	pthread_mutex_lock(&lock);
 	if (result == 0 && !known(image)) {
 		result = add_image(image);
@@ -444,6 +460,77 @@ int dnp_r2r_add(uintptr_t base)
 	if (!taken)
 		free(image);
 	return result;
+}
+
+/* ---- Composite images */
+
+/*
+ * Many assemblies compiled into one file: each of them, a component, has a header of its own, which
+ * names that file, and no code. The runtime maps it before it tells of the first component.
+ */
+#define COMPOSITE_NAME_MAX 256
+
+/* False: the image is no component. */
+static bool composite_of(uintptr_t base, const struct dnp_pe *pe, char name[COMPOSITE_NAME_MAX])
+{
+	struct r2r_section section;
+
+	return find_r2r_section(base, pe, SECTION_OWNER_COMPOSITE, &section) && section.bytes &&
+		section.bytes <= COMPOSITE_NAME_MAX &&
+		dnp_mem_read(base + section.rva, name, section.bytes) == 0 &&
+		!name[section.bytes - 1] && name[0];
+}
+
+/* The last name of which no file was mapped: each of its components asks for it. */
+static _Atomic uint64_t missing;
+
+static bool composite_known(uint64_t composite)
+{
+	const struct list *list;
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	list = current_list();
+	for (size_t i = 0; list && i < list->n && !found; i++)
+		found = list->images[i]->composite == composite;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* Of a file that is mapped more than once, the place where it is laid out to be run. */
+static bool add_composite_at(uintptr_t base, void *context)
+{
+	const uint64_t *composite = context;
+	struct dnp_pe pe;
+
+	return read_pe(base, &pe) == 0 && add(base, &pe, *composite) == 0;
+}
+
+static int add_composite(const char *name)
+{
+	uint64_t composite = dnp_hash_bytes(dnp_str(name));
+
+	if (composite_known(composite))
+		return 0;
+	if (composite == atomic_load_explicit(&missing, memory_order_relaxed))
+		return -ENOENT;
+	if (dnp_mem_find_file(name, add_composite_at, &composite))
+		return 0;
+	atomic_store_explicit(&missing, composite, memory_order_relaxed);
+	return -ENOENT;
+}
+
+/* ---- For everybody */
+
+int dnp_r2r_add(uintptr_t base)
+{
+	char composite[COMPOSITE_NAME_MAX];
+	struct dnp_pe pe;
+	int result = read_pe(base, &pe);
+
+	if (result < 0)
+		return result;
+	return composite_of(base, &pe, composite) ? add_composite(composite) : add(base, &pe, 0);
 }
 
 bool dnp_r2r_remove(uintptr_t base)
@@ -488,6 +575,7 @@ void dnp_r2r_done(void)
 	struct list *list;
 
 	dnp_r2r_reclaim(UINT64_MAX);
+	atomic_store_explicit(&missing, 0, memory_order_relaxed);
 	pthread_mutex_lock(&lock);
 	list = current_list();
 	atomic_store_explicit(&current, NULL, memory_order_relaxed);

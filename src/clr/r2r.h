@@ -23,6 +23,7 @@ struct dnp_r2r_image {
 	uint32_t n_functions;
 	uintptr_t methods; /* the table of methods with exception clauses; 0: none */
 	uint32_t n_methods;
+	uint64_t composite; /* of the file's name, where assemblies share it; 0: it is one's own */
 	_Atomic uint32_t called; /* see dnp_r2r_is_called_before; UINT32_MAX: nothing is known */
 	struct dnp_pe pe;
 };
@@ -34,8 +35,9 @@ struct dnp_r2r_function {
 };
 
 /*
- * Takes over the image of a module (ICorProfilerInfo::GetModuleInfo2, base load address). 0 (also
- * when it is known), -ENOEXEC: it has no code of its own, -EFAULT: not mapped, -ENOMEM.
+ * Takes over the image of a module (ICorProfilerInfo::GetModuleInfo2, base load address), or the
+ * composite one that has its code. 0 (also when it is known), -ENOEXEC: it has no code, -EFAULT:
+ * not mapped, -ENOENT: the composite one is not, -ENOMEM.
  */
 int dnp_r2r_add(uintptr_t base);
 

@@ -45,6 +45,13 @@ SIGSAFE bool dnp_mem_may_touch(uintptr_t address);
  */
 bool dnp_mem_is_generated_code(uintptr_t address);
 
+/*
+ * Calls `is_it` with where files of this name, whatever their folder, are mapped from their first
+ * byte on, the lowest address first, until it says so; false: it never did. Not for handlers.
+ */
+bool dnp_mem_find_file(
+	const char *name, bool (*is_it)(uintptr_t base, void *context), void *context);
+
 /* Zeroed pages; NULL when there are none. Pair: dnp_mem_unmap with the same size. */
 void *dnp_mem_map(size_t bytes);
 void dnp_mem_unmap(void *pages, size_t bytes);

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		if ((uint64_t)pe.sections[i].rva + pe.sections[i].bytes > pe.image_bytes)
 			abort(); /* a handler reads it */
 	}
-	if (!dnp_pe_section_of(&pe, pe.exceptions_rva, pe.exceptions_bytes))
+	if (pe.exceptions_bytes && !dnp_pe_section_of(&pe, pe.exceptions_rva, pe.exceptions_bytes))
 		abort();
 	return 0;
 }

@@ -2,7 +2,9 @@
 /* Code compiled ahead of time, in an image made here: a method with handlers, and one without. */
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -295,6 +297,66 @@ TEST(r2r_code_made_at_run_time_may_be_asked_for)
 	CHECK(!dnp_code_may_be_asked_for(UINTPTR_MAX));
 	CHECK(!dnp_code_may_be_asked_for((uintptr_t)&fd));
 	close(fd);
+}
+
+/* ---- Composite images */
+
+/* As a file: its headers, then its code and data where they are in memory. */
+static void *map_composite(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	void *mapped;
+
+	make_image();
+	CHECK(fd >= 0 && write(fd, image, IMAGE_BYTES) == IMAGE_BYTES);
+	dnp_mem_unmap(image, IMAGE_BYTES);
+	mapped = mmap(NULL, IMAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	CHECK(mapped != MAP_FAILED);
+	close(fd);
+	return mapped;
+}
+
+/* An assembly whose code is in a file of that name. */
+static void make_component(const char *name)
+{
+	enum { DIRECTORIES = 0x80 + 24 + 112, NAME = DATA + 0x400 };
+
+	make_image();
+	put32(DIRECTORIES + 8 * 3, 0);
+	put32(DIRECTORIES + 8 * 3 + 4, 0);
+	put_words(R2R_HEADER,
+		(uint32_t[]){0x00525452, 9, 0, 1, 116, NAME, (uint32_t)strlen(name) + 1}, 7);
+	strcpy((char *)image + NAME, name);
+}
+
+TEST(r2r_code_of_a_component_is_in_the_composite_image)
+{
+	char path[64];
+	const char *name = path + sizeof("/tmp/") - 1;
+	uint8_t *composite;
+
+	snprintf(path, sizeof(path), "/tmp/composite-%d.r2r.dll", getpid());
+	composite = map_composite(path);
+	make_component(name);
+	CHECK_EQ(dnp_r2r_add((uintptr_t)image), 0);
+	CHECK_EQ(dnp_r2r_add((uintptr_t)image), 0); /* the next one of many */
+	CHECK(dnp_r2r_find((uintptr_t)composite + PLAIN));
+	CHECK(!dnp_r2r_find((uintptr_t)image + PLAIN));
+	dnp_mem_unmap(image, IMAGE_BYTES);
+	image = composite;
+	unlink(path);
+	drop_image();
+}
+
+TEST(r2r_a_composite_image_that_is_not_there)
+{
+	make_component("nobody-has-this.r2r.dll");
+	CHECK_EQ(dnp_r2r_add((uintptr_t)image), -ENOENT);
+	put32(R2R_HEADER + 24, 3); /* a name without its end */
+	CHECK_EQ(dnp_r2r_add((uintptr_t)image), -ENOEXEC);
+	put32(R2R_HEADER + 24, 0x10000); /* outside of the image */
+	CHECK_EQ(dnp_r2r_add((uintptr_t)image), -ENOEXEC);
+	dnp_mem_unmap(image, IMAGE_BYTES);
 }
 
 /* Within a handler, behind its sub rsp; both ways lie on the stack. Where does the walk go on? */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <windows.h>
 
+#include "base/clean.h"
 #include "os/windows/error.h"
 #include "os/windows/wide.h"
 
@@ -75,6 +76,16 @@ bool dnp_mem_is_generated_code(uintptr_t address)
 	return VirtualQuery(pointer(address), &region, sizeof(region)) &&
 		region.State == MEM_COMMIT && region.Type != MEM_IMAGE &&
 		region.Protect & MAY_EXECUTE;
+}
+
+/* What the runtime maps of such files are images that the system loads. */
+bool dnp_mem_find_file(
+	const char *name, bool (*is_it)(uintptr_t base, void *context), void *context)
+{
+	auto_free wchar_t *wide = dnp_wide(name);
+	HMODULE image = wide ? GetModuleHandleW(wide) : NULL;
+
+	return image && is_it((uintptr_t)image, context);
 }
 
 void *dnp_mem_map(size_t bytes)
