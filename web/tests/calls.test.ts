@@ -248,6 +248,48 @@ test('durations are those of the chosen time and threads', () => {
   assert.ok(all.end <= BUCKETS);
 });
 
+test('durations of a range that is shorter than a bin are of the calls that ended in it', () => {
+  const made = make(15);
+  const next = random(6);
+  const last = ({ start, end }: SampleCall) => Math.max(start, end - 1);
+  for (const bins of [2, 40]) {
+    const recording = recordingOf(made, { bins });
+    const answers = new Answers(recording);
+    for (let round = 0; round < 60; round++) {
+      const frame = frameOf(recording, `A.m${round % 5}()`);
+      const from = Math.floor(next() * 960_000);
+      const to = from + Math.floor(next() * (round < 30 ? 20_000 : DURATION_NS - from)) + 1;
+      const own = made.calls.filter((c) => recording.trie.frame[c.node] === frame && last(c) >= from && last(c) < to && (round % 2 === 0 || c.thread === 1));
+      const { counts, calls } = answers.durations(state({ time: { from: from / 1000, to: to / 1000 }, threads: round % 2 === 0 ? null : [1] }), frame)!;
+      const expected = new Float64Array(BUCKETS);
+      for (const c of own) expected[bucketOf(c.end - c.start)]!++;
+      assert.deepEqual(counts, expected, `${bins} bins, ${from} to ${to}`);
+      assert.equal(calls, own.length);
+    }
+    // A call by itself, as it is chosen in the chart.
+    const one = made.calls.find((c) => c.end - c.start > 500)!;
+    const alone = answers.durations(state({ time: { from: one.start / 1000, to: one.end / 1000 } }), recording.trie.frame[one.node]!)!;
+    assert.ok(alone.counts[bucketOf(one.end - one.start)]! >= 1);
+  }
+});
+
+test('durations in a part of a bin: calls that go on have none, those that are drawn as one are there in proportion', () => {
+  const builder = new Builder() as Made['builder'];
+  const node = builder.child(0, builder.frame('A.m()', 'A.dll', CODE.user));
+  const calls = Array.from({ length: 1000 }, (_, i) => ({ thread: 0, node, start: i * 600, end: i * 600 + 300 }));
+  const goesOn = { thread: 1, node, start: 100_000, end: DURATION_NS };
+  const drawn = { thread: 0, node, start: 0, end: 999 * 600 + 300, calls: 1000 };
+  for (const merged of [false, true]) {
+    const options = merged ? { merged_below_ns: 512, bins: 2, slices: () => false, instead: [drawn, goesOn] } : { bins: 2, instead: [goesOn] };
+    const recording = load(traceOf(builder, calls, { duration_ns: DURATION_NS, threads }, options));
+    const frame = frameOf(recording, 'A.m()');
+    const durations = (from: number, to: number) => new Answers(recording).durations(state({ time: { from, to } }), frame)!;
+    assert.ok(Math.abs(durations(100, 200).calls - 167) <= 1, `${durations(100, 200).calls}`);
+    assert.equal(durations(0, 1000).calls, 1000);
+    assert.equal(durations(900, 1000).counts[bucketOf(900_000)], 0);
+  }
+});
+
 test('a chart shows each call in sight, or a cell that stands for it', () => {
   const made = make(16);
   const lanes = recordingOf(made).events[0]!.calls!.lanes!;

@@ -13,7 +13,7 @@ export interface SampleCall {
 export function bucketOf(ns: number): number;
 export function traceOf(
   builder: object, calls: readonly SampleCall[], meta: Record<string, unknown>,
-  options?: { depth?: 'tree' | 'time' | 'events'; merged_below_ns?: number; bins?: number },
+  options?: { depth?: 'tree' | 'time' | 'events'; merged_below_ns?: number; bins?: number; slices?: (call: SampleCall) => boolean; instead?: readonly SampleCall[] },
 ): SampleRecording;
 export function trace(options?: { depth?: 'tree' | 'time' | 'events'; requests?: number; seed?: number; cpu?: boolean }): SampleRecording;
 export function manyCalls(options?: { slices?: number; threads?: number; seed?: number }): SampleRecording;

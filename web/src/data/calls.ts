@@ -33,6 +33,13 @@ export const BUCKETS = 128;
 export const bucketStart = (bucket: number) =>
   bucket === 0 ? 0 : bucket === 1 ? 1 : (bucket % 2 === 0 ? 1 : 1.5) * 2 ** (bucket >> 1);
 
+/** The bucket of a duration. */
+export function bucketOf(ns: number): number {
+  if (ns < 2) return ns < 1 ? 0 : 1;
+  const power = Math.floor(Math.log2(ns));
+  return 2 * power + (ns >= 1.5 * 2 ** power ? 1 : 0);
+}
+
 const DAMAGED = 'The data of this page is damaged';
 
 export function checkBelow(values: Uint32Array, limit: number, what: string): void {

@@ -277,9 +277,9 @@ export class Answers {
 
   /** How long the calls of a method took; null where single calls were not timed. */
   durations(s: Selection, method: number): Durations | null {
-    const rows = this.rows(s).calls?.durations;
+    const rows = this.rows(s);
     const key = `${s.event}|${threadsKey(s.threads)}|${timeKey(s.time)}|${method}`;
-    return rows ? this.keptDurations.get(key, () => countDurations(rows, s, method)) : null;
+    return rows.calls?.durations ? this.keptDurations.get(key, () => countDurations(this.recording, rows, s, method)) : null;
   }
 
   private byFrame({ nodes, frame, outermost }: Trie, { self, total }: Sums): Sums {
