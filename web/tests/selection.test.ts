@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fromHash, toHash } from '../src/model/hash.ts';
 import { INITIAL, Store } from '../src/model/selection.ts';
 import { TimeWindow } from '../src/model/window.ts';
-import { highestOver, tickStep } from '../src/ui/overview.ts';
+import { highestOver, tickLabel, tickStep } from '../src/ui/overview.ts';
 import { load, state } from './helpers.ts';
 import { random, server, shop } from '../tools/sample.mjs';
 
@@ -75,6 +75,30 @@ test('ticks stand at round times with room between them', () => {
       const step = tickStep(length, width, 90);
       assert.ok((step * width) / length >= 89.999 && (step * width) / length <= 900 * 1.001);
     }
+});
+
+test('no two ticks read the same, however long the recording is', () => {
+  assert.deepEqual([0, 1200e9, 3900e9].map((t) => tickLabel(t, 300e9, 7200e9)), ['0:00:00', '0:20:00', '1:05:00']);
+  assert.equal(tickLabel(630.5e9, 0.5e9, 900e9), '10:30.5');
+  assert.equal(tickLabel(31 * 3600e9, 3600e9, 40 * 3600e9), '31:00:00');
+  assert.deepEqual([0, 1e9, 1.5e9, 25.05e9, 599.5e9].map((t) => tickLabel(t, 0.05e9, 599.6e9)), ['0 s', '1 s', '1.5 s', '25.05 s', '599.5 s']);
+  assert.deepEqual([500e3, 999.5e3, 1e6].map((t) => tickLabel(t, 500, 2e6)), ['500 µs', '999.5 µs', '1 ms']);
+  for (const length of [1000, 2e6, 90e6, 1e9, 30e9, 599e9, 601e9, 3599e9, 3600e9, 9000e9, 86_400e9, 3e15])
+    for (const part of [1, 1 / 7, 1 / 50])
+      for (const width of [300, 1000, 2500]) {
+        const from = length * (1 - part);
+        const step = tickStep(length * part, width, 90);
+        const labels = [];
+        for (let k = Math.ceil(from / step); k * step < length; k++) labels.push(tickLabel(k * step, step, length));
+        assert.equal(new Set(labels).size, labels.length, `${length} ${part} ${width}: ${labels.join(', ')}`);
+      }
+});
+
+test('ticks of minutes and hours stand at such', () => {
+  const minute = 60e9;
+  const steps = [10, 30, 90, 150, 700, 1500, 3000].map((minutes) => tickStep(minutes * minute, 1000, 90) / minute);
+  assert.deepEqual(steps, [1, 5, 10, 20, 120, 180, 360]);
+  assert.equal(tickStep(30 * 1440 * minute, 1000, 90) / minute, 5 * 1440);
 });
 
 test('the highest of a strip is that of some neighbours together', () => {

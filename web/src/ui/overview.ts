@@ -22,19 +22,53 @@ const KEY_STEP = 0.01;
 const MATCH_DELAY_MS = 120;
 const BEHIND_MATCHES = 0.3;
 const STEPS = [1, 2, 5];
+const HOUR = 3600e9;
+const DAY = 24 * HOUR;
+/** Longer steps are such of minutes and hours. */
+const MOST_DECIMAL = 20e9;
+const LONG_STEPS = [30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400].map((s) => s * 1e9);
+/** Up to there times are told in seconds. */
+const MOST_SECONDS = 600e9;
+const UNITS = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']] as const;
+/** The ends of a range are told as exactly as that part of it. */
+const READ_PART = 0.01;
 
 type Grip = 'new' | 'from' | 'to' | 'move';
 
-/** The round step of time that puts at least `room` pixels between ticks. */
+/** The round step of time that puts at least `room` pixels between ticks; all in nanoseconds. */
 export function tickStep(length: number, width: number, room: number): number {
   const least = (length * room) / Math.max(1, width);
-  const power = 10 ** Math.floor(Math.log10(least));
+  const long = least > MOST_DECIMAL ? LONG_STEPS.find((s) => s >= least) : undefined;
+  if (long) return long;
+  const unit = least > MOST_DECIMAL ? DAY : 1;
+  const power = unit * 10 ** Math.floor(Math.log10(least / unit));
   return (STEPS.find((s) => s * power >= least) ?? 10) * power;
 }
 
+/** Digits behind the point that tell multiples of `step` apart. */
+const digits = (step: number, unit: number) => Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9));
+
+/** "1:05:00", "10:30.5" */
+function clockText(ns: number, decimals: number, hours: boolean): string {
+  const parts = Math.round(ns / 10 ** (9 - decimals));
+  const seconds = Math.floor(parts / 10 ** decimals);
+  const rest = decimals > 0 ? `.${String(parts % 10 ** decimals).padStart(decimals, '0')}` : '';
+  const two = (n: number) => String(n).padStart(2, '0');
+  const minutes = Math.floor(seconds / 60);
+  return `${hours ? `${Math.floor(minutes / 60)}:${two(minutes % 60)}` : minutes}:${two(seconds % 60)}${rest}`;
+}
+
+/** A time, as exactly as `step`, among others that reach to `last`: "1.50 s", or, of long times, "1:05:00". */
+function timeText(ns: number, step: number, last: number): string {
+  if (last >= MOST_SECONDS) return clockText(ns, digits(step, 1e9), last >= HOUR);
+  if (ns === 0) return '0 s';
+  const [unit, name] = UNITS.find(([u]) => Math.round(ns) >= u) ?? UNITS[UNITS.length - 1]!;
+  return `${(ns / unit).toFixed(digits(step, unit))} ${name}`;
+}
+
 /** "1.50 s" → "1.5 s", "2.00 s" → "2 s": ticks stand at round times. */
-export const tickLabel = (ns: number) =>
-  duration(ns).replace(/(\.\d*?)0+ /, (_, digits: string) => (digits === '.' ? ' ' : `${digits} `));
+export const tickLabel = (ns: number, step: number, last: number) =>
+  timeText(ns, step, last).replace(/\.0+(?= |$)|(\.\d*?)0+(?= |$)/, '$1');
 
 /** The highest mean of so many neighbours; of all, if there are no more. */
 export function highestOver(values: Float64Array, neighbours: number): number {
@@ -195,7 +229,8 @@ export class Overview {
 
   private paintAxis(context: CanvasRenderingContext2D, text: string, line: string): void {
     const { time_unit_ns } = this.page.recording.meta;
-    const step = tickStep(this.length * time_unit_ns, this.width, 90) / time_unit_ns;
+    const length = this.length * time_unit_ns;
+    const step = tickStep(length, this.width, 90);
     const floor = this.height - AXIS + 0.5;
     context.strokeStyle = line;
     context.fillStyle = text;
@@ -204,11 +239,11 @@ export class Overview {
     context.beginPath();
     context.moveTo(0, floor);
     context.lineTo(this.width, floor);
-    for (let t = 0; t < this.length; t += step) {
-      const x = Math.round(this.toX(t)) + 0.5;
+    for (let t = 0; t < length; t += step) {
+      const x = Math.round(this.toX(t / time_unit_ns)) + 0.5;
       context.moveTo(x, floor);
       context.lineTo(x, floor + 4);
-      const label = tickLabel(Math.round(t * time_unit_ns));
+      const label = tickLabel(t, step, length);
       if (x + context.measureText(label).width + 6 < this.width) context.fillText(label, x + 4, floor + 9);
     }
     context.stroke();
@@ -231,7 +266,8 @@ export class Overview {
     this.shadeLeft.style.width = this.range.style.left = `${this.toX(from)}px`;
     this.range.style.width = `${this.toX(to) - this.toX(from)}px`;
     this.shadeRight.style.left = `${this.toX(to)}px`;
-    const text = `${duration(from * time_unit_ns)} – ${duration(to * time_unit_ns)}`;
+    const read = (t: number) => timeText(t * time_unit_ns, READ_PART * (to - from) * time_unit_ns, this.length * time_unit_ns);
+    const text = `${read(from)} – ${read(to)}`;
     const length = duration((to - from) * time_unit_ns);
     setText(this.readout, time ? `${text}  (${length}, ${percent(to - from, this.length)} of the time)` : '');
     this.area.setAttribute('aria-valuenow', String(Math.round((100 * from) / this.length)));

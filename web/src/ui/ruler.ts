@@ -27,7 +27,7 @@ export function paintRuler(context: CanvasRenderingContext2D, window: Nanosecond
     context.moveTo(x, RULER_HEIGHT - 6);
     context.lineTo(x, RULER_HEIGHT);
     const since = k * step - origin;
-    const label = origin === 0 ? tickLabel(since) : since === 0 ? `${(origin / 1e9).toFixed(6)} s` : `+${tickLabel(since)}`;
+    const label = origin === 0 || since === 0 ? tickLabel(origin + since, step, window.to) : `+${tickLabel(since, step, length)}`;
     if (x + context.measureText(label).width + 6 < width) context.fillText(label, x + 4, RULER_HEIGHT / 2 - 1);
   }
   context.moveTo(0, RULER_HEIGHT - 0.5);
