@@ -8,6 +8,7 @@ import { TimeWindow } from '../src/model/window.ts';
 import { highestOver, tickLabel, tickStep } from '../src/ui/overview.ts';
 import { load, state } from './helpers.ts';
 import { random, server, shop } from '../tools/sample.mjs';
+import { trace } from '../tools/sample-trace.mjs';
 
 const recording = load(shop());
 
@@ -64,6 +65,21 @@ test('an address that does not fit is as if it were not there', () => {
     const junk = Array.from({ length: 40 }, () => String.fromCharCode(32 + next() * 95)).join('');
     assert.ok(fromHash(`ms=${junk}&threads=${junk}&focus=${junk}&method=${junk}`, recording));
   }
+});
+
+test('a range in an address ends where the recording does, and there is none behind that', () => {
+  const { duration_ns, time_unit_ns } = recording.meta;
+  const time = (ms: string) => fromHash(`ms=${ms}`, recording).time;
+  const last = Math.max(duration_ns / time_unit_ns, recording.events[0]!.time.at(-1)! + 1);
+  assert.deepEqual(time('2000-99999999'), { from: 2e9 / time_unit_ns, to: last });
+  assert.deepEqual(time(`0-${'9'.repeat(400)}`), { from: 0, to: last });
+  for (const none of ['99999998-99999999', '9-2', '5-5', '-5-10', '5--10', 'NaN-NaN', '1.2.3-9', '1-', '.-9'])
+    assert.equal(time(none), null, none);
+  // Single calls may have ended later.
+  const calls = load(trace({ requests: 6 }));
+  const end = calls.events[0]!.calls!.lanes!.end.reduce((a, b) => Math.max(a, b), 0);
+  const before = load({ ...trace({ requests: 6 }), meta: { ...trace({ requests: 6 }).meta, duration_ns: 1000 } });
+  assert.ok(fromHash(`ms=0-${end / 1e6}`, before).time!.to * before.meta.time_unit_ns >= end);
 });
 
 test('ticks stand at round times with room between them', () => {

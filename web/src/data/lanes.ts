@@ -85,6 +85,8 @@ export class Lanes {
   readonly node: Uint32Array;
   readonly calls: Uint32Array;
   readonly mixed: Uint8Array;
+  /** When the last of them ended. */
+  readonly last: number;
 
   private constructor(readonly trie: Trie, list: Uint32Array, read: Columns) {
     const sorted = columns(read.start.length);
@@ -98,6 +100,7 @@ export class Lanes {
     this.node = sorted.node;
     this.calls = sorted.calls;
     this.mixed = sorted.mixed;
+    this.last = sorted.end.reduce((a, b) => Math.max(a, b), 0);
   }
 
   static read(sections: Sections, event: string, trie: Trie, threads: number): Lanes {

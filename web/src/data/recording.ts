@@ -112,6 +112,13 @@ export class Recording {
     return Recording.from(meta, await Sections.unpack(data, meta.sections));
   }
 
+  /** Behind all that there is of any event, in units of time. */
+  get end(): number {
+    const { duration_ns, time_unit_ns } = this.meta;
+    const times = [duration_ns, this.runs?.end ?? 0, ...this.events.map((e) => e.calls?.lanes?.last ?? 0)];
+    return Math.max(...times.map((ns) => Math.ceil(ns / time_unit_ns)), ...this.events.map(({ time }) => (time.at(-1) ?? 0) + 1));
+  }
+
   /** Whether anything was recorded that has stacks. */
   get stacks(): boolean {
     return !this.events[0]!.info.switches && !this.told;

@@ -128,7 +128,6 @@ export class Answers {
   private readonly keptCallers = new Kept<StackTree>();
   private readonly keptCallees = new Kept<StackTree>();
   private readonly keptBusy = new Kept<Float32Array>();
-  private last: number | null = null;
   private readonly keptMarked = new Kept<Marked | null>();
   private readonly keptDurations = new Kept<Durations>();
   private readonly keptHistogram = new Kept<Histogram>();
@@ -254,11 +253,6 @@ export class Answers {
   /** Single calls, whatever event is shown; null: the recording has none. */
   get single(): EventRows | null {
     return this.recording.events.find((e) => e.calls?.lanes) ?? null;
-  }
-
-  /** When the last of the single calls ended, in nanoseconds. */
-  get lastEnd(): number {
-    return (this.last ??= this.single!.calls!.lanes!.end.reduce((a, b) => Math.max(a, b), 0));
   }
 
   /** Of single calls those that match the search, and of `method` those that took so long. */

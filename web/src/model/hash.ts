@@ -52,11 +52,11 @@ function indices(text: string, base: number, limit: number): number[] | null {
   return values.every((v) => v >= 0 && v < limit) ? values : null;
 }
 
-function parseTime(text: string | null, unit_ns: number): TimeRange | null {
+function parseTime(text: string | null, { meta: { time_unit_ns: unit_ns }, end }: Recording): TimeRange | null {
   const match = text && /^([\d.]+)-([\d.]+)$/.exec(text);
   if (!match) return null;
   const [from, to] = [match[1]!, match[2]!].map((ms) => Math.round(Number(ms) * 1e6) / unit_ns) as [number, number];
-  return to > from ? { from, to } : null;
+  return to > from && from < end ? { from, to: Math.min(to, end) } : null;
 }
 
 function parseNanoseconds(text: string | null): Nanoseconds | null {
@@ -80,7 +80,7 @@ export function fromHash(hash: string, recording: Recording): State {
   const method = indices(query.get('method') ?? '', 10, recording.frames);
   return {
     event: event < 0 ? begin.event : event,
-    time: parseTime(query.get('ms'), recording.meta.time_unit_ns),
+    time: parseTime(query.get('ms'), recording),
     threads: parseThreads(query.get('threads'), recording.meta.threads.length),
     activity: ACTIVITIES.find((a) => a === query.get('state')) ?? begin.activity,
     native: NATIVES.find((n) => n === query.get('native')) ?? begin.native,

@@ -30,7 +30,7 @@ export class ChartView implements View {
   constructor(private readonly page: Page) {
     const { store } = page;
     const { meta } = page.recording;
-    this.time = new TimeWindow(store, meta.time_unit_ns, () => ({ from: 0, to: Math.max(meta.duration_ns, page.answers.lastEnd) }));
+    this.time = new TimeWindow(store, meta.time_unit_ns, () => ({ from: 0, to: Math.max(meta.duration_ns, this.lanes.last) }));
     this.threads = el('select', {
       'aria-label': 'Thread of the chart', onchange: () => this.chooseLane(this.listed[this.threads.selectedIndex]!),
     });
