@@ -136,6 +136,21 @@ browserTest('search fades what does not match in the chart, and m goes from matc
   assert.equal(await textOf(page, '[role=status]'), first);
 });
 
+for (const collapse of ['', '&collapse=1'])
+  browserTest(`a call of the chart is found in the flame graph of calls, whatever event is shown${collapse && ', recursion folded'}`, callsPage, { hash: `view=chart&event=cpu&q=Text.Escape${collapse}` }, async (page) => {
+    await page.focus('.chart-scroll');
+    // Parts of a page that are in others.
+    for (let i = 0; i < 200 && !/Depth ([89]|1\d)/.test(await textOf(page, '[role=status]')); i++) await press(page, 'm');
+    assert.match(await textOf(page, '[role=status]'), /^Shop\.Text\.Escape.*Depth ([89]|1\d)/);
+    await press(page, 'Shift+F10');
+    await page.click('.menu >> text=In the flame graph');
+    await settle(page);
+    assert.doesNotMatch(await hashOf(page), /event=/);
+    assert.equal(await textOf(page, '.crumbs [aria-current]'), 'Text.Escape');
+    await press(page, 'f');
+    assert.equal(await textOf(page, '.crumbs [aria-current]'), 'Text.Escape');
+  });
+
 browserTest('durations of a method are bars, and those chosen are brought out in the chart', callsPage, { hash: 'view=methods' }, async (page) => {
   await page.click('.methods .table-row >> text=Row.Read');
   await settle(page);

@@ -338,8 +338,7 @@ export class Answers {
         best = n;
         most = total[n]!;
       }
-    const stack = trie.stack(best);
-    return s.collapse ? stack.filter((f, i) => f !== stack[i - 1]) : stack;
+    return trie.stack(best);
   }
 
   /** Length of the recording in its units of time; never 0, and no sample lies outside. */

@@ -96,7 +96,7 @@ export class ChartView implements View {
       { label: 'Callers and callees', run: () => store.set({ view: 'methods', method: frame }) },
       {
         label: 'In the flame graph',
-        run: () => store.set({ view: 'flame', reverse: false, native: 'all', focus: lanes.trie.stack(lanes.node[slice]!) }),
+        run: () => store.set({ view: 'flame', event: recording.events.indexOf(this.event), reverse: false, native: 'all', focus: lanes.trie.stack(lanes.node[slice]!) }),
       },
       { label: 'Find it everywhere', run: () => store.set({ ...exactly(name), only: false }) },
       { label: 'Copy name', key: 'y', run: () => this.page.copy(name) },

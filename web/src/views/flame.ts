@@ -15,6 +15,9 @@ import type { View } from './view.ts';
 /** Of a long way to the focus, the last steps are shown. */
 const LAST_CRUMBS = 3;
 
+/** The way to a frame in a tree in which a method that calls itself is one frame. */
+const folded = (stack: readonly number[]) => stack.filter((f, i) => f !== stack[i - 1]);
+
 /** A search that means this one name. */
 export const exactly = (name: string) => ({ search: `^${escapeRegex(name)}$`, regex: true });
 
@@ -101,7 +104,7 @@ export class FlameView implements View {
     const tree = this.tree();
     const { sum } = answers.weights(state);
     const { info, waiting, calls } = answers.rows(state);
-    const focus = tree.find(state.focus);
+    const focus = tree.find(state.collapse ? folded(state.focus) : state.focus);
     const matches = answers.matches(state)?.frames ?? null;
     this.graph.show({ tree, focus, sum, event: info, flames: state.flames, matches, waits: waiting !== null, calls: calls !== null });
     setPressed(this.reverse, state.reverse);
