@@ -223,6 +223,18 @@ browserTest('marks are flags, which tell their text, are searched for and gone t
   assert.ok(new Set(black).size > 1, 'a flag is drawn');
 });
 
+browserTest('marks are gone to where rows are processors, and only some threads are chosen', told, { hash: 'view=timeline&by=cpu&threads=0' }, async (page) => {
+  await page.focus('.runs-scroll');
+  const heard = [];
+  for (const key of ['m', 'm', 'm', 'M']) {
+    await press(page, key);
+    heard.push(await said(page));
+    assert.match(heard.at(-1), /^Main, .*Mark order /);
+  }
+  assert.equal(new Set(heard).size, 3);
+  assert.equal(heard[3], heard[1]);
+});
+
 browserTest('who woke a thread is told, drawn from row to row, and gone to', told, view, async (page) => {
   await page.selectOption('[aria-label="Order of the rows"]', { label: 'by TID' });
   await settle(page);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The time line: a row for each thread or processor, over time. Only rows in sight are drawn.
 
-import { isSpan, saidIn, wakeIn, type Mark, type Wake, type Waker } from '../data/beside.ts';
+import { firstMark, isSpan, saidIn, wakeIn, type Mark, type Wake, type Waker } from '../data/beside.ts';
 import { HOW } from '../data/numbers.ts';
 import type { Runs } from '../data/runs.ts';
 import type { Nanoseconds } from '../data/time.ts';
@@ -563,15 +563,21 @@ export class RunChart {
     if (!this.picture) return;
     const { rows, runs, found, window } = this.picture;
     const [now, thread] = this.mark ? [this.mark.time, this.mark.thread] : [this.middle() ?? (window.from + window.to) / 2, -1];
-    const isBeyond = (m: Mark) => (m.time - now || m.thread - thread) * step > 0;
-    let best: Mark | null = null;
-    const threads = new Set(rows.list.flatMap((r) => (r.kind === 'cpu' ? [...this.tracks.keys()] : r.threads)));
+    let best: { readonly mark: Mark; readonly row: number } | null = null;
+    const shown = new Set(rows.list.flatMap((r) => (r.kind === 'cpu' ? [...this.tracks.keys()] : r.threads)));
     for (const [t, own] of found ?? runs.beside.marks) {
-      if (!threads.has(t)) continue;
-      for (const m of own) if (isBeyond(m) && (!best || (m.time - best.time || m.thread - best.thread) * step < 0)) best = m;
+      if (!shown.has(t)) continue;
+      for (let i = step > 0 ? firstMark(own, now) : firstMark(own, now + 1) - 1; i >= 0 && i < own.length; i += step) {
+        const mark = own[i]!;
+        if ((mark.time - now || mark.thread - thread) * step <= 0) continue;
+        if (best && (mark.time - best.mark.time || mark.thread - best.mark.thread) * step >= 0) break;
+        const row = this.rowOf(mark.thread, mark.time);
+        if (row < 0) continue;
+        best = { mark, row };
+        break;
+      }
     }
-    const row = best ? this.rowOf(best.thread, best.time) : -1;
-    if (best && row >= 0) this.moveTo(this.at(row, best.time), best);
+    if (best) this.moveTo(this.at(best.row, best.mark.time), best.mark);
   }
 
   private toSide(step: number): void {
