@@ -235,6 +235,25 @@ browserTest('marks are gone to where rows are processors, and only some threads 
   assert.equal(heard[3], heard[1]);
 });
 
+const MS = 1e6;
+const WORKERS = [
+  [[0, 1000 * MS, 0, runs.HOW.waits]], [[500 * MS, 1000 * MS, 1, runs.HOW.waits]],
+  ...[2, 3].map((cpu) => Array.from({ length: 4000 }, (_, i) => [1600 * MS + i * 0.1 * MS, 0.09 * MS, cpu, runs.HOW.waits])),
+  ...Array(4).fill([]),
+];
+const overlapping = save(await pageText(runs.runsOf(WORKERS.map((slices) => ({ slices })), {
+  title: 'pool', duration_ns: 2000 * MS, processes: [{ pid: 1, name: 'pool', command: ['pool'], runtime: '', start_ns: 0, duration_ns: 2000 * MS }],
+  threads: WORKERS.map((_, i) => ({ process: 0, tid: 10 + i, name: `Worker ${i}` })),
+})));
+
+browserTest('a row of several threads tells of each what it did itself, and of many what they did together', overlapping, { hash: 'view=timeline&group=1' }, async (page) => {
+  assert.deepEqual(await names(page), ['Worker *']);
+  await point(page, 0, 0.6);
+  assert.match(await textOf(page, '.tooltip'), /^Worker 1tid 11 .*had a processorFrom0\.500000000 sTo1\.500000000 sLength1\.00 s/);
+  await point(page, 0, 0.9);
+  assert.match(await textOf(page, '.tooltip'), /^Worker \*.*On-CPU[\d.]+ ms, 1[78]\d%/);
+});
+
 browserTest('who woke a thread is told, drawn from row to row, and gone to', told, view, async (page) => {
   await page.selectOption('[aria-label="Order of the rows"]', { label: 'by TID' });
   await settle(page);

@@ -71,6 +71,9 @@ const WITHOUT: Record<number, string> = {
   [HOW.runs]: 'not known', [HOW.unknown]: 'not known: records were lost', [HOW.sampled]: 'not seen with a processor',
 };
 
+/** Of the time of one processor; several threads may have had more. */
+const ofProcessor = (ran: number, length: number) => (ran > length ? `${Math.round((100 * ran) / length)}%` : percent(ran, length));
+
 interface Label {
   readonly element: HTMLElement;
   readonly name: HTMLElement;
@@ -211,9 +214,7 @@ export class RunChart {
     if (runs.info.switches!.sampled) return '';
     const length = window.to - window.from;
     if (row.kind !== 'several') return percent(row.track().ranIn(window), length);
-    // Of one processor; together they may have had more.
-    const ran = row.parts.reduce((sum, t) => sum + t.ranIn(window), 0);
-    return ran > length ? `${Math.round((100 * ran) / length)}%` : percent(ran, length);
+    return ofProcessor(row.parts.reduce((sum, t) => sum + t.ranIn(window), 0), length);
   }
 
   /** The time range, the cursor, and what is under the pointer. */
@@ -388,9 +389,10 @@ export class RunChart {
     const track = row.track();
     if (x !== null) {
       const pixel = { from: this.pane.toTime(x - 0.5), to: this.pane.toTime(x + 0.5) };
-      const slices = track.begun(pixel.to) - track.begun(pixel.from);
+      const tracks = row.kind === 'cpu' ? [track] : row.parts;
+      const slices = tracks.reduce((sum, t) => sum + t.begun(pixel.to) - t.begun(pixel.from), 0);
       if (slices > 1) {
-        const crowd = this.crowd(row, track, pixel, slices);
+        const crowd = this.crowd(row, tracks, pixel, slices);
         return { ...crowd, facts: [...crowd.facts, ...this.markFacts(place, x)] };
       }
     }
@@ -422,15 +424,17 @@ export class RunChart {
     ];
   }
 
-  private crowd(row: Row, track: Track, pixel: Nanoseconds, slices: number): Card {
+  private crowd(row: Row, tracks: readonly Track[], pixel: Nanoseconds, slices: number): Card {
     const length = pixel.to - pixel.from;
-    const times = track.times(pixel);
+    const times = tracks.map((t) => t.times(pixel));
+    const ran = times.reduce((sum, t) => sum + t.ran, 0);
     const facts: Fact[] = [
       { label: 'In this pixel', value: `${count(slices)} times on a processor in ${duration(length)}; zoom in to see each` },
       { label: 'From', value: instant(pixel.from) },
-      { label: 'On-CPU', value: `${duration(times.ran)}, ${percent(times.ran, length)}` },
+      { label: 'On-CPU', value: `${duration(ran)}, ${ofProcessor(ran, length)}` },
     ];
-    if (row.kind === 'thread') facts.push({ label: 'Preempted', value: `${duration(times.preempted)}, ${percent(times.preempted, length)}` });
+    const { preempted } = times[0]!;
+    if (row.kind === 'thread') facts.push({ label: 'Preempted', value: `${duration(preempted)}, ${percent(preempted, length)}` });
     const several = row.kind === 'thread' ? `tid ${row.aside}` : row.aside;
     return { title: row.name, subtitle: several || 'all its threads', color: css(this.page.colors().ran), facts };
   }
@@ -444,7 +448,7 @@ export class RunChart {
   private sliceCard(row: Row, track: Track, i: number): Card {
     if (track.isMissing(i)) return this.gapCard(row, track, i + 1);
     const { title, of } = this.title(row, i);
-    const facts = this.between(track.span(i));
+    const facts = this.between(this.own(track, i));
     const gap = track.gap(i + 1);
     if (row.kind === 'thread') {
       const known = track.how(i) !== HOW.sampled;
@@ -453,6 +457,12 @@ export class RunChart {
       if (gap.to > gap.from) facts.push({ label: 'Then', value: `${(WITHOUT[track.how(i)] ?? 'not known').split(':')[0]} for ${duration(gap.to - gap.from)}, until ${instant(gap.to)}` });
     }
     return { title, subtitle: `${of} · had a processor`, color: css(this.page.colors().ran), facts };
+  }
+
+  /** All of a slice: a row of several has no more of it than what no other thread's slice before it has. */
+  private own(track: Track, i: number): Nanoseconds {
+    const own = this.tracks.get(track.owner(i))!;
+    return own.span(own.begun(track.start(i)) - 1);
   }
 
   private gapCard(row: Row, track: Track, i: number): Card {
