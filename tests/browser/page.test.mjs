@@ -300,6 +300,20 @@ browserTest('an event that has tables alone shows them, and nothing to look for'
   assert.ok(!(await page.isVisible('.search')) && !(await page.isVisible('.legend')));
 });
 
+const tablesBeside = twoEvents();
+tablesBeside.events[1] = { info: Object.assign(tablesBeside.events[1].info, { name: 'request', unit: 'requests', rows: 0, tables: TABLES }), ...Object.fromEntries(['time', 'thread', 'node', 'weight'].map((c) => [c, new Uint32Array(0)])) };
+
+browserTest('beside an event that has tables alone threads have no samples', save(await pageText(tablesBeside)), {}, async (page) => {
+  const shown = () => page.$$eval('.threads [role=columnheader]', (h) => h.filter((x) => x.offsetParent).map((x) => x.textContent));
+  assert.ok((await shown()).includes('Samples'));
+  await page.selectOption('[aria-label=Event]', 'request');
+  await settle(page);
+  assert.deepEqual(await shown(), ['Name', 'TID', 'CPU']);
+  await page.selectOption('[aria-label=Event]', 'cpu');
+  await settle(page);
+  assert.ok((await shown()).includes('Samples'));
+});
+
 const BROKEN = {
   'cut in its data': [shopText.slice(0, -60_000), /cut off/],
   'cut before its data': [shopText.slice(0, shopText.indexOf('<script id="dnprof-data"')), /cut off: it holds no recording/],

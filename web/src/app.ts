@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Puts the page together: one store, the views, and what stands around them.
 
-import type { Recording } from './data/recording.ts';
+import { isTold, type Recording } from './data/recording.ts';
 import { printable } from './data/printable.ts';
 import { Answers } from './model/answers.ts';
 import { fromHash, toHash } from './model/hash.ts';
@@ -155,7 +155,7 @@ export class App {
   /** Of what has no stacks its tables, whatever was looked at before. */
   private get view(): View {
     const { info } = this.recording.events[this.store.state.event]!;
-    const details = info.rows === 0 && info.tables.length > 0 && this.views.find((v) => v.name === 'details');
+    const details = isTold(info) && this.views.find((v) => v.name === 'details');
     if (details && STACKED.includes(this.store.state.view)) return details;
     return this.views.find((v) => v.name === this.store.state.view) ?? this.views[0]!;
   }

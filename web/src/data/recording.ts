@@ -11,6 +11,9 @@ import { readRuns, type Runs } from './runs.ts';
 import { splitStrings } from './strings.ts';
 import { Trie, withoutNative, type Native, type Placed } from './trie.ts';
 
+/** Whether there is nothing of it but what tables say. */
+export const isTold = ({ rows, tables }: EventInfo) => rows === 0 && tables.length > 0;
+
 export interface EventRows extends Rows {
   readonly info: EventInfo;
   /** 1: the thread did not run; null: nothing is known of that. */
@@ -126,7 +129,7 @@ export class Recording {
 
   /** Whether there is nothing but what tables say. */
   get told(): boolean {
-    return this.events.every((e) => e.info.rows === 0 && e.info.tables.length > 0);
+    return this.events.every((e) => isTold(e.info));
   }
 
   name(frame: number): string {

@@ -2,6 +2,7 @@
 // The list of threads: which ones the views count. Many that are alike are one row, which opens.
 
 import type { ThreadInfo } from '../data/meta.ts';
+import { isTold } from '../data/recording.ts';
 import { clocked } from '../model/clocks.ts';
 import { count, duration, isBytes, isTime, percent, statedTime } from '../model/format.ts';
 import { findPools, type Pool } from '../model/pools.ts';
@@ -127,9 +128,10 @@ export class Threads {
   private columns(): Column[] {
     const waits = () => this.knowsWaiting();
     const called = () => this.counts();
-    const timed = () => this.page.recording.stacks && !this.knowsWaiting() && isTime(this.page.answers.rows(this.state).info);
-    const sized = () => this.page.recording.stacks && isBytes(this.page.answers.rows(this.state).info);
-    const samples = () => this.page.recording.stacks && !this.knowsWaiting() && !timed() && !sized();
+    const counted = () => this.page.recording.stacks && !isTold(this.page.answers.rows(this.state).info);
+    const timed = () => counted() && !this.knowsWaiting() && isTime(this.page.answers.rows(this.state).info);
+    const sized = () => counted() && isBytes(this.page.answers.rows(this.state).info);
+    const samples = () => counted() && !this.knowsWaiting() && !timed() && !sized();
     const plain = () => !this.knowsWaiting() && !this.counts();
     const inTime = () => isTime(this.page.answers.rows(this.state).info);
     const what = () => (inTime() ? 'what all threads took in this time' : sized() ? 'all bytes in this time' : 'the samples in this time');
