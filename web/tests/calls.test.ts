@@ -341,15 +341,32 @@ test('the next and the last call that is searched for', () => {
   for (let i = lane.rowStart[0]!; i < lane.rowStart[lane.rowStart.length - 1]!; i++) if (isMarked(marked, i)) starts.push(lanes.start[i]!);
   starts.sort((a, b) => a - b);
   let at = -1;
-  for (const start of new Set(starts)) {
-    const found = markedBeside(lanes, lane, marked, at, 1);
-    assert.equal(lanes.start[found], start);
-    at = start;
+  for (const start of starts) {
+    at = markedBeside(lanes, lane, marked, at, 1);
+    assert.equal(lanes.start[at], start);
   }
   assert.equal(markedBeside(lanes, lane, marked, at, 1), -1);
-  assert.equal(lanes.start[markedBeside(lanes, lane, marked, Infinity, -1)], starts[starts.length - 1]);
+  assert.equal(lanes.start[markedBeside(lanes, lane, marked, -1, -1)], starts[starts.length - 1]);
   const slice = lane.rowStart[0]!;
   assert.equal(sliceAt(lanes, lane, 0, lanes.start[slice]!), slice);
+});
+
+test('of calls that began at the same time none is passed over', () => {
+  const builder = new Builder() as Made['builder'];
+  const frame = builder.frame('A.m()', 'A.dll', CODE.user);
+  const [outer, inner] = [builder.child(0, frame), builder.child(builder.child(0, frame), frame)];
+  const calls = [{ node: outer, start: 100, end: 900 }, { node: inner, start: 100, end: 100 }, { node: inner, start: 100, end: 300 }, { node: inner, start: 400, end: 500 }, { node: outer, start: 950, end: 960 }];
+  const lanes = recordingOf({ builder, calls: calls.map((c) => ({ thread: 0, ...c })) }).events[0]!.calls!.lanes!;
+  const lane = lanes.lanes[0]!;
+  const all = mark(lanes, () => true);
+  const way = (step: number) => {
+    const seen: number[] = [];
+    for (let at = -1; (at = markedBeside(lanes, lane, all, at, step)) >= 0 && seen.length < 9; ) seen.push(at);
+    return seen;
+  };
+  assert.deepEqual(way(1).map((i) => lanes.start[i]), [100, 100, 100, 400, 950]);
+  assert.equal(new Set(way(1)).size, 5);
+  assert.deepEqual(way(-1), way(1).reverse());
 });
 
 test('the address keeps what a chart shows', () => {

@@ -150,15 +150,19 @@ export function rowOf(lane: Lane, slice: number): number {
   return row;
 }
 
-/** The marked slice of a lane that starts next after a time, or was the last to start before it; or -1. */
-export function markedBeside(lanes: Lanes, lane: Lane, marked: Marked, time: number, step: number): number {
+/** The marked slice of a lane that comes after a slice, or before it, by start and then by row; of the slice -1, the first or the last. -1: none. */
+export function markedBeside(lanes: Lanes, lane: Lane, marked: Marked, slice: number, step: number): number {
   const { start } = lanes;
+  const time = slice >= 0 ? start[slice]! : step > 0 ? -1 : Infinity;
   let best = -1;
   for (let d = 0; d + 1 < lane.rowStart.length; d++) {
     const [first, end] = [lane.rowStart[d]!, lane.rowStart[d + 1]!];
-    const later = firstStarting(start, first, end, step > 0 ? time + 1 : time);
-    const i = step > 0 ? nextMarked(marked, later, end) : lastMarked(marked, first, later);
-    if (i >= 0 && (best < 0 || (start[i]! - start[best]!) * step < 0)) best = i;
+    // Of those that start at the same time the ones in upper rows, which have lower numbers, come first.
+    const from = firstStarting(start, first, end, time);
+    const until = firstStarting(start, from, end, time + 1);
+    const beside = Math.max(from, Math.min(until, step > 0 ? slice + 1 : slice));
+    const i = step > 0 ? nextMarked(marked, beside, end) : lastMarked(marked, first, beside);
+    if (i >= 0 && (best < 0 || (start[i]! - start[best]! || i - best) * step < 0)) best = i;
   }
   return best;
 }

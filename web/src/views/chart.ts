@@ -118,9 +118,7 @@ export class ChartView implements View {
     const marked = this.page.answers.marked(state, state.lengths);
     const lane = this.lane(state);
     if (!marked || !lane) return;
-    const { chosen } = this.chart;
-    const now = chosen >= 0 ? this.lanes.start[chosen]! : step > 0 ? -1 : Infinity;
-    const best = markedBeside(this.lanes, lane, marked, now, step);
+    const best = markedBeside(this.lanes, lane, marked, this.chart.chosen, step);
     if (best >= 0) this.chart.moveTo(best);
   }
 
