@@ -34,8 +34,10 @@ void dnp_live_clock_end(struct dnp_live_clock *clock, uint64_t number)
 		clock->open[i].number = 0;
 		if (clock->open[i].generation >= 2)
 			count(&clock->full_over);
-		atomic_store_explicit(
-			&clock->seen_ns, clock->open[i].begin_ns, memory_order_relaxed);
+		/* One in the background began before those amid it, which are over by now. */
+		if (clock->open[i].begin_ns > clock->seen_ns)
+			atomic_store_explicit(
+				&clock->seen_ns, clock->open[i].begin_ns, memory_order_relaxed);
 		count(&clock->over);
 		return;
 	}

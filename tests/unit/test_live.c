@@ -140,6 +140,19 @@ TEST(live_collections_amid_each_other)
 	CHECK_EQ(full, 1);
 }
 
+/* One that is over has seen all that was made before it, however long another one goes on. */
+TEST(live_time_that_was_seen_does_not_go_back)
+{
+	struct dnp_live_clock clock = {0};
+
+	dnp_live_clock_begin(&clock, 1, 2, 100);
+	dnp_live_clock_begin(&clock, 2, 0, 200);
+	dnp_live_clock_end(&clock, 2);
+	CHECK_EQ(clock.seen_ns, 200);
+	dnp_live_clock_end(&clock, 1);
+	CHECK_EQ(clock.seen_ns, 200);
+}
+
 /* It began before watching did. */
 TEST(live_collection_that_is_not_known_ends)
 {
