@@ -251,7 +251,23 @@ static void live_wishes(struct dnp_provider_wish *wishes)
 
 /* ---- The recorder: who is gone */
 
-/* Its words are in live.taken. */
+static void let_go(uint32_t place)
+{
+	live.objects.all[place].known = false;
+	dnp_com(runtime(), DestroyHandle, (ObjectHandleID)live.objects.all[place].handle);
+	give(place);
+}
+
+/* 0: it is to go. */
+static uint64_t weight_of(const struct dnp_live_object *object)
+{
+	uint64_t mean = live.mean_bytes;
+
+	return dnp_thin(
+		object->bytes, object->lot, object->mean_bytes > mean ? object->mean_bytes : mean);
+}
+
+/* Its words are in live.taken. Others may have gone by lot since it was made. */
 static void know(const struct seen *seen)
 {
 	struct dnp_live_object *object = &live.objects.all[seen->place];
@@ -260,6 +276,10 @@ static void know(const struct seen *seen)
 		.time_ns = object->time_ns,
 		.walk_ns = seen->walk_ns};
 
+	if (!weight_of(object)) {
+		let_go(seen->place);
+		return;
+	}
 	walked.n = dnp_happened_rest(live.setting, live.taken, seen->n, seen->words, live.whole,
 		dnp_threads_depth(), &walked.stop);
 	object->stop = (uint8_t)walked.stop;
@@ -286,13 +306,6 @@ static void take_stacks(void)
 	}
 }
 
-static void let_go(uint32_t place)
-{
-	live.objects.all[place].known = false;
-	dnp_com(runtime(), DestroyHandle, (ObjectHandleID)live.objects.all[place].handle);
-	give(place);
-}
-
 /* Where the runtime does not answer it is as it was. */
 static bool is_gone(const struct dnp_live_object *object)
 {
@@ -311,15 +324,10 @@ static void look(void)
 
 static void thin(void)
 {
-	uint64_t mean = atomic_load_explicit(&live.mean_bytes, memory_order_relaxed) * 2;
-
-	atomic_store_explicit(&live.mean_bytes, mean, memory_order_relaxed);
-	for (uint32_t i = 0; i < atomic_load(&live.objects.end); i++) {
-		const struct dnp_live_object *object = &live.objects.all[i];
-
-		if (object->known && !dnp_thin(object->bytes, object->lot, mean))
+	atomic_store_explicit(&live.mean_bytes, live.mean_bytes * 2, memory_order_relaxed);
+	for (uint32_t i = 0; i < atomic_load(&live.objects.end); i++)
+		if (live.objects.all[i].known && !weight_of(&live.objects.all[i]))
 			let_go(i);
-	}
 }
 
 static void look_if_due(void)
@@ -342,14 +350,6 @@ static void define_thread(const struct dnp_live_object *object)
 
 	if (thread && thread->index == object->thread)
 		live.setting->announce(thread);
-}
-
-static uint64_t weight_of(const struct dnp_live_object *object)
-{
-	uint64_t mean = live.mean_bytes;
-
-	return dnp_thin(
-		object->bytes, object->lot, object->mean_bytes > mean ? object->mean_bytes : mean);
 }
 
 /* One that no collection has seen is no sample: it may be gone with the next. */
