@@ -36,6 +36,8 @@ void dnp_collections_flush(struct dnp_collections *all, uint64_t before_ns)
 		if (before_ns == UINT64_MAX ||
 			(all->open[i].ended && all->open[i].end_ns < before_ns))
 			end(all, i);
+	if (all->passed_ns && all->passed_ns < before_ns && !all->pause.open)
+		all->trigger = all->passed_ns = 0;
 }
 
 bool dnp_collections_await(const struct dnp_collections *all, uint64_t trigger)
@@ -142,7 +144,10 @@ static void add_pause(
 		};
 }
 
-/* The server's collector also stops threads for none, to have more heaps, or fewer. */
+/*
+ * The server's collector also stops threads for none, to have more heaps, or fewer: what is wanted
+ * may still come then. Of TryStartNoGCRegion nothing comes, where it needs none.
+ */
 static void end_pause(struct dnp_collections *all, const struct dnp_gc_moment *moment)
 {
 	struct dnp_collection *one = find_paused(all);
@@ -152,6 +157,8 @@ static void end_pause(struct dnp_collections *all, const struct dnp_gc_moment *m
 	if (!is_of_pause(all, moment))
 		return;
 	all->pause.open = false;
+	if (all->trigger)
+		all->passed_ns = moment->time_ns;
 	add_pause(all, one, end_ns);
 	if (!one)
 		return;
@@ -203,7 +210,13 @@ static void start(struct dnp_collections *all, const struct dnp_gc_event *event,
 		.inherited = inherits,
 		.begin_ns = all->pause.open ? all->pause.begin_ns : moment->time_ns,
 	};
-	all->trigger = 0;
+	all->trigger = all->passed_ns = 0;
+}
+
+static void want(struct dnp_collections *all, const struct dnp_gc_moment *moment)
+{
+	all->trigger = moment->trigger;
+	all->passed_ns = 0;
 }
 
 static void end_one(struct dnp_collections *all, const struct dnp_gc_event *event,
@@ -259,7 +272,7 @@ void dnp_collections_event(struct dnp_collections *all, const struct dnp_gc_even
 	const struct dnp_gc_moment *moment)
 {
 	switch (event->id) {
-	case DNP_GC_TRIGGERED: all->trigger = moment->trigger; return;
+	case DNP_GC_TRIGGERED: want(all, moment); return;
 	case DNP_GC_SUSPEND_BEGIN: begin_pause(all, event, moment); return;
 	case DNP_GC_SUSPEND_END: stand(all, moment); return;
 	case DNP_GC_START: start(all, event, moment); return;

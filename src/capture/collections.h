@@ -56,7 +56,8 @@ struct dnp_collections {
 		uint64_t begin_ns, suspended_ns;
 		uint64_t resumed_ns; /* 0: not yet */
 	} pause;
-	uint64_t trigger; /* of the next one that starts */
+	uint64_t trigger;   /* of the next one that starts */
+	uint64_t passed_ns; /* the end of a pause in which that did not start; 0: there was none */
 
 	struct dnp_collection ended[DNP_COLLECTIONS_ENDED];
 	struct dnp_gc_pause pauses[DNP_COLLECTIONS_ENDED];
@@ -77,8 +78,8 @@ void dnp_collections_event(struct dnp_collections *collections, const struct dnp
 	const struct dnp_gc_moment *moment);
 
 /*
- * Those that ended before that time have told all that they will; UINT64_MAX: those that still go
- * on, too.
+ * Those that ended before that time have told all that they will, and one that is wanted, for which
+ * the program had stood still by then, does not come; UINT64_MAX: those that still go on, too.
  */
 void dnp_collections_flush(struct dnp_collections *collections, uint64_t before_ns);
 

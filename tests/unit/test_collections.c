@@ -291,10 +291,50 @@ TEST(collections_that_are_awaited)
 	CHECK(dnp_collections_await(&all, 2) && dnp_collections_await(&all, 3));
 	over(WANTS, 1);
 	go_on(WANTS);
-	dnp_collections_flush(&all, UINT64_MAX);
+	dnp_collections_flush(&all, now_ns);
 	CHECK(dnp_collections_await(&all, 2));
 	CHECK_EQ(taken().trigger, 2);
 	CHECK(!dnp_collections_await(&all, 2) && dnp_collections_await(&all, 3));
+}
+
+/* TryStartNoGCRegion, where the memory is there: threads stop for it, and no collection starts. */
+TEST(collection_that_does_not_come_is_not_awaited)
+{
+	reset();
+	stop(WANTS);
+	wanted(5);
+	go_on(WANTS);
+	dnp_collections_flush(&all, now_ns);
+	CHECK(dnp_collections_await(&all, 5)); /* the pause may have been another's */
+	dnp_collections_flush(&all, now_ns + 1);
+	CHECK(!dnp_collections_await(&all, 5));
+	/* Nor is the next one its, nor the next that is wanted given up with it. */
+	stop(WANTS);
+	TELL(WANTS, .id = DNP_GC_START, .number = 1);
+	over(WANTS, 1);
+	go_on(WANTS);
+	CHECK_EQ(taken().trigger, 0);
+	wanted(6);
+	dnp_collections_flush(&all, now_ns + 1);
+	CHECK(dnp_collections_await(&all, 6));
+}
+
+/* The server's collector has its threads stop for it, with another pause before that. */
+TEST(collection_that_comes_after_a_pause_for_none_is_awaited)
+{
+	reset();
+	wanted(5);
+	stop(COLLECTOR);
+	go_on(COLLECTOR);
+	dnp_collections_flush(&all, now_ns);
+	stop(COLLECTOR);
+	dnp_collections_flush(&all, now_ns + 1);
+	CHECK(dnp_collections_await(&all, 5)); /* however long it takes them to stop */
+	TELL(COLLECTOR, .id = DNP_GC_START, .number = 1);
+	over(COLLECTOR, 1);
+	go_on(COLLECTOR);
+	CHECK_EQ(taken().trigger, 5);
+	CHECK(!dnp_collections_await(&all, 5));
 }
 
 TEST(collections_that_nobody_takes_are_counted)
