@@ -48,7 +48,7 @@ static bool is_under_way(struct dnp_tl_slot *slot, uint64_t turn)
 	return atomic_load_explicit(&slot->turn, memory_order_relaxed) < 2 * turn + 2;
 }
 
-void dnp_tl_notes_read(struct dnp_tl_notes *notes,
+void dnp_tl_notes_read(struct dnp_tl_notes *notes, bool last,
 	void (*visit)(const struct dnp_tl_note *note, void *context), void *context)
 {
 	uint64_t end = atomic_load_explicit(&notes->next, memory_order_relaxed);
@@ -64,7 +64,8 @@ void dnp_tl_notes_read(struct dnp_tl_notes *notes,
 
 		if (read_slot(slot, notes->read, &note))
 			visit(&note, context);
-		else if (is_under_way(slot, notes->read) && end - notes->read < DNP_TL_NOTES / 2)
+		else if (!last && is_under_way(slot, notes->read) &&
+			end - notes->read < DNP_TL_NOTES / 2)
 			break; /* it will be there the next time, and what came behind it */
 		else
 			lost++;

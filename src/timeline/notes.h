@@ -9,6 +9,7 @@
 #define DNP_TIMELINE_NOTES_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clean.h"
@@ -39,8 +40,12 @@ struct dnp_tl_notes {
 /* 0 or -EBUSY: it will be counted as lost. */
 SIGSAFE int dnp_tl_note(struct dnp_tl_notes *notes, const struct dnp_tl_note *note);
 
-/* Calls visit for what was noted since the last time, oldest first. One reader. */
-void dnp_tl_notes_read(struct dnp_tl_notes *notes,
+/*
+ * Calls visit for what was noted since the last time, oldest first. One that somebody still writes
+ * is waited for, with what came behind it, if there is a next time: `last` counts it as lost. One
+ * reader.
+ */
+void dnp_tl_notes_read(struct dnp_tl_notes *notes, bool last,
 	void (*visit)(const struct dnp_tl_note *note, void *context), void *context);
 
 #endif

@@ -237,7 +237,8 @@ void dnp_tl_take_in(dnprof_timeline *timeline)
 		timeline->told_ns = dnp_switches_read(timeline->switches, take_switch, timeline);
 	else
 		dnp_tl_poll(timeline);
-	dnp_tl_notes_read(&timeline->notes, take_note, timeline);
+	dnp_tl_notes_read(
+		&timeline->notes, !atomic_load(&timeline->recording), take_note, timeline);
 	if (timeline->ended_ns && timeline->told_ns >= timeline->ended_ns)
 		end_process(timeline);
 	cpu_ns = dnp_process_cpu_ns(timeline->store.pid);
