@@ -154,6 +154,25 @@ static int check_place(const char *path, struct dnp_err *err)
 
 #define NAMES_MAX 1000u
 
+/* The n-th name for a recording beside the result; owned, NULL: no memory. */
+static char *beside(const struct dnp_output *output, unsigned n)
+{
+	char *path;
+	int written = n > 1 ? asprintf(&path, "%s.%u.dnp", output->path, n)
+			    : asprintf(&path, "%s.dnp", output->path);
+
+	return written < 0 ? NULL : path;
+}
+
+/* Somebody's result has the name, or will have it: its recording lies beside it. */
+static bool is_taken(const struct dnp_output *output)
+{
+	auto_free char *recording = beside(output, 1);
+
+	return dnp_file_kind(output->path) == DNP_FILE_REGULAR ||
+		(recording && dnp_file_kind(recording) != DNP_FILE_NONE);
+}
+
 /* *again: another one will do, and this one is taken. */
 static int name(
 	struct dnp_output *output, pid_t pid, unsigned n_th, bool *again, struct dnp_err *err)
@@ -171,7 +190,7 @@ static int name(
 		output->path = NULL;
 		return no_memory(err);
 	}
-	*again = *again && dnp_file_kind(output->path) == DNP_FILE_REGULAR;
+	*again = *again && is_taken(output);
 	return check_place(output->path, err);
 }
 
@@ -192,6 +211,12 @@ char *dnp_output_work(const struct dnp_output *output, const char *name)
 	return asprintf(&path, "%s%c%s", output->work, dnp_path_slash, name) < 0 ? NULL : path;
 }
 
+static int cannot_place(const char *path, int code, struct dnp_err *err)
+{
+	return dnp_err(err, code, "cannot write to %s: %s; choose another place with -o", path,
+		strerror(-code));
+}
+
 int dnp_output_place(
 	const struct dnp_output *output, const char *from, const char *to, struct dnp_err *err)
 {
@@ -201,20 +226,7 @@ int dnp_output_place(
 	if (!path)
 		return no_memory(err);
 	ret = dnp_file_rename(path, to);
-	if (ret)
-		return dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o", to,
-			strerror(-ret));
-	return 0;
-}
-
-/* The n-th name for a recording beside the result; owned, NULL: no memory. */
-static char *beside(const struct dnp_output *output, unsigned n)
-{
-	char *path;
-	int written = n > 1 ? asprintf(&path, "%s.%u.dnp", output->path, n)
-			    : asprintf(&path, "%s.dnp", output->path);
-
-	return written < 0 ? NULL : path;
+	return ret ? cannot_place(to, ret, err) : 0;
 }
 
 /* The first that nothing has. */
@@ -232,10 +244,7 @@ static int place_beside(const struct dnp_output *output, char **place, struct dn
 			return no_memory(err);
 		ret = dnp_file_rename_new(from, *place);
 	}
-	if (ret)
-		return dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o",
-			*place, strerror(-ret));
-	return 0;
+	return ret ? cannot_place(*place, ret, err) : 0;
 }
 
 /* Who began in the same second may have taken the name since it was chosen. */
@@ -251,10 +260,34 @@ static int place_new(struct dnp_output *output, struct dnp_err *err)
 		if (ret == -EEXIST && dnp_output_name(output, output->pid, err))
 			return err->code;
 	}
-	if (ret)
-		return dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o",
-			output->path, strerror(-ret));
-	return 0;
+	return ret ? cannot_place(output->path, ret, err) : 0;
+}
+
+/*
+ * The same beside a result that is still to be written. Whose recording lies beside a name has that
+ * name: nobody else writes there until it goes, and then the result is there.
+ */
+static int place_beside_new(struct dnp_output *output, char **place, struct dnp_err *err)
+{
+	auto_free char *from = dnp_output_work(output, DNP_OUTPUT_RECORDING);
+	int ret = -EEXIST;
+
+	for (unsigned n = 1; ret == -EEXIST && n <= NAMES_MAX; n++) {
+		free(*place);
+		*place = beside(output, 1);
+		if (!from || !*place)
+			return no_memory(err);
+		ret = dnp_file_rename_new(from, *place);
+		if (!ret && dnp_file_kind(output->path) != DNP_FILE_NONE) {
+			free(from);
+			from = *place;
+			*place = NULL;
+			ret = -EEXIST;
+		}
+		if (ret == -EEXIST && dnp_output_name(output, output->pid, err))
+			return err->code;
+	}
+	return ret ? cannot_place(output->path, ret, err) : 0;
 }
 
 static int place_itself(struct dnp_output *output, char **place, struct dnp_err *err)
@@ -272,8 +305,14 @@ int dnp_output_place_recording(
 	struct dnp_output *output, bool raw, char **path, struct dnp_err *err)
 {
 	char *place = NULL;
-	int ret = raw ? place_itself(output, &place, err) : place_beside(output, &place, err);
+	int ret;
 
+	if (raw)
+		ret = place_itself(output, &place, err);
+	else if (output->timed)
+		ret = place_beside_new(output, &place, err);
+	else
+		ret = place_beside(output, &place, err);
 	if (ret) {
 		free(place);
 		return ret;

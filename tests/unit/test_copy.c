@@ -133,6 +133,54 @@ TEST(copy_ends_with_the_last_whole_chunk)
 	}
 }
 
+/* Two copies for results of one name, which both were told is free. */
+static void open_two(const char *folder, struct dnp_copy copies[2])
+{
+	char pattern[64];
+	bool same;
+
+	snprintf(pattern, sizeof(pattern), "%s/%%t.html", folder);
+	do {
+		for (unsigned i = 0; i < 2; i++)
+			CHECK_EQ(dnp_copy_open(&copies[i], pattern, 42, NULL), 0);
+		same = !strcmp(copies[0].output.path, copies[1].output.path);
+		for (unsigned i = 0; i < 2 && !same; i++) /* a second was over between them */
+			dnp_copy_done(&copies[i]);
+	} while (!same);
+}
+
+static void write_result(const struct dnp_copy *copy)
+{
+	int fd = open(copy->output.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0);
+	close(fd);
+	CHECK_EQ(unlink(copy->recording), 0);
+}
+
+/* Whether the other one was written before, or is about to be. */
+TEST(results_of_one_second_do_not_replace_each_other)
+{
+	for (unsigned written_before = 0; written_before < 2; written_before++) {
+		struct place place = make_place(0);
+		struct dnp_copy copies[2];
+
+		open_two(place.folder, copies);
+		CHECK_EQ(dnp_copy_take(&copies[0], place.fd, false, false, NULL), 0);
+		if (written_before)
+			write_result(&copies[0]);
+		CHECK_EQ(dnp_copy_take(&copies[1], place.fd, false, false, NULL), 0);
+		if (!written_before)
+			write_result(&copies[0]);
+		write_result(&copies[1]);
+		for (unsigned i = 0; i < 2; i++) {
+			CHECK_EQ(unlink(copies[i].output.path), 0);
+			dnp_copy_done(&copies[i]);
+		}
+		remove_place(&place);
+	}
+}
+
 TEST(copy_that_is_not_taken_leaves_nothing)
 {
 	struct place place = make_place(0);
