@@ -19,7 +19,7 @@
 
 struct dnp_child {
 	pid_t pid;
-	int gate;          /* write one byte: the program starts */
+	int gate[2];       /* a pipe; one byte in it: the program starts */
 	int report;        /* why it could not, an int */
 	int signals;       /* signalfd, -1: they are not kept */
 	sigset_t old_mask; /* as they were; the program gets them so */

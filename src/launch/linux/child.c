@@ -90,9 +90,8 @@ int dnp_child_fork(
 		close(gate[1]);
 		wait_and_enter(child, gate[0], report[1], enter, context);
 	}
-	close(gate[0]);
 	close(report[1]);
-	child->gate = gate[1];
+	memcpy(child->gate, gate, sizeof(gate));
 	child->report = report[0];
 	return 0;
 
@@ -112,14 +111,21 @@ static void reap(struct dnp_child *child)
 	child->ended = true;
 }
 
+static void close_ends(const struct dnp_child *child)
+{
+	close(child->gate[0]);
+	close(child->gate[1]);
+}
+
 int dnp_child_release(struct dnp_child *child)
 {
 	int why = 0;
 
-	/* A child that was killed at the gate shows when it is waited for. */
-	if (write(child->gate, "", 1) < 0)
+	/* A child that was killed at the gate shows when it is waited for: as somebody can still
+	 * read it, nobody gets SIGPIPE. */
+	if (write(child->gate[1], "", 1) < 0)
 		why = 0;
-	close(child->gate);
+	close_ends(child);
 	if (read(child->report, &why, sizeof(why)) != sizeof(why))
 		why = 0;
 	close(child->report);
@@ -132,7 +138,7 @@ int dnp_child_release(struct dnp_child *child)
 
 void dnp_child_abandon(struct dnp_child *child)
 {
-	close(child->gate);
+	close_ends(child);
 	close(child->report);
 	reap(child);
 	dnp_child_done(child);
