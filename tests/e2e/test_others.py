@@ -139,3 +139,27 @@ def test_who_woke_whom(wakeups, pingpong, tmp_path):
 def test_wakeups_without_the_right(tmp_path):
     result = run([*NOBODY, "sh", "-c", 'cd "$(mktemp -d)" && exec "$0" timeline --wakeups -o t.dnp -- true', DNPROF])
     refused(result, 1, "cannot record wake-ups, so nothing is recorded: the kernel's trace points:", "leave --wakeups away")
+
+
+@pytest.fixture
+def own_ids():
+    command = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if run([*command, "true"]).status:
+        pytest.skip("process ids of its own may not be had here: needs root")
+    return command
+
+
+def test_wakeups_in_a_container_with_ids_of_its_own(own_ids, tmp_path):
+    """The trace point tells the system's ids of threads, which are those of others there."""
+    result = run([*own_ids, DNPROF, "timeline", "--wakeups", "-o", tmp_path / "t.dnp", "--", "true"])
+    refused(result, 1, "cannot record wake-ups, so nothing is recorded: the kernel tells of threads by ids that they do not have "
+            "in this container", "leave --wakeups away")
+    assert not os.listdir(tmp_path)
+
+
+def test_others_in_a_container_with_ids_of_its_own(others, own_ids, tmp_path):
+    """Who runs outside of it has none there, as if the processor stood still."""
+    result = run([*own_ids, DNPROF, "timeline", "--others", "-o", tmp_path / "t.dnp", "--", "true"])
+    assert "those of others are not told: process ids are this container's own" in result.expect().err
+    threads, _ = lanes(tmp_path / "t.dnp")
+    assert not [t for t in threads.values() if t.flags & OTHERS]

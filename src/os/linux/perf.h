@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,6 +47,20 @@ static inline void dnp_perf_close(int fd)
 
 	if (!ioctl(fd, PERF_EVENT_IOC_ID, &id))
 		close(fd);
+}
+
+#define DNP_PERF_FIRST_PID_NAMESPACE "pid:[4026531836]" /* linux/proc_ns.h: PROC_PID_INIT_INO */
+
+/*
+ * Whether ids of processes and threads are the system's here. In a container with its own, trace
+ * points tell the system's all the same, and switches tell none of who is outside of it.
+ */
+static inline bool dnp_perf_has_system_ids(void)
+{
+	char name[32] = "";
+
+	return readlink("/proc/self/ns/pid", name, sizeof(name) - 1) < 0 ||
+		!strcmp(name, DNP_PERF_FIRST_PID_NAMESPACE);
 }
 
 #endif

@@ -306,6 +306,10 @@ static int explain(int failed, const struct dnp_switches_options *options, struc
 			"perf events of process %d are not allowed; they need the process's own "
 			"user and kernel.perf_event_paranoid of at most 2, or CAP_PERFMON",
 			options->pid);
+	case -EXDEV:
+		return dnp_err(err, failed,
+			"process ids are this container's own, and of who runs outside of it the "
+			"kernel tells none here; record outside of it");
 	case -EPERM:
 	case -ENOSYS:
 		return dnp_err(err, failed,
@@ -337,7 +341,7 @@ int dnp_switches_open(
 	if (!switches->options.ring_bytes)
 		switches->options.ring_bytes = RING_DATA;
 	switches->several = !options->all && !is_alone(options->pid);
-	failed = open_first_of(switches);
+	failed = options->all && !dnp_perf_has_system_ids() ? -EXDEV : open_first_of(switches);
 	if (failed) {
 		explain(failed, options, err);
 	} else {

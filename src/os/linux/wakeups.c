@@ -174,10 +174,15 @@ static int open_rings(struct dnp_wakeups *wakeups, uint64_t id, int n_cpus)
 int dnp_wakeups_open(struct dnp_wakeups **out, struct dnp_err *err)
 {
 	int n_cpus = (int)sysconf(_SC_NPROCESSORS_CONF), failed;
-	struct dnp_wakeups *wakeups =
-		calloc(1, sizeof(*wakeups) + (size_t)n_cpus * sizeof(struct ring));
+	struct dnp_wakeups *wakeups;
 	uint64_t id = 0;
 
+	if (!dnp_perf_has_system_ids())
+		return dnp_err(err, -ENOTSUP,
+			"cannot record wake-ups, so nothing is recorded: the kernel tells of "
+			"threads by ids that they do not have in this container; record outside "
+			"of it, or leave --wakeups away");
+	wakeups = calloc(1, sizeof(*wakeups) + (size_t)n_cpus * sizeof(struct ring));
 	failed = wakeups ? find_point(&id, &wakeups->pid_offset) : -ENOMEM;
 	if (!failed)
 		failed = open_rings(wakeups, id, n_cpus);
