@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "base/sink.h"
 #include "cli/result.h"
 #include "launch/control.h"
 #include "launch/copy.h"
@@ -38,18 +39,13 @@ static int end(struct stop *stop, int *fd, struct dnp_err *err)
 	return ret;
 }
 
-/* A copy in another place, as what is asked for. */
-static int make_copy(struct stop *stop, struct dnp_copy *copy, int from)
+/* What becomes of a copy, in another place, as what is asked for. An exit status. */
+static int conclude_copy(struct stop *stop, const struct dnp_copy *copy)
 {
-	const struct dnp_choice *choice = stop->choice;
-	struct dnp_err err = {0};
-
-	if (dnp_copy_take(copy, from, !choice->exporter, false, &err))
-		return dnp_failed(&err);
 	dnp_interrupt_give_back(&stop->interrupt);
 	return dnp_result_of_process(
 		&(struct dnp_result){
-			.choice = choice,
+			.choice = stop->choice,
 			.recording = copy->recording,
 			.path = copy->output.path,
 			.failure = stop->ended.why,
@@ -57,16 +53,66 @@ static int make_copy(struct stop *stop, struct dnp_copy *copy, int from)
 		stop->pid);
 }
 
-static int copy_elsewhere(struct stop *stop, int from)
+static int take_copy(struct stop *stop, struct dnp_copy *copy, int from, struct dnp_err *err)
+{
+	return dnp_copy_take(copy, from, !stop->choice->exporter, false, err);
+}
+
+static int make_copy(struct stop *stop, struct dnp_copy *copy, int from)
+{
+	struct dnp_err err = {0};
+
+	return take_copy(stop, copy, from, &err) ? dnp_failed(&err) : conclude_copy(stop, copy);
+}
+
+/* The name in the folder of temporary files, which may have characters that patterns have. */
+static char *temporary_pattern(void)
+{
+	auto_free char *folder = dnp_folder_temporary();
+	struct dnp_sink_memory text;
+
+	dnp_sink_memory_init(&text);
+	for (const char *p = folder; p && *p; p++)
+		dnp_sink_printf(&text.sink, *p == '%' ? "%%%%" : "%c", *p);
+	dnp_sink_write(&text.sink, "/" ELSEWHERE, sizeof("/" ELSEWHERE));
+	if (folder && !text.sink.error)
+		return text.bytes.p;
+	dnp_vec_done(&text.bytes);
+	return NULL;
+}
+
+/* *status: what became of it there, and of what was tried before. False: nothing. */
+static bool copy_to(struct stop *stop, const char *pattern, int from, int *status)
 {
 	struct dnp_copy copy;
 	struct dnp_err err = {0};
-	int status;
+	int failed = dnp_copy_open(&copy, pattern, stop->pid, &err), concluded;
 
-	if (dnp_copy_open(&copy, ELSEWHERE, stop->pid, &err))
-		return dnp_failed(&err);
-	status = make_copy(stop, &copy, from);
+	if (!failed)
+		failed = take_copy(stop, &copy, from, &err);
+	if (failed) {
+		*status = dnp_failed(&err);
+	} else {
+		if (*status)
+			dnp_say("the recording is kept: %s", copy.recording);
+		concluded = conclude_copy(stop, &copy);
+		*status = *status ? *status : concluded;
+	}
 	dnp_copy_done(&copy);
+	return !failed;
+}
+
+/* It lies nowhere any more: where it cannot be here it goes to the temporary files. */
+static int copy_elsewhere(struct stop *stop, int from)
+{
+	auto_free char *temporary = NULL;
+	int status = DNP_EXIT_DONE;
+
+	if (copy_to(stop, ELSEWHERE, from, &status))
+		return status;
+	temporary = temporary_pattern();
+	if (temporary)
+		copy_to(stop, temporary, from, &status);
 	return status;
 }
 

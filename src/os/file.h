@@ -105,6 +105,8 @@ char *dnp_file_full(const char *path);
 
 /* Makes a folder for its user alone, with a name of its own as dnp_file_create. 0 or -errno. */
 int dnp_folder_create(char *path);
+/* The one of this user's temporary files; owned by the caller, NULL: no memory. */
+char *dnp_folder_temporary(void);
 /*
  * Calls `look` with each name in a folder, but for its own and its parent's, in no order, until it
  * does not return 0: that, 0, or -errno where the folder cannot be read.

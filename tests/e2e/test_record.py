@@ -547,6 +547,20 @@ def test_copy_of_a_recording_that_is_gone(begun, tmp_path):
     check(here / names(here)[0])
 
 
+def test_copy_of_a_recording_that_is_gone_where_nothing_may_be_written(begun, tmp_path):
+    """It goes to the temporary files then, wherever they are."""
+    out, there = tmp_path / "app.dnp", tmp_path / "%t%"
+    there.mkdir()
+    dnprof("start", "-o", out, begun).expect()
+    wait_for_samples(begun)
+    out.unlink()
+    result = dnprof("stop", "-q", begun, cwd="/proc/self", env={"TMPDIR": str(there)}).expect(1)
+    [name] = names(there)
+    first, second = result.err.splitlines()
+    assert first.startswith("dnprof: cannot write to ") and second == f"dnprof: the recording is kept: {there / name}"
+    check(there / name)
+
+
 def test_own_threads_are_not_among_the_programs(begun, tmp_path):
     """Nor are those that had ended before their switches were read."""
     dnprof("record", "-q", "-e", "switch,mark,lock", "-d", 0.2, "-o", tmp_path / "app.dnp", begun).expect()

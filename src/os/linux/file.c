@@ -177,6 +177,13 @@ int dnp_folder_create(char *path)
 	return mkdtemp(path) ? 0 : -errno;
 }
 
+char *dnp_folder_temporary(void)
+{
+	const char *path = getenv("TMPDIR");
+
+	return strdup(path && *path ? path : "/tmp");
+}
+
 int dnp_file_own_as(int fd, const char *path)
 {
 	struct stat st;

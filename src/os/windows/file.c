@@ -336,6 +336,14 @@ int dnp_folder_create(char *path)
 	return made;
 }
 
+char *dnp_folder_temporary(void)
+{
+	wchar_t wide[MAX_PATH + 1] = L".\\";
+
+	GetTempPathW(DNP_ARRAY_SIZE(wide), wide);
+	return dnp_narrow(wide);
+}
+
 /* What dnp_folder_each does, with names as the system has them. */
 static int each_entry(const wchar_t *folder,
 	int (*look)(const WIN32_FIND_DATAW *entry, void *context), void *context)
