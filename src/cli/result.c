@@ -156,7 +156,7 @@ static int export(struct dnp_result *result, const struct dnp_input *input, stru
 /* What was recorded, all events together. */
 struct totals {
 	uint64_t samples;
-	uint64_t judged, lost_samples; /* units of these: of events that take some of what is */
+	uint64_t judged, lost_samples; /* of events that count samples */
 	uint64_t lost_in_queue;        /* of them, in that of signals */
 	uint64_t calls, lost_calls;
 	uint64_t switches, lost_switches;
@@ -170,15 +170,19 @@ static bool loses_weight(const struct dnp_event *event)
 		(event->labels.n || event->in_ns || event->in_bytes);
 }
 
-static void add_samples(struct totals *totals, const struct dnp_event *event)
+static bool counts_samples(const struct dnp_profile *profile, const struct dnp_event *event)
+{
+	return !strcmp(dnp_profile_string(profile, event->unit), "samples");
+}
+
+static void add_samples(
+	struct totals *totals, const struct dnp_profile *profile, const struct dnp_event *event)
 {
 	totals->sampled = true;
 	totals->samples += event->says ? event->samples : event->taken;
-	if (event->in_ns)
+	if (!counts_samples(profile, event))
 		return;
 	totals->judged += event->taken;
-	if (event->labels.n || event->says)
-		return;
 	totals->lost_samples += event->lost;
 	totals->lost_in_queue += event->lost_by[DNP_LOSS_QUEUE];
 }
@@ -200,7 +204,7 @@ static struct totals sum_up(const struct dnp_profile *profile)
 			totals.lost_calls += event->lost;
 		} else if (!is(profile, event, "wait") && !is(profile, event, "lock-owner")) {
 			/* Why threads waited goes with switches, who had their locks with these. */
-			add_samples(&totals, event);
+			add_samples(&totals, profile, event);
 		}
 	}
 	return totals;
@@ -238,14 +242,23 @@ static uint64_t all_of(const struct dnp_profile *profile, const struct dnp_event
 	return all;
 }
 
-/* One whose samples are about something, or that is said, and much of it is lost; NULL: none is. */
+/* Whether it is known how much there was, in its unit, of what is not counted in samples. */
+static bool is_judged_alone(const struct dnp_profile *profile, const struct dnp_event *event)
+{
+	if (counts_samples(profile, event) || event->switches || event->calls)
+		return false;
+	return event->labels.n || event->says || !event->taken ||
+		dnp_live_allocated(profile, event);
+}
+
+/* One of which much is lost, in its unit; NULL: none is. */
 static const struct dnp_event *much_lost(const struct dnp_profile *profile, uint64_t *all)
 {
 	for (size_t i = 0; i < profile->events.n; i++) {
 		const struct dnp_event *event = &profile->events.p[i];
 
 		*all = all_of(profile, event);
-		if ((event->labels.n || event->says) && is_much(event->lost, *all - event->lost))
+		if (is_judged_alone(profile, event) && is_much(event->lost, *all - event->lost))
 			return event;
 	}
 	return NULL;
