@@ -211,6 +211,11 @@ static uint64_t interval_ns(const struct dnp_engine *engine)
 	return engine->interval ? engine->interval() : recording.options->interval_ns;
 }
 
+static const char *unit_of(const struct dnp_engine *engine)
+{
+	return engine->unit ? engine->unit : "samples";
+}
+
 static void write_events(struct dnp_writer *writer)
 {
 	const struct dnp_engine *engine;
@@ -220,7 +225,7 @@ static void write_events(struct dnp_writer *writer)
 			&(struct dnp_rec_event){
 				.index = i,
 				.name = dnp_str(engine->event),
-				.unit = dnp_str(engine->unit ? engine->unit : "samples"),
+				.unit = dnp_str(unit_of(engine)),
 				.interval_ns = interval_ns(engine),
 				.source = dnp_str(engine->source()),
 				.note = dnp_str(engine->note ? engine->note() : ""),
@@ -242,16 +247,26 @@ static size_t agent_bytes(void)
 		dnp_overflow_bytes();
 }
 
+static struct dnp_losses losses_now(void)
+{
+	struct dnp_losses losses = {0};
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
+		dnp_losses_add(&losses, engine->event, unit_of(engine),
+			recording.drain.sums[i].lost + (engine->lost ? engine->lost() : 0));
+	return losses;
+}
+
 static void publish(void)
 {
 	struct dnp_session_slot *slot = recording.slot;
-	uint64_t samples, lost;
 
 	if (!slot)
 		return;
-	dnp_drain_totals(&recording.drain, &samples, &lost);
-	atomic_store_explicit(&slot->samples, samples, memory_order_relaxed);
-	atomic_store_explicit(&slot->lost, lost, memory_order_relaxed);
+	atomic_store_explicit(
+		&slot->samples, dnp_drain_samples(&recording.drain), memory_order_relaxed);
+	atomic_store_explicit(&slot->lost, losses_now().count, memory_order_relaxed);
 	atomic_store_explicit(
 		&slot->bytes, dnp_writer_written(&recording.drain.writer), memory_order_relaxed);
 }
@@ -699,9 +714,10 @@ void dnp_recording_status(struct dnp_recording_status *status)
 		.events = recording.options->event,
 		.since_ns = recording.since_ns,
 		.since_unix_ns = recording.since_unix_ns,
+		.samples = dnp_drain_samples(&recording.drain),
+		.losses = losses_now(),
 		.bytes = dnp_writer_written(&recording.drain.writer),
 		.client = recording.client,
 		.awaited = recording.session,
 	};
-	dnp_drain_totals(&recording.drain, &status->samples, &status->lost);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/losses.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "format/agent_options.h"
@@ -71,7 +72,8 @@ void dnp_recording_look_away(void);
 struct dnp_recording_status {
 	const char *events;
 	uint64_t since_unix_ns, since_ns;
-	uint64_t samples, lost, bytes;
+	uint64_t samples, bytes;
+	struct dnp_losses losses;
 	int client;
 	bool awaited; /* by the launcher that it began with */
 };

@@ -349,7 +349,9 @@ static void put_recording(struct dnp_text *text)
 	put_word(text, "events", status.events);
 	put_number(text, "since_unix_ns", status.since_unix_ns);
 	put_number(text, "samples", status.samples);
-	put_number(text, "lost", status.lost);
+	put_number(text, "lost", status.losses.count);
+	if (*status.losses.weights)
+		put_word(text, "lost_weights", status.losses.weights);
 	put_number(text, "bytes", status.bytes);
 	put_number(text, "client", (uint64_t)status.client);
 	put_word(text, "held", holder.recording ? "yes" : "no");

@@ -275,6 +275,9 @@ struct dnp_engine {
 	/* This is a child that the program has forked: nobody takes what is recorded, nor has to.
 	 */
 	void (*forked)(void);
+	/* How much of what it records other than by feeds it has lost so far. On the recorder's
+	 * thread. */
+	uint64_t (*lost)(void);
 	/* Calls tell for each reason there was. On the recorder's thread. */
 	void (*failures)(unsigned index, dnp_failure_tell tell);
 };

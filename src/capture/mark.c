@@ -155,6 +155,11 @@ static void mark_write(struct dnp_writer *writer, int last)
 			" is false");
 }
 
+static uint64_t mark_lost(void)
+{
+	return dnp_said_lost(&said);
+}
+
 static void mark_failures(unsigned index, dnp_failure_tell tell)
 {
 	tell(index, "event of an unknown layout",
@@ -174,5 +179,6 @@ const struct dnp_engine dnp_engine_mark = {
 	.forked = mark_forked,
 	.stop = mark_stop,
 	.forget = mark_forget,
+	.lost = mark_lost,
 	.failures = mark_failures,
 };

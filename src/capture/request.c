@@ -237,6 +237,11 @@ static void request_write(struct dnp_writer *writer, int last)
 			"where " DNP_EVENT_SOURCE_SWITCH " is not false");
 }
 
+static uint64_t request_lost(void)
+{
+	return dnp_said_lost(&said);
+}
+
 static void request_failures(unsigned index, dnp_failure_tell tell)
 {
 	uint64_t turns;
@@ -262,5 +267,6 @@ const struct dnp_engine dnp_engine_request = {
 	.write = request_write,
 	.stop = request_stop,
 	.forget = request_forget,
+	.lost = request_lost,
 	.failures = request_failures,
 };

@@ -171,6 +171,7 @@ void dnp_said_write(struct dnp_said *said, struct dnp_writer *writer)
 	if (!said->buffers[0])
 		return;
 	used = take(said, &lost, &turns);
+	said->lost_before += lost;
 	for (size_t at = 0; at < used;) {
 		struct entry entry;
 

@@ -35,6 +35,7 @@ struct dnp_said {
 	char *buffers[2];     /* owned, DNP_SAID_BYTES each; the first is written to */
 	size_t used;
 	uint64_t lost;                   /* since the last write, but for turns */
+	uint64_t lost_before;            /* … and before that: the recorder's */
 	uint64_t lost_turns, told_turns; /* since it was opened; those that are told of */
 };
 
@@ -46,6 +47,12 @@ void dnp_say_so(struct dnp_said *said, const struct dnp_saying *saying);
 
 /* Recorder: what was said since the last time. */
 void dnp_said_write(struct dnp_said *said, struct dnp_writer *writer);
+
+/* Recorder: how many were lost of what was said, as far as they are written. */
+static inline uint64_t dnp_said_lost(const struct dnp_said *said)
+{
+	return said->lost_before;
+}
 
 /* Nobody says anything any more, and nothing of it is written. */
 void dnp_said_close(struct dnp_said *said);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "export/share.h"
 #include "launch/processes.h"
 #include "launch/stale.h"
 #include "os/clock.h"
@@ -47,9 +48,24 @@ static uint64_t seconds_since(uint64_t unix_ns)
 
 static void describe_recording(const struct dnp_status *status, char *out, size_t room)
 {
+	struct dnp_str left = dnp_str(status->lost_weights);
+	struct dnp_lost_weight weight;
+	size_t used;
+
 	snprintf(out, room, "records %s since %" PRIu64 " s: %" PRIu64 " samples, %" PRIu64 " lost",
 		status->events, seconds_since(status->since_unix_ns), status->samples,
 		status->lost);
+	while (dnp_lost_weight_next(&left, &weight)) {
+		struct dnp_event event = {
+			.in_ns = dnp_str_eq(weight.unit, dnp_str("ns")),
+			.in_bytes = dnp_str_eq(weight.unit, dnp_str("bytes")),
+		};
+
+		used = strlen(out);
+		snprintf(out + used, room - used, ", %s of %.*s",
+			dnp_format_lost(&event, weight.lost).text, (int)weight.event.n,
+			weight.event.p);
+	}
 }
 
 static void describe_state(const struct dnp_seen *seen, char *out, size_t room)
@@ -195,6 +211,22 @@ static void put_events(struct dnp_json *json, const char *events)
 	dnp_json_close(json, ']');
 }
 
+static void put_lost_weights(struct dnp_json *json, const char *weights)
+{
+	struct dnp_str left = dnp_str(weights);
+	struct dnp_lost_weight weight;
+
+	dnp_json_open(json, "lost_weights", '[');
+	while (dnp_lost_weight_next(&left, &weight)) {
+		dnp_json_open(json, NULL, '{');
+		dnp_json_str(json, "event", weight.event);
+		dnp_json_str(json, "unit", weight.unit);
+		dnp_json_u64(json, "lost", weight.lost);
+		dnp_json_close(json, '}');
+	}
+	dnp_json_close(json, ']');
+}
+
 static void put_agent(struct dnp_json *json, const struct dnp_status *status)
 {
 	dnp_json_open(json, "agent", '{');
@@ -213,6 +245,7 @@ static void put_agent(struct dnp_json *json, const struct dnp_status *status)
 		dnp_json_u64(json, "since_unix_ns", status->since_unix_ns);
 		dnp_json_u64(json, "samples", status->samples);
 		dnp_json_u64(json, "lost", status->lost);
+		put_lost_weights(json, status->lost_weights);
 		dnp_json_u64(json, "bytes", status->bytes);
 		dnp_json_u64(json, "client", status->client);
 		dnp_json_bool(json, "held", status->held);

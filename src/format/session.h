@@ -47,7 +47,7 @@ struct dnp_session_slot {
 	_Atomic int32_t pid;      /* 0: not taken */
 	uint64_t start_ticks;     /* when the process began: field 22 of /proc/PID/stat */
 	_Atomic uint64_t samples; /* of all events, relaxed */
-	_Atomic uint64_t lost;    /* relaxed */
+	_Atomic uint64_t lost;    /* but for bytes and time; relaxed */
 	_Atomic uint64_t bytes;   /* of the recording, relaxed */
 	char reason[DNP_SESSION_REASON]; /* why it failed: "what: why; what to do", zero-terminated
 					  */

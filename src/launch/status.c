@@ -60,6 +60,7 @@ static const struct field {
 	TEXT(slot),
 	TEXT(how),
 	TEXT(events),
+	TEXT(lost_weights),
 	TEXT(reason),
 	TEXT(failure),
 	NUMBER(since_unix_ns),
@@ -99,4 +100,15 @@ void dnp_status_parse(struct dnp_status *status, struct dnp_str text)
 	while (dnp_str_cut(&text, ' ', &pair))
 		if (dnp_str_cut(&pair, '=', &key))
 			take(status, key, pair);
+}
+
+bool dnp_lost_weight_next(struct dnp_str *left, struct dnp_lost_weight *next)
+{
+	struct dnp_str one;
+
+	if (!dnp_str_cut(left, ',', &one) || !dnp_str_cut(&one, ':', &next->event) ||
+		!dnp_str_cut(&one, ':', &next->unit))
+		return false;
+	next->lost = take_number(one);
+	return true;
 }

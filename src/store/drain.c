@@ -741,13 +741,13 @@ void dnp_drain_clocks(struct dnp_drain *drain, struct dnp_drain_agent agent)
 		});
 }
 
-void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t *lost)
+uint64_t dnp_drain_samples(const struct dnp_drain *drain)
 {
-	*samples = *lost = 0;
-	for (unsigned event = 0; event < drain->n_events; event++) {
-		*samples += drain->sums[event].samples;
-		*lost += drain->sums[event].lost;
-	}
+	uint64_t samples = 0;
+
+	for (unsigned event = 0; event < drain->n_events; event++)
+		samples += drain->sums[event].samples;
+	return samples;
 }
 
 static void visit_last(struct dnp_thread *thread, void *context)

@@ -116,8 +116,8 @@ void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread);
 /* Defines a thread in the recording, if it is not yet, and tells what it has missed. */
 void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread);
 
-/* Samples taken and lost so far, over all events. */
-void dnp_drain_totals(const struct dnp_drain *drain, uint64_t *samples, uint64_t *lost);
+/* Samples taken so far, over all events. */
+uint64_t dnp_drain_samples(const struct dnp_drain *drain);
 
 /* Tells how many walks of an event have failed by now for one reason, if any, without any stack. */
 void dnp_drain_failure(struct dnp_drain *drain, unsigned event, const char *reason, uint64_t count);

@@ -46,6 +46,26 @@ TEST(status_values_are_unescaped)
 	CHECK_STR(status.state, "a%2");
 }
 
+TEST(status_tells_what_is_lost_in_its_unit)
+{
+	struct dnp_lost_weight one;
+	struct dnp_str left;
+
+	parse("lost=3 lost_weights=alloc:bytes:4096,lock:ns:250");
+	CHECK_EQ(status.lost, 3);
+	left = dnp_str(status.lost_weights);
+	CHECK(dnp_lost_weight_next(&left, &one));
+	CHECK(dnp_str_eq(one.event, dnp_str("alloc")) && dnp_str_eq(one.unit, dnp_str("bytes")));
+	CHECK_EQ(one.lost, 4096);
+	CHECK(dnp_lost_weight_next(&left, &one));
+	CHECK(dnp_str_eq(one.event, dnp_str("lock")) && dnp_str_eq(one.unit, dnp_str("ns")));
+	CHECK_EQ(one.lost, 250);
+	CHECK(!dnp_lost_weight_next(&left, &one));
+	left = dnp_str("alloc:bytes");
+	dnp_lost_weight_next(&left, &one);
+	CHECK(!dnp_lost_weight_next(&left, &one));
+}
+
 /* A newer agent says more, a damaged one anything. */
 TEST(status_takes_what_it_knows)
 {

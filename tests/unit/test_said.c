@@ -121,6 +121,7 @@ TEST(what_is_said_beyond_the_room_is_counted)
 	say_too_much(DNP_SAYING_POINT);
 	dnp_said_write(&said, &writer);
 	dnp_said_write(&said, &writer);
+	CHECK_EQ(dnp_said_lost(&said), 1);
 	found = end();
 	CHECK_EQ(found.losses, 1);
 	CHECK_EQ(found.lost, 1);

@@ -137,13 +137,13 @@ static int start(const char *events, uint64_t interval_ns)
 
 static uint64_t stop(void)
 {
-	uint64_t samples, lost;
+	uint64_t samples;
 
 	atomic_store(&stopping, true);
 	dnp_watch_call();
 	dnp_own_thread_join(&recorder);
 	dnp_drain_stats(&drain, (struct dnp_drain_agent){0});
-	dnp_drain_totals(&drain, &samples, &lost);
+	samples = dnp_drain_samples(&drain);
 	dnp_drain_close(&drain, DNP_END_STOP);
 	dnp_watch_threads_close();
 	dnp_threads_done();
