@@ -42,7 +42,7 @@ SIGSAFE bool dnp_cfi_function(const struct dnp_cfi *table, uint32_t offset, uint
 {
 	uint32_t row = row_at(table, offset);
 
-	if (row == UINT32_MAX || table->ids[row] == 0)
+	if (row == UINT32_MAX || table->ids[row] == DNP_CFI_OUTSIDE)
 		return false; /* before the first function, or in a gap */
 	while (row > 0 && !(table->ids[row] & DNP_CFI_FUNCTION))
 		row--;

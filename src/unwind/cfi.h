@@ -51,10 +51,12 @@ struct dnp_cfi {
 	const uint32_t *starts;  /* of pieces + 1 */
 	const uint32_t *offsets; /* ascending */
 	const uint16_t *ids;     /* index into rules; DNP_CFI_FUNCTION: a function starts here */
-	const struct dnp_rule *rules; /* [0] is "no rule" */
+	const struct dnp_rule *rules; /* [DNP_CFI_OUTSIDE], [DNP_CFI_NO_RULE]: none */
 	struct dnp_cfi_stats stats;
 };
 
+#define DNP_CFI_OUTSIDE    0U /* of every function */
+#define DNP_CFI_NO_RULE    1U /* the frame cannot be left */
 #define DNP_CFI_FUNCTION   0x8000U
 #define DNP_CFI_PIECE_BITS 10
 
@@ -62,7 +64,8 @@ struct dnp_cfi {
 int dnp_cfi_build(const struct dnp_cfi_input *input, struct dnp_cfi **table);
 void dnp_cfi_free(struct dnp_cfi *table);
 
-/* The rule at an offset; .cfa is DNP_CFA_NONE outside of every function. */
+/* The rule at an offset; .cfa is DNP_CFA_NONE where there is none, and outside of every function.
+ */
 SIGSAFE struct dnp_rule dnp_cfi_find(const struct dnp_cfi *table, uint32_t offset);
 
 /* The offset of the first instruction of the function around an offset; false: in none. */
@@ -71,7 +74,7 @@ SIGSAFE bool dnp_cfi_function(const struct dnp_cfi *table, uint32_t offset, uint
 /*
  * The rule at pc without a table: from the module's own description, which is searched by its
  * .eh_frame_hdr. A dozen guarded reads, so not for the usual path of a handler. False when that
- * cannot tell; .cfa is DNP_CFA_NONE outside of every function.
+ * cannot tell; .cfa as above.
  */
 SIGSAFE bool dnp_cfi_look_up(
 	uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc, struct dnp_rule *rule);

@@ -23,7 +23,7 @@ static void add_function(
 		run.state.unknown_expression = true; /* no rule from here on */
 	if (run.offset < fde->end)
 		dnp_cfi_advance(&run, fde->end);
-	dnp_cfi_put_row(rows, fde->end, (struct dnp_rule){0});
+	dnp_cfi_put_end(rows, fde->end);
 }
 
 struct function {
@@ -74,13 +74,12 @@ static void fill_starts(uint32_t *starts, size_t pieces, const uint32_t *offsets
 	}
 }
 
-/* Rows that are no gaps and have no rule. */
 static uint32_t count_without_rule(const struct dnp_cfi_rows *rows)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < rows->n; i++)
-		n += rows->all[i].id == DNP_CFI_FUNCTION;
+		n += (rows->all[i].id & ~DNP_CFI_FUNCTION) == DNP_CFI_NO_RULE;
 	return n;
 }
 

@@ -12,7 +12,7 @@
 
 int dnp_cfi_rows_open(struct dnp_cfi_rows *rows, size_t room)
 {
-	*rows = (struct dnp_cfi_rows){.room = room, .n_rules = 1};
+	*rows = (struct dnp_cfi_rows){.room = room, .n_rules = DNP_CFI_NO_RULE + 1};
 	rows->all = dnp_mem_map(room * sizeof(*rows->all));
 	rows->rules = dnp_mem_map(RULES_MAX * sizeof(*rows->rules));
 	rows->hash = dnp_mem_map(HASH_SLOTS * sizeof(*rows->hash));
@@ -32,13 +32,13 @@ SIGSAFE static uint16_t rule_id(struct dnp_cfi_rows *rows, struct dnp_rule rule)
 	uint32_t slot;
 
 	if (rule.cfa == DNP_CFA_NONE)
-		return 0;
+		return DNP_CFI_NO_RULE;
 	memcpy(&bits, &rule, sizeof(bits));
 	slot = (uint32_t)(bits * UINT64_C(0x9E3779B97F4A7C15) >> 48);
 	for (;; slot = (slot + 1) % HASH_SLOTS) {
 		if (!rows->hash[slot]) {
 			if (rows->n_rules == RULES_MAX)
-				return 0;
+				return DNP_CFI_NO_RULE;
 			rows->rules[rows->n_rules] = rule;
 			rows->hash[slot] = (uint16_t)rows->n_rules;
 			return (uint16_t)rows->n_rules++;
@@ -48,9 +48,8 @@ SIGSAFE static uint16_t rule_id(struct dnp_cfi_rows *rows, struct dnp_rule rule)
 	}
 }
 
-SIGSAFE void dnp_cfi_put_row(struct dnp_cfi_rows *rows, uint32_t offset, struct dnp_rule rule)
+SIGSAFE static void put(struct dnp_cfi_rows *rows, uint32_t offset, uint16_t id)
 {
-	uint16_t id = rule_id(rows, rule);
 	struct dnp_cfi_row *last = rows->n ? &rows->all[rows->n - 1] : NULL;
 
 	if (last && offset < last->offset)
@@ -65,11 +64,21 @@ SIGSAFE void dnp_cfi_put_row(struct dnp_cfi_rows *rows, uint32_t offset, struct 
 		rows->all[rows->n++] = (struct dnp_cfi_row){offset, id};
 }
 
+SIGSAFE void dnp_cfi_put_row(struct dnp_cfi_rows *rows, uint32_t offset, struct dnp_rule rule)
+{
+	put(rows, offset, rule_id(rows, rule));
+}
+
+void dnp_cfi_put_end(struct dnp_cfi_rows *rows, uint32_t offset)
+{
+	put(rows, offset, DNP_CFI_OUTSIDE);
+}
+
 #define PADDING_MAX 16 /* between two functions; not worth a row of its own */
 
 void dnp_cfi_put_function(struct dnp_cfi_rows *rows, uint32_t start)
 {
-	if (rows->n && rows->all[rows->n - 1].id == 0 &&
+	if (rows->n && rows->all[rows->n - 1].id == DNP_CFI_OUTSIDE &&
 		start - rows->all[rows->n - 1].offset < PADDING_MAX)
 		rows->n--;
 	if (rows->n && start < rows->all[rows->n - 1].offset)
@@ -79,6 +88,6 @@ void dnp_cfi_put_function(struct dnp_cfi_rows *rows, uint32_t start)
 			return;
 		rows->all[rows->n++].offset = start;
 	}
-	rows->all[rows->n - 1].id = DNP_CFI_FUNCTION;
+	rows->all[rows->n - 1].id = DNP_CFI_FUNCTION | DNP_CFI_NO_RULE;
 	rows->functions++;
 }

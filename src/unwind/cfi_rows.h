@@ -20,7 +20,7 @@ struct dnp_cfi_row {
 struct dnp_cfi_rows {
 	struct dnp_cfi_row *all; /* owned: mapped, as all here */
 	size_t n, room;
-	struct dnp_rule *rules; /* [0] is "no rule" */
+	struct dnp_rule *rules; /* as in struct dnp_cfi */
 	uint16_t *hash;         /* rule index, 0: free */
 	uint32_t n_rules, functions;
 };
@@ -34,5 +34,8 @@ void dnp_cfi_put_function(struct dnp_cfi_rows *rows, uint32_t start);
 
 /* A rule holds from an offset on. */
 SIGSAFE void dnp_cfi_put_row(struct dnp_cfi_rows *rows, uint32_t offset, struct dnp_rule rule);
+
+/* The function ends there. */
+void dnp_cfi_put_end(struct dnp_cfi_rows *rows, uint32_t offset);
 
 #endif

@@ -43,8 +43,9 @@ void dnp_native_stats(struct dnp_native_stats *stats);
 
 /*
  * The rule at pc (`exact`: an instruction; for a return address one less): from the table, or, as
- * long as there is none, from what the table is made of. False when neither tells; then nothing
- * about pc may be kept.
+ * long as there is none, from what the table is made of. Where no function is described the return
+ * address of an instruction is on top: on Linux that is a PLT, most likely, on Windows a function
+ * without a frame. False when neither tells; then nothing about pc may be kept.
  */
 SIGSAFE bool dnp_native_rule(
 	const struct dnp_elf_module *module, uintptr_t pc, bool exact, struct dnp_rule *rule);

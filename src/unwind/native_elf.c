@@ -95,16 +95,29 @@ void dnp_native_table_free(void *table, struct dnp_native_stats *stats)
 
 /* ---- Looking up */
 
+SIGSAFE static bool look_up(uintptr_t hdr, uintptr_t low, uintptr_t high, uintptr_t pc, bool exact,
+	struct dnp_rule *rule)
+{
+	uint32_t start;
+
+	if (!hdr || !dnp_cfi_look_up(hdr, low, high, pc, rule))
+		return false;
+	if (rule->cfa == DNP_CFA_NONE && !dnp_cfi_look_up_function(hdr, low, high, pc, &start))
+		*rule = dnp_native_undescribed(exact);
+	return true;
+}
+
 SIGSAFE bool dnp_native_rule(
 	const struct dnp_elf_module *module, uintptr_t pc, bool exact, struct dnp_rule *rule)
 {
 	const struct dnp_cfi *table = table_of(module);
+	uint32_t offset = (uint32_t)(pc - module->low), start;
 
-	(void)exact; /* every instruction has its own */
 	if (!table)
-		return module->eh_frame_hdr &&
-			dnp_cfi_look_up(module->eh_frame_hdr, module->low, module->high, pc, rule);
-	*rule = dnp_cfi_find(table, (uint32_t)(pc - module->low));
+		return look_up(module->eh_frame_hdr, module->low, module->high, pc, exact, rule);
+	*rule = dnp_cfi_find(table, offset);
+	if (rule->cfa == DNP_CFA_NONE && !dnp_cfi_function(table, offset, &start))
+		*rule = dnp_native_undescribed(exact);
 	return true;
 }
 
@@ -112,9 +125,8 @@ SIGSAFE bool dnp_native_rule_of_new(uintptr_t pc, bool exact, struct dnp_rule *r
 {
 	struct dnp_module_code code;
 
-	(void)exact;
 	return dnp_module_find_new(pc, &code) &&
-		dnp_cfi_look_up(code.eh_frame_hdr, code.low, code.high, pc, rule);
+		look_up(code.eh_frame_hdr, code.low, code.high, pc, exact, rule);
 }
 
 /* A word is pushed for the address, which is said to be above it. */

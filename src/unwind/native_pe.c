@@ -342,7 +342,7 @@ SIGSAFE static bool rule_in_image(
 	struct function function;
 	int found = read_function(code->functions, n, (uint32_t)(pc - code->low), &function);
 
-	*rule = (struct dnp_rule){0};
+	*rule = found ? (struct dnp_rule){0} : dnp_native_undescribed(exact);
 	if (found > 0 && code->low + read_beginning(code->low, function) == code->thread_start)
 		rule->cfa = DNP_CFA_END;
 	else if (found > 0 && !read_rule(code, function, pc, exact, rule))
@@ -371,11 +371,11 @@ SIGSAFE bool dnp_native_rule(
 	uint32_t at = (uint32_t)(pc - module->bias), prolog;
 	const uint8_t *info;
 
-	*rule = (struct dnp_rule){0};
-	if (!table)
-		return module->tried || rule_of_untried(module, pc, exact, rule);
-	function = function_at(table, at);
-	if (!function) /* It has no frame: the return address is on top. */
+	if (!table && !module->tried)
+		return rule_of_untried(module, pc, exact, rule);
+	function = table ? function_at(table, at) : NULL;
+	*rule = function ? (struct dnp_rule){0} : dnp_native_undescribed(exact);
+	if (!function)
 		return true;
 	if (!info_at(table, function->info, &info))
 		return true;

@@ -3,9 +3,19 @@
 #ifndef DNP_UNWIND_NATIVE_TABLE_H
 #define DNP_UNWIND_NATIVE_TABLE_H
 
+#include <stdbool.h>
+
+#include "base/clean.h"
 #include "os/modules.h"
+#include "os/x86_64/rule.h"
 
 struct dnp_native_stats;
+
+/* Of code that nothing describes: see dnp_native_rule. */
+SIGSAFE static inline struct dnp_rule dnp_native_undescribed(bool exact)
+{
+	return exact ? (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 8} : (struct dnp_rule){0};
+}
 
 /*
  * Owned by the caller, and what is in it added to *stats; NULL: there is none. `meanwhile`: see

@@ -159,9 +159,6 @@ SIGSAFE static bool native_rule(struct place place, struct dnp_rule *rule, bool 
 		bool pushed = (place.pc & 15) >= (uintptr_t)rule->off;
 
 		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = pushed ? 16 : 8};
-	} else if (rule->cfa == DNP_CFA_NONE && known && place.exact) {
-		/* A PLT without a description, most likely: the return address is on top. */
-		*rule = (struct dnp_rule){.cfa = DNP_CFA_SP, .off = 8};
 	} else if (module && is_hijack_stub(place, module, *rule)) {
 		rule->cfa = DNP_CFA_HIJACK;
 		rule->off += dnp_native_hijack.off;

@@ -144,9 +144,12 @@ static void compare(const struct dnp_elf_module *module)
 			struct dnp_regs regs;
 			struct dnp_rule rule;
 			ucontext_t context;
+			uint64_t start;
 
 			make_stack(&context, pc);
 			regs = dnp_regs_of(&context);
+			if (!dnp_native_function(module, pc, &start))
+				continue; /* it says nothing of that, libunwind guesses */
 			CHECK(dnp_native_rule(module, pc, true, &rule));
 			if (!step_by_rule(&regs, rule, &ours))
 				continue;

@@ -15,7 +15,7 @@ static void check_function(
 	uint32_t expected, start;
 
 	if (!dnp_cfi_function(table, offset, &expected))
-		return; /* or in a part of one that has no rule, which tables do not tell apart */
+		return;
 	CHECK(dnp_cfi_look_up_function(
 		module->eh_frame_hdr, module->low, module->high, module->low + offset, &start));
 	CHECK_EQ(start, expected);

@@ -12,6 +12,8 @@
 #include <ucontext.h>
 
 #include "clr/codemap.h"
+#include "os/generation.h"
+#include "os/modules.h"
 #include "os/x86_64/context.h"
 #include "unwind/native.h"
 #include "unwind/walk.h"
@@ -514,6 +516,50 @@ TEST(walk_leaves_what_restores_a_context_by_its_own_frame)
 	stands_at(restore_stub_jumps, (struct dnp_regs){.pc = 0}, words);
 	CHECK_EQ(stopped, DNP_STOP_BAD_STACK);
 	CHECK_EQ(n_frames, 1);
+}
+
+/* The frame is by a register that no rule knows, from the second instruction on; and no
+ * description.
+ */
+extern const char by_another_register[], without_description[];
+asm(".text\n"
+    ".type by_another_register, @function\n"
+    "by_another_register:\n"
+    ".cfi_startproc\n"
+    "nop\n .cfi_def_cfa %rsi, 8\n"
+    ".fill 15, 1, 0x90\n"
+    ".cfi_endproc\n"
+    ".size by_another_register, . - by_another_register\n"
+    ".fill 64, 1, 0x90\n"
+    "without_description:\n"
+    ".fill 64, 1, 0x90\n");
+
+/* Where what looks like the address to return to is on top. */
+static size_t frames_at(const char *place)
+{
+	uintptr_t words[3] = {(uintptr_t)goes_on_here + 1};
+	struct dnp_regs regs = {.pc = (uintptr_t)place, .sp = (uintptr_t)words};
+	struct dnp_stacks stacks = {.now = {(uintptr_t)words, (uintptr_t)(words + 3)}};
+
+	dnp_generation_bump(); /* what was known of it is looked up again */
+	return dnp_walk(&regs, stacks, frames, 2, &stopped);
+}
+
+static void check_descriptions(void)
+{
+	CHECK_EQ(frames_at(by_another_register), 2);
+	CHECK_EQ(frames_at(by_another_register + 1), 1);
+	CHECK_EQ(stopped, DNP_STOP_NO_RULE);
+	CHECK_EQ(frames_at(without_description), 2);
+	CHECK_EQ(DNP_FRAME_ADDR(frames[1]), (uintptr_t)goes_on_here + 1);
+}
+
+TEST(walk_ends_where_a_description_is_not_understood_and_goes_on_where_there_is_none)
+{
+	CHECK(dnp_modules_refresh() >= 0);
+	check_descriptions();
+	dnp_native_build(NULL);
+	check_descriptions();
 }
 
 TEST(walk_ends_where_the_thread_starts)
