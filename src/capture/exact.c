@@ -72,15 +72,22 @@ static struct dnp_gate gate;
 
 /* ---- An object is allocated */
 
-/* FNV-1a by words, with what splitmix64 ends with (Steele and others 2014). */
+static uint64_t mix(uint64_t key, uint64_t word)
+{
+	key = (key ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return key ^ key >> 29;
+}
+
+/*
+ * FNV-1a by words, with what splitmix64 ends with (Steele and others 2014). The thread is a word of
+ * its own: its number and that of a type, both small, would make up for each other.
+ */
 static uint64_t key_of(uint32_t thread, const dnp_frame_word *frames, uint32_t n)
 {
-	uint64_t key = UINT64_C(0xcbf29ce484222325) ^ thread;
+	uint64_t key = mix(UINT64_C(0xcbf29ce484222325), thread);
 
-	for (uint32_t i = 0; i < n; i++) {
-		key = (key ^ frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
-		key ^= key >> 29;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		key = mix(key, frames[i]);
 	key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	key ^= key >> 31;
 	return key > OLD ? key : OLD + 1;

@@ -74,10 +74,13 @@ static struct dnp_info info = {.com = &com, .version = 15};
 
 static struct dnp_agent_options options;
 
+static uint64_t nodes_asked;
+
 static struct dnp_walked_node node_of(unsigned event, const struct dnp_walked *walked)
 {
 	(void)event;
 	CHECK(walked->n > 0);
+	nodes_asked++;
 	return (struct dnp_walked_node){.node = 2 + DNP_FRAME_ADDR(walked->frames[0]) % 2};
 }
 
@@ -300,6 +303,25 @@ __attribute__((noinline)) static uint64_t count_types_below(
 
 	__asm__ volatile("" : "+r"(bytes)); /* not by a tail call */
 	return bytes;
+}
+
+/* By one stack, whichever of them it is. */
+TEST(objects_of_two_threads_are_not_taken_for_each_others)
+{
+	enum { TYPES = 64 };
+
+	begin();
+	open_recording();
+	CHECK_EQ(dnp_engine_exact.start(&setting, ALLOC, NULL), 0);
+	for (volatile unsigned i = 0; i < 2; i++) {
+		count_types(0, TYPES);
+		dnp_thread_release(dnp_thread_find(dnp_thread_id()));
+	}
+	dnp_engine_exact.stop();
+	dnp_engine_exact.write(&writer, 1);
+	dnp_engine_exact.forget();
+	CHECK_EQ(close_recording().kept, 2 * TYPES * EACH_BYTES);
+	CHECK_EQ(nodes_asked, 2 * TYPES);
 }
 
 /*
