@@ -119,8 +119,10 @@ __attribute__((noinline)) static int recursive(int depth)
 
 TEST(walk_reaches_the_start_through_all_kinds_of_functions)
 {
+	const volatile int depth = 50; /* lest copies of the function be made for the first few */
+
 	prepare();
-	recursive(50);
+	recursive(depth);
 	CHECK_EQ(stopped, DNP_STOP_END);
 	CHECK_EQ(frames_of(leaf), 1);
 	CHECK_EQ(frames_of(with_frame_pointer), 1);
