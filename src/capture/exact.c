@@ -6,13 +6,16 @@
  *
  * The thread takes its stack for each object, and counts it at the place of that stack in a table
  * that all share. A place is one thread's alone, which makes it with its first object there; the
- * recorder reads what has come since it looked last.
+ * recorder reads what has come since it looked last, and frees the places of threads that have
+ * gone.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "capture/engine.h"
 #include "capture/happened.h"
 #include "capture/self.h"
@@ -30,7 +33,7 @@
 #include "unwind/managed.h"
 
 #define PLACES    (UINT32_C(1) << 17)
-#define FRAMES    (UINT32_C(1) << 22) /* of all stacks together; 32 MiB, as far as it is used */
+#define FRAMES    (UINT32_C(1) << 22) /* of stacks that are new; 32 MiB, as far as it is used */
 #define TRIES     64u
 #define ALIGNMENT 8u                  /* of objects, by which the heap counts */
 #define WRITE_NS  UINT64_C(100000000) /* between two times that all counts are written */
@@ -40,11 +43,11 @@
 		     */
 
 struct place {
-	_Atomic uint64_t key;     /* of the thread and its stack; 0: it is free */
+	_Atomic uint64_t key;     /* of the thread and its stack; 0: it is free, see make */
 	_Atomic uint32_t version; /* odd: it is being counted; 0: nothing is known of it yet */
 	_Atomic uint64_t objects, bytes;
 	uint64_t time_ns, walk_ns;
-	uint32_t first, n; /* frames */
+	uint32_t first, n; /* frames, as long as the recorder does not know it */
 	uint32_t thread;
 	int32_t tid;
 	uint32_t stop; /* enum dnp_walk_stop */
@@ -52,6 +55,7 @@ struct place {
 	uint64_t generation, libraries_gone;
 	/* The recorder's. */
 	uint32_t node;
+	bool over; /* its thread has gone, and all is told */
 	uint64_t told_objects, told_bytes;
 };
 
@@ -64,7 +68,8 @@ static struct {
 	uint32_t *made;         /* owned: which places, in their order */
 	uint32_t n_made, n_frames;
 	/* The recorder's. */
-	uint32_t n_known; /* of those that are made */
+	uint32_t n_known;                  /* of those that are made */
+	struct dnp_vec_of(uint64_t) ended; /* keys of threads that have, with places still */
 	uint64_t written_ns;
 } exact = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -93,12 +98,10 @@ static uint64_t key_of(uint32_t thread, const dnp_frame_word *frames, uint32_t n
 	return key > OLD ? key : OLD + 1;
 }
 
-/* With the lock: keeps the stack. False: there is no room. */
-static bool keep(
+/* With the lock, as the next: the place is that of the stack, of which nothing is counted yet. */
+static void keep(
 	struct place *place, const struct dnp_thread *thread, const struct dnp_walked *walked)
 {
-	if (walked->n > FRAMES - exact.n_frames)
-		return false;
 	memcpy(exact.frames + exact.n_frames, walked->frames, walked->n * sizeof(*exact.frames));
 	place->first = exact.n_frames;
 	exact.n_frames += walked->n;
@@ -110,19 +113,43 @@ static bool keep(
 	place->tid = thread->tid;
 	place->generation = dnp_generation();
 	place->libraries_gone = dnp_modules_gone();
+	place->over = false;
+	place->told_objects = place->told_bytes = 0;
+	atomic_store_explicit(&place->version, 0, memory_order_relaxed);
+	atomic_store_explicit(&place->objects, 0, memory_order_relaxed);
+	atomic_store_explicit(&place->bytes, 0, memory_order_relaxed);
 	exact.made[exact.n_made++] = (uint32_t)(place - exact.places);
-	return true;
 }
 
-static bool make(
-	struct place *place, const struct dnp_thread *thread, const struct dnp_walked *walked)
+static struct place *place_at(uint64_t key, uint32_t i)
 {
-	bool made;
+	return &exact.places[(key + i) & (PLACES - 1)];
+}
+
+/* A free one, NULL: there is none. */
+static struct place *free_place(uint64_t key)
+{
+	for (uint32_t i = 0; i < TRIES; i++)
+		if (!atomic_load_explicit(&place_at(key, i)->key, memory_order_relaxed))
+			return place_at(key, i);
+	return NULL;
+}
+
+/* Places become a stack's, and free again, with the lock alone. NULL: there is no room. */
+static struct place *make(
+	uint64_t key, const struct dnp_thread *thread, const struct dnp_walked *walked)
+{
+	struct place *place = NULL;
 
 	pthread_mutex_lock(&exact.lock);
-	made = keep(place, thread, walked);
+	if (walked->n <= FRAMES - exact.n_frames)
+		place = free_place(key);
+	if (place) {
+		keep(place, thread, walked);
+		atomic_store_explicit(&place->key, key, memory_order_relaxed);
+	}
 	pthread_mutex_unlock(&exact.lock);
-	return made;
+	return place;
 }
 
 /* Whether the code of a frame that was there at that time is still the one at its address. */
@@ -153,27 +180,24 @@ static bool is_same_code(struct place *place, const struct dnp_walked *walked)
 	return true;
 }
 
-/* The thread's place for that stack, made when there is none. NULL: there is no room. */
+/*
+ * The thread's place for that stack, made when there is none. NULL: there is no room. One that is
+ * free ends the search: where it became so since, the stack has two places, and both count.
+ */
 static struct place *find(const struct dnp_thread *thread, const struct dnp_walked *walked)
 {
-	uint64_t key = key_of(thread->index, walked->frames, walked->n), free_key;
+	uint64_t key = key_of(thread->index, walked->frames, walked->n), seen = key;
 
-	for (uint32_t i = 0; i < TRIES; i++) {
-		struct place *place = &exact.places[(key + i) & (PLACES - 1)];
-		uint64_t seen = atomic_load_explicit(&place->key, memory_order_relaxed);
+	for (uint32_t i = 0; i < TRIES && seen; i++) {
+		struct place *place = place_at(key, i);
 
-		/* Its version is 0 for ever where there was no room for its stack. */
-		if (seen == key && !place->n)
-			return NULL;
+		seen = atomic_load_explicit(&place->key, memory_order_relaxed);
 		if (seen == key && is_same_code(place, walked))
 			return place;
 		if (seen == key)
 			atomic_store_explicit(&place->key, OLD, memory_order_relaxed);
-		free_key = 0;
-		if (!seen && atomic_compare_exchange_strong(&place->key, &free_key, key))
-			return make(place, thread, walked) ? place : NULL;
 	}
-	return NULL;
+	return seen ? NULL : make(key, thread, walked);
 }
 
 /* Only the place's own thread writes; who reads meanwhile sees by the version that it did. */
@@ -272,16 +296,27 @@ static void make_known(struct place *place)
 	define_thread(place);
 }
 
-/* In each round, as of what is in rings: the code that is in them is there until then. */
-static void take_stacks(void)
+/* How many places are made; where all are known, their frames are not needed any more. */
+static uint32_t count_made(void)
 {
 	uint32_t n;
 
 	pthread_mutex_lock(&exact.lock);
 	n = exact.n_made;
+	if (exact.n_known == n)
+		exact.n_frames = 0;
 	pthread_mutex_unlock(&exact.lock);
-	for (; exact.n_known < n; exact.n_known++)
-		make_known(&exact.places[exact.made[exact.n_known]]);
+	return n;
+}
+
+/* In each round, as of what is in rings: the code that is in them is there until then. */
+static void take_stacks(void)
+{
+	uint32_t n;
+
+	while ((n = count_made()) > exact.n_known)
+		for (; exact.n_known < n; exact.n_known++)
+			make_known(&exact.places[exact.made[exact.n_known]]);
 }
 
 static void write_place(struct dnp_writer *writer, struct place *place)
@@ -303,16 +338,105 @@ static void write_place(struct dnp_writer *writer, struct place *place)
 	place->told_bytes = bytes;
 }
 
+/* ---- The recorder: threads that have gone */
+
+static uint64_t thread_key(uint32_t thread, int tid)
+{
+	return (uint64_t)thread << 32 | (uint32_t)tid;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Threads whose record is there still end later, or others have both numbers. */
+static bool is_there(uint64_t key)
+{
+	const struct dnp_thread *thread = dnp_thread_find((int)(uint32_t)key);
+
+	return thread && thread->index == key >> 32;
+}
+
+/* Sorted, those of `ended` first that have gone; returns how many. */
+static size_t sort_ended(void)
+{
+	size_t gone = 0;
+
+	for (size_t i = 0; i < exact.ended.n; i++) {
+		uint64_t key = exact.ended.p[i];
+
+		if (is_there(key))
+			continue;
+		exact.ended.p[i] = exact.ended.p[gone];
+		exact.ended.p[gone++] = key;
+	}
+	if (gone)
+		qsort(exact.ended.p, gone, sizeof(*exact.ended.p), compare_keys);
+	return gone;
+}
+
+static void write_places(struct dnp_writer *writer, size_t gone)
+{
+	for (uint32_t i = 0; i < exact.n_known; i++) {
+		struct place *place = &exact.places[exact.made[i]];
+		uint64_t key = thread_key(place->thread, place->tid);
+
+		/* First: then nothing comes behind what is written. */
+		place->over = gone && bsearch(&key, exact.ended.p, gone, sizeof(key), compare_keys);
+		write_place(writer, place);
+	}
+}
+
+/* Those that are over. What is known is the recorder's: threads wait for the rest alone. */
+static void free_places(void)
+{
+	uint32_t n = exact.n_known, known = n;
+
+	for (uint32_t i = 0; i < n;) {
+		uint32_t number = exact.made[i];
+
+		if (exact.places[number].over) {
+			exact.made[i] = exact.made[--n];
+			exact.made[n] = number;
+		} else {
+			i++;
+		}
+	}
+	if (n == known)
+		return;
+	pthread_mutex_lock(&exact.lock);
+	for (uint32_t i = n; i < known; i++)
+		atomic_store_explicit(&exact.places[exact.made[i]].key, 0, memory_order_relaxed);
+	memmove(exact.made + n, exact.made + known, (exact.n_made - known) * sizeof(*exact.made));
+	exact.n_made -= known - n;
+	exact.n_known = n;
+	pthread_mutex_unlock(&exact.lock);
+}
+
+static void forget_ended(size_t gone)
+{
+	exact.ended.n -= gone;
+	memmove(exact.ended.p, exact.ended.p + gone, exact.ended.n * sizeof(*exact.ended.p));
+}
+
 static void exact_write(struct dnp_writer *writer, int last)
 {
 	uint64_t now_ns = dnp_now_ns();
+	size_t gone;
 
 	take_stacks();
 	if (!last && now_ns - exact.written_ns < WRITE_NS)
 		return;
 	exact.written_ns = now_ns;
-	for (uint32_t i = 0; i < exact.n_known; i++)
-		write_place(writer, &exact.places[exact.made[i]]);
+	gone = sort_ended();
+	write_places(writer, gone);
+	if (gone) {
+		free_places();
+		forget_ended(gone);
+	}
 }
 
 /* ---- The engine */
@@ -325,6 +449,7 @@ static void free_memory(void)
 		dnp_mem_unmap(exact.frames, FRAMES * sizeof(*exact.frames));
 	if (exact.made)
 		dnp_mem_unmap(exact.made, PLACES * sizeof(*exact.made));
+	dnp_vec_done(&exact.ended);
 	exact.places = NULL;
 	exact.frames = NULL;
 	exact.made = NULL;
@@ -337,6 +462,7 @@ static int exact_start(
 	exact.event = index;
 	exact.n_made = exact.n_frames = exact.n_known = 0;
 	exact.written_ns = 0;
+	exact.ended.n = 0;
 	exact.places = dnp_mem_map(PLACES * sizeof(*exact.places));
 	exact.frames = dnp_mem_map(FRAMES * sizeof(*exact.frames));
 	exact.made = dnp_mem_map(PLACES * sizeof(*exact.made));
@@ -372,6 +498,9 @@ static const char *exact_note(void)
 static void exact_thread_end(struct dnp_thread *thread)
 {
 	exact.setting->announce(thread);
+	/* Without memory its places stay until the end. */
+	if (dnp_vec_push(&exact.ended, thread_key(thread->index, thread->tid)))
+		return;
 }
 
 /* No object is counted any more when it returns. */

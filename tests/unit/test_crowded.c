@@ -324,6 +324,48 @@ TEST(objects_of_two_threads_are_not_taken_for_each_others)
 	CHECK_EQ(nodes_asked, 2 * TYPES);
 }
 
+/* The thread has gone; the next one of this number is another. */
+static void end_thread(void)
+{
+	struct dnp_thread *thread = dnp_thread_find(dnp_thread_id());
+
+	for (unsigned i = 0; i < DNP_LOSS_COUNT; i++)
+		CHECK_EQ(lost(i), 0);
+	dnp_engine_exact.thread_end(thread);
+	dnp_thread_release(thread);
+	dnp_engine_exact.write(&writer, 1);
+}
+
+/* More stacks than there is room for at once, but for those of threads that have ended. */
+static void check_threads_that_end(unsigned threads, unsigned depth, uint32_t types)
+{
+	uint64_t bytes = 0;
+
+	begin();
+	open_recording();
+	CHECK_EQ(dnp_engine_exact.start(&setting, ALLOC, NULL), 0);
+	for (unsigned i = 0; i < threads; i++) {
+		bytes += count_types_below(depth, 0, types);
+		dnp_engine_exact.write(&writer, 1);
+		bytes += count_types_below(depth, 0, types);
+		end_thread();
+	}
+	dnp_engine_exact.stop();
+	dnp_engine_exact.write(&writer, 1);
+	dnp_engine_exact.forget();
+	CHECK_EQ(close_recording().kept, bytes);
+}
+
+TEST(threads_that_end_leave_room_for_those_that_begin)
+{
+	check_threads_that_end(6, 0, ROOM / 4);
+}
+
+TEST(stacks_that_are_in_the_recording_leave_room_for_others)
+{
+	check_threads_that_end(6, 60, FRAMES / 256);
+}
+
 /*
  * Whatever comes is counted, or counted as lost; what had a place before still has it. Returns how
  * many stacks there was room for.
