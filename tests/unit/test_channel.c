@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 #include "format/control.h"
 #include "os/channel.h"
 #include "os/clock.h"
+#include "os/fds.h"
 #include "os/process.h"
 #include "os/watch.h"
 
@@ -86,4 +88,91 @@ TEST(who_cannot_be_accepted_waits)
 	dnp_channel_drop(connection);
 	close(client);
 	listen_no_more();
+}
+
+/* ---- A program may close what is not its own, and what gets the numbers is then the program's */
+
+/* What one that is moved up (os/fds.h) will have. */
+static int next_descriptor(void)
+{
+	int next = dnp_fd_move_up(dup(0));
+
+	CHECK(next >= 0 && !close(next));
+	return next;
+}
+
+TEST(what_takes_the_place_of_a_connection_is_not_ours)
+{
+	uint8_t bytes[8] = "program";
+	struct dnp_channel_message message = {.bytes = bytes, .room = sizeof(bytes)};
+	int client, connection, pid, ends[2];
+	bool same_user;
+
+	listen_here();
+	client = connect_here();
+	connection = dnp_channel_accept(&pid, &same_user);
+	CHECK(connection >= 0);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	CHECK_EQ(dup2(ends[0], connection), connection);
+	CHECK_EQ(send(ends[1], bytes, sizeof(bytes), 0), (int)sizeof(bytes));
+	CHECK_EQ(dnp_watch_wait(dnp_now_ns(), NULL), 0);
+	CHECK(dnp_channel_has_news(connection));
+	CHECK_EQ(dnp_channel_receive(connection, &message), -EPIPE);
+	CHECK_EQ(dnp_channel_send(connection, bytes, 1, -1, false), -EPIPE);
+	dnp_channel_drop(connection);
+	CHECK_EQ(recv(ends[1], bytes, sizeof(bytes), MSG_DONTWAIT), -1);
+	CHECK_EQ(recv(connection, bytes, sizeof(bytes), MSG_DONTWAIT), (int)sizeof(bytes));
+	CHECK(!close(ends[0]) && !close(ends[1]) && !close(connection) && !close(client));
+	listen_no_more();
+}
+
+TEST(what_takes_the_place_of_who_listens_is_not_ours)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t n = sizeof(address.sun_family); /* a name that the system chooses */
+	int ours, listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+	int client = socket(AF_UNIX, SOCK_SEQPACKET, 0), pid, accepted;
+	bool same_user;
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	ours = next_descriptor() + 1; /* the folder is opened first */
+	listen_here();
+	CHECK(!bind(listener, (struct sockaddr *)&address, n) && !listen(listener, 1));
+	n = sizeof(address);
+	CHECK_EQ(getsockname(listener, (struct sockaddr *)&address, &n), 0);
+	CHECK_EQ(connect(client, (struct sockaddr *)&address, n), 0);
+	CHECK_EQ(dup2(listener, ours), ours);
+	CHECK_EQ(dnp_watch_wait(dnp_now_ns(), NULL), 0);
+	CHECK_EQ(dnp_channel_accept(&pid, &same_user), -EAGAIN);
+	listen_no_more();
+	accepted = accept(ours, NULL, NULL);
+	CHECK(accepted >= 0);
+	CHECK(!close(accepted) && !close(client) && !close(listener) && !close(ours));
+}
+
+/* What has our name there is another's. */
+TEST(what_takes_the_place_of_our_folder_is_not_ours)
+{
+	char others[] = "/tmp/dnprof-test-channel-XXXXXX", name[64];
+	int ours, first, other, n;
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	ours = next_descriptor();
+	listen_here();
+	first = open(folder, O_PATH | O_DIRECTORY);
+	CHECK(mkdtemp(others));
+	other = open(others, O_PATH | O_DIRECTORY);
+	CHECK_EQ(dup2(other, ours), ours);
+	dnp_channel_keep();
+	n = snprintf(name, sizeof(name), DNP_CONTROL_NAME, (int)getpid(),
+		(unsigned long long)dnp_process_start_ticks(getpid()));
+	CHECK(n > 0 && n < (int)sizeof(name));
+	CHECK_EQ(symlinkat("nowhere", other, name), 0);
+	dnp_channel_shut();
+	dnp_watch_close();
+	CHECK_EQ(fcntl(ours, F_GETFD), 0);
+	CHECK_EQ(unlinkat(other, name, 0), 0);
+	CHECK_EQ(unlinkat(first, name, 0), 0);
+	CHECK(!close(first) && !close(other) && !close(ours));
+	CHECK(!rmdir(others) && !rmdir(folder));
 }

@@ -17,6 +17,7 @@
 #include "format/control.h"
 #include "os/clock.h"
 #include "os/fds.h"
+#include "os/file.h"
 #include "os/linux/watch.h"
 #include "os/process.h"
 #include "os/watch.h"
@@ -27,10 +28,11 @@
 #define REST_NS UINT64_C(100000000)
 
 static struct {
-	int fd;        /* owned, -1: none */
-	pid_t pid;     /* of the process that made it */
-	int folder;    /* owned, -1: none; where the socket lies */
-	char name[64]; /* there */
+	int fd;                   /* owned, -1: none */
+	pid_t pid;                /* of the process that made it */
+	int folder;               /* owned, -1: none; where the socket lies … */
+	struct dnp_file_id place; /* … which is that one */
+	char name[64];            /* there */
 } listener = {.fd = -1, .folder = -1};
 
 /* As the runtime finds the place of its own socket. */
@@ -112,13 +114,26 @@ static int listen_in_folder(void)
 	return failed;
 }
 
-static void close_fds(void)
+/* Unless the program has closed it, and has another file there. */
+static bool has_folder(void)
 {
-	if (listener.fd >= 0)
-		close(listener.fd);
-	if (listener.folder >= 0)
+	return listener.folder >= 0 && dnp_file_is(listener.folder, listener.place);
+}
+
+static void close_folder(void)
+{
+	if (has_folder())
 		close(listener.folder);
-	listener.fd = listener.folder = -1;
+	listener.folder = -1;
+}
+
+static void close_watched(int fd)
+{
+	bool lost = dnp_watch_has_lost(fd);
+
+	dnp_watch_remove(fd);
+	if (!lost)
+		close(fd);
 }
 
 int dnp_channel_listen(void)
@@ -130,14 +145,19 @@ int dnp_channel_listen(void)
 	if (listener.folder < 0)
 		return -errno;
 	listener.folder = dnp_fd_move_up(listener.folder);
+	listener.place = dnp_file_id(listener.folder);
 	listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	failed = listener.fd < 0 ? -errno : 0;
 	if (!failed) {
 		listener.fd = dnp_fd_move_up(listener.fd);
 		failed = listen_in_folder();
 	}
-	if (failed)
-		close_fds();
+	if (failed) {
+		if (listener.fd >= 0)
+			close(listener.fd);
+		listener.fd = -1;
+		close_folder();
+	}
 	return failed;
 }
 
@@ -146,7 +166,7 @@ void dnp_channel_keep(void)
 	int before = listener.fd, fd;
 	struct stat st;
 
-	if (before < 0 || listener.pid != getpid() ||
+	if (before < 0 || listener.pid != getpid() || !has_folder() ||
 		!syscall(
 			SYS_newfstatat, listener.folder, listener.name, &st, AT_SYMLINK_NOFOLLOW) ||
 		errno != ENOENT)
@@ -161,8 +181,7 @@ void dnp_channel_keep(void)
 		listener.fd = before;
 		return;
 	}
-	dnp_watch_remove(before);
-	close(before);
+	close_watched(before);
 }
 
 void dnp_channel_tell(const char *folder)
@@ -170,7 +189,7 @@ void dnp_channel_tell(const char *folder)
 	char open_one[32], there[PATH_MAX], link[PATH_MAX + sizeof(listener.name)];
 	ssize_t n;
 
-	if (listener.folder < 0)
+	if (!has_folder())
 		return;
 	snprintf(open_one, sizeof(open_one), "/proc/self/fd/%d", listener.folder);
 	n = readlink(open_one, there, sizeof(there));
@@ -186,15 +205,17 @@ void dnp_channel_shut(void)
 {
 	if (listener.fd < 0)
 		return;
-	unlinkat(listener.folder, listener.name, 0);
-	dnp_watch_remove(listener.fd);
-	close_fds();
+	if (has_folder())
+		unlinkat(listener.folder, listener.name, 0);
+	close_watched(listener.fd);
+	listener.fd = -1;
+	close_folder();
 }
 
 /* A program that ends while we leave it does not tell us any more. */
 __attribute__((destructor)) static void remove_socket(void)
 {
-	if (listener.fd >= 0 && listener.pid == getpid())
+	if (listener.fd >= 0 && listener.pid == getpid() && has_folder())
 		unlinkat(listener.folder, listener.name, 0);
 }
 
@@ -212,8 +233,11 @@ static bool is_allowed(int fd, int *pid)
 
 int dnp_channel_accept(int *pid, bool *same_user)
 {
-	int fd = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd;
 
+	if (dnp_watch_has_lost(listener.fd))
+		return -EAGAIN;
+	fd = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		/* Else whoever waits is news, all the time. */
 		if (errno != EAGAIN)
@@ -228,8 +252,7 @@ int dnp_channel_accept(int *pid, bool *same_user)
 
 void dnp_channel_drop(int connection)
 {
-	dnp_watch_remove(connection);
-	close(connection);
+	close_watched(connection);
 }
 
 int dnp_channel_send(int connection, void *bytes, size_t n, int file, bool waits)
@@ -239,6 +262,8 @@ int dnp_channel_send(int connection, void *bytes, size_t n, int file, bool waits
 	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
 	struct cmsghdr *rights;
 
+	if (dnp_watch_has_lost(connection))
+		return -EPIPE;
 	if (file >= 0) {
 		header.msg_control = space;
 		header.msg_controllen = sizeof(space);
@@ -279,9 +304,12 @@ int dnp_channel_receive(int connection, struct dnp_channel_message *message)
 		.msg_control = space,
 		.msg_controllen = sizeof(space),
 	};
-	ssize_t n = recvmsg(connection, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n;
 
 	message->n_files = 0;
+	if (dnp_watch_has_lost(connection))
+		return -EPIPE;
+	n = recvmsg(connection, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return -errno;
 	take_files(message, &header);
@@ -293,7 +321,8 @@ bool dnp_channel_has_news(int connection)
 {
 	struct pollfd end = {.fd = connection};
 
-	return poll(&end, 1, 0) > 0; /* a signal of the C library's may come */
+	/* A signal of the C library's may come. */
+	return dnp_watch_has_lost(connection) || poll(&end, 1, 0) > 0;
 }
 
 void dnp_channel_deafen(int connection)

@@ -27,14 +27,14 @@ static struct {
 	/* The first is of calls, then come those that were added, then one a processor. */
 	struct pollfd fds[FIRST_RING + CPUS_MAX];
 	struct perf_event_mmap_page *rings[FIRST_RING + CPUS_MAX];
-	/* Of fds that count, 0: not open; a free one of those that are added is -1. */
-	unsigned n;
-	bool at_once;        /* records end a wait; else they are not waited for */
-	int resting;         /* one of those that were added, -1: none … */
-	uint64_t rests_ns;   /* … and until when */
-	_Atomic int call_fd; /* of the event that calls go to, plus 1; 0: none */
+	int added[FIRST_RING]; /* which were; -1: a free place. That in fds is -1 when it is lost */
+	struct dnp_file_id ids[FIRST_RING]; /* which files; that of calls written before call_fd */
+	unsigned n;                         /* of fds that count, 0: not open */
+	bool at_once;                       /* records end a wait; else they are not waited for */
+	int resting;                        /* one of those that were added, -1: none … */
+	uint64_t rests_ns;                  /* … and until when */
+	_Atomic int call_fd;                /* of the event that calls go to, plus 1; 0: none */
 	_Atomic int called;
-	struct dnp_file_id calls; /* which event; written before call_fd */
 } watch = {.resting = -1};
 
 /*
@@ -85,6 +85,13 @@ static int add_cpu(int cpu)
 	return 0;
 }
 
+static void put(unsigned i, int fd)
+{
+	watch.fds[i] = (struct pollfd){.fd = fd, .events = POLLIN};
+	watch.added[i] = fd;
+	watch.ids[i] = dnp_file_id(fd);
+}
+
 /* What ends a wait besides time; it stays open from one recording to the next. */
 static int open_calls(void)
 {
@@ -95,9 +102,8 @@ static int open_calls(void)
 	fd = dnp_fd_move_up(fd);
 	watch.n = FIRST_RING;
 	for (unsigned i = 0; i < FIRST_RING; i++)
-		watch.fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-	watch.fds[0].fd = fd;
-	watch.calls = dnp_file_id(fd);
+		put(i, -1);
+	put(0, fd);
 	atomic_store_explicit(&watch.called, 0, memory_order_relaxed);
 	atomic_store_explicit(&watch.call_fd, fd + 1, memory_order_release);
 	return 0;
@@ -138,13 +144,19 @@ void dnp_watch_threads_close(void)
 	}
 }
 
-/* Where the program has closed it, what it has in its place is not read, or closed. */
-static void keep_calls(void)
+static void lose(unsigned i)
 {
-	if (watch.fds[0].fd < 0 || dnp_file_is(watch.fds[0].fd, watch.calls))
-		return;
-	atomic_store(&watch.call_fd, 0);
-	watch.fds[0].fd = -1;
+	watch.fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+	if (i == 0)
+		atomic_store(&watch.call_fd, 0);
+}
+
+/* Where the program has closed one, what it has in its place is not looked at, read, or closed. */
+static void keep_ours(void)
+{
+	for (unsigned i = 0; i < FIRST_RING; i++)
+		if (watch.fds[i].fd >= 0 && !dnp_file_is(watch.fds[i].fd, watch.ids[i]))
+			lose(i);
 }
 
 void dnp_watch_close(void)
@@ -152,29 +164,29 @@ void dnp_watch_close(void)
 	if (!watch.n)
 		return;
 	dnp_watch_threads_close();
-	keep_calls();
+	keep_ours();
 	atomic_store(&watch.call_fd, 0);
 	if (watch.fds[0].fd >= 0)
 		close(watch.fds[0].fd);
 	watch.n = 0;
 }
 
-/* The place of one that was added, or, for -1, a free one; NULL: there is none. */
-static struct pollfd *find(int fd)
+/* The place of one that was added, or, for -1, a free one; 0: there is none. */
+static unsigned find(int fd)
 {
 	for (unsigned i = 1; watch.n && i < FIRST_RING; i++)
-		if (watch.fds[i].fd == fd)
-			return &watch.fds[i];
-	return NULL;
+		if (watch.added[i] == fd)
+			return i;
+	return 0;
 }
 
 static int replace(int from, int to)
 {
-	struct pollfd *place = find(from);
+	unsigned i = find(from);
 
-	if (!place)
+	if (!i)
 		return -E2BIG;
-	*place = (struct pollfd){.fd = to, .events = POLLIN};
+	put(i, to);
 	return 0;
 }
 
@@ -192,13 +204,20 @@ void dnp_watch_remove(int fd)
 
 void dnp_watch_rest(int fd, uint64_t until_ns)
 {
-	struct pollfd *place = find(fd);
+	unsigned i = find(fd);
 
-	if (!place)
+	if (!i)
 		return;
-	place->events = 0;
+	watch.fds[i].events = 0;
 	watch.resting = fd;
 	watch.rests_ns = until_ns;
+}
+
+bool dnp_watch_has_lost(int fd)
+{
+	unsigned i = find(fd);
+
+	return i && !dnp_file_is(fd, watch.ids[i]);
 }
 
 SIGSAFE void dnp_watch_call(void)
@@ -208,7 +227,7 @@ SIGSAFE void dnp_watch_call(void)
 
 	/* Release: what the caller did before is seen by the one that wakes up. */
 	if (fd >= 0 && !atomic_exchange_explicit(&watch.called, 1, memory_order_release) &&
-		dnp_file_is(fd, watch.calls) && write(fd, &one, sizeof(one)) < 0)
+		dnp_file_is(fd, watch.ids[0]) && write(fd, &one, sizeof(one)) < 0)
 		return; /* it is not asleep, or will be woken by time */
 }
 
@@ -249,13 +268,13 @@ static bool read_ring(struct perf_event_mmap_page *ring, dnp_watch_begun begun)
 /* When the wait ends at the latest. The one that rests is looked at again when its time is over. */
 static uint64_t end_rest(uint64_t deadline_ns)
 {
-	struct pollfd *place = watch.resting >= 0 ? find(watch.resting) : NULL;
+	unsigned i = watch.resting >= 0 ? find(watch.resting) : 0;
 
-	if (!place)
+	if (!i)
 		return deadline_ns;
 	if (dnp_now_ns() < watch.rests_ns)
 		return deadline_ns < watch.rests_ns ? deadline_ns : watch.rests_ns;
-	place->events = POLLIN;
+	watch.fds[i].events = POLLIN;
 	watch.resting = -1;
 	return deadline_ns;
 }
@@ -274,13 +293,9 @@ static struct timespec patience(uint64_t deadline_ns)
 /* The program has closed them: each would end every wait from now on. */
 static void forget_closed(unsigned n)
 {
-	for (unsigned i = 0; i < n; i++) {
-		if (!(watch.fds[i].revents & POLLNVAL))
-			continue;
-		watch.fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-		if (i == 0)
-			atomic_store(&watch.call_fd, 0);
-	}
+	for (unsigned i = 0; i < n; i++)
+		if (watch.fds[i].revents & POLLNVAL)
+			lose(i);
 }
 
 /* What those say that are not of rings. */
@@ -308,7 +323,7 @@ unsigned dnp_watch_wait(uint64_t deadline_ns, dnp_watch_begun begun)
 	struct timespec left;
 
 	if (watch.n)
-		keep_calls();
+		keep_ours();
 	left = patience(end_rest(deadline_ns));
 	if (ppoll(watch.fds, looked_at, &left, NULL) < 0 || !watch.n)
 		return 0;

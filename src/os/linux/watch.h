@@ -3,6 +3,7 @@
 #ifndef DNP_OS_LINUX_WATCH_H
 #define DNP_OS_LINUX_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -10,5 +11,11 @@
  * be read: nothing can be done about it now. One at a time. On the watch's thread.
  */
 void dnp_watch_rest(int fd, uint64_t until_ns);
+
+/*
+ * Whether the program has closed one that was added, and has another file there, perhaps: nobody
+ * may read from it, write to it or close it. On the watch's thread.
+ */
+bool dnp_watch_has_lost(int fd);
 
 #endif
