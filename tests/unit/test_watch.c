@@ -194,6 +194,31 @@ TEST(what_takes_the_place_of_a_closed_descriptor_is_not_ours)
 	CHECK(!close(ends[0]) && !close(ends[1]) && !close(calls));
 }
 
+/* The kernel goes on to tell of threads, which is found when a wait ends. */
+TEST(what_takes_the_place_of_rings_ends_no_wait_of_the_watch)
+{
+	int ends[2], first, behind;
+	uint64_t until_ns;
+
+	CHECK_EQ(dnp_watch_open(), 0);
+	first = next_descriptor();
+	open_watch(true);
+	behind = next_descriptor();
+	CHECK_EQ(pipe(ends), 0);
+	CHECK_EQ(write(ends[1], WORDS, strlen(WORDS)), (int)strlen(WORDS));
+	for (int fd = first; fd < behind; fd++)
+		CHECK_EQ(dup2(ends[0], fd), fd);
+	begin_a_thread();
+	until_ns = dnp_now_ns() + SHORT_NS;
+	CHECK_EQ(dnp_watch_wait(until_ns, begun), DNP_WATCH_CALLED);
+	CHECK(dnp_now_ns() >= until_ns);
+	CHECK_EQ(told, atomic_load(&born));
+	dnp_watch_close();
+	for (int fd = first; fd < behind; fd++)
+		CHECK(!close(fd));
+	CHECK(!close(ends[0]) && !close(ends[1]));
+}
+
 /* A program may close what is not its own, and what gets the numbers is then the program's. */
 TEST(closed_descriptors_end_no_wait)
 {

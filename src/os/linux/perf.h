@@ -40,12 +40,17 @@ static inline int dnp_perf_open(struct perf_event_attr *attr, int tid, int cpu)
 	return fd < 0 ? -errno : dnp_fd_move_up(fd);
 }
 
-/* Unless the program has closed it, and has another file there. */
-static inline void dnp_perf_close(int fd)
+/* Whether it is there: the program may have closed it, and have another file in its place. */
+static inline bool dnp_perf_is_there(int fd)
 {
 	uint64_t id;
 
-	if (!ioctl(fd, PERF_EVENT_IOC_ID, &id))
+	return !ioctl(fd, PERF_EVENT_IOC_ID, &id);
+}
+
+static inline void dnp_perf_close(int fd)
+{
+	if (dnp_perf_is_there(fd))
 		close(fd);
 }
 

@@ -24,6 +24,7 @@
 #include "base/clean.h"
 #include "base/vec.h"
 #include "os/clock.h"
+#include "os/linux/bell.h"
 #include "os/linux/perf.h"
 #include "os/linux/switch_ring.h"
 #include "os/tasks.h"
@@ -474,8 +475,9 @@ size_t dnp_switches_ring_bytes(const struct dnp_switches *switches)
 /* ---- Waiting */
 
 /*
- * An event whose threads have all ended ends every wait at once; another one of the same ring waits
- * as well. -1: there is none, so time has to do.
+ * An event whose threads have all ended ends every wait at once, as may what the program has in the
+ * place of one that it has closed; another one of the same ring waits as well. -1: there is none,
+ * so time has to do.
  */
 static int living_event(const struct dnp_switches *switches, unsigned ring)
 {
@@ -483,10 +485,20 @@ static int living_event(const struct dnp_switches *switches, unsigned ring)
 		const struct event *event = &switches->events.p[i];
 		struct pollfd fd = {.fd = event->fd};
 
-		if (event->ring == ring && poll(&fd, 1, 0) <= 0)
+		if (event->ring == ring && dnp_perf_is_there(event->fd) && poll(&fd, 1, 0) <= 0)
 			return event->fd;
 	}
 	return -1;
+}
+
+static void keep_ours(struct dnp_switches *switches)
+{
+	for (unsigned i = 0; i < switches->n_rings; i++) {
+		struct pollfd *polled = &switches->fds[i + 1];
+
+		if (polled->fd >= 0 && !dnp_perf_is_there(polled->fd))
+			polled->fd = living_event(switches, i);
+	}
 }
 
 void dnp_switches_wait(struct dnp_switches *switches, int bell, uint64_t deadline_ns)
@@ -495,7 +507,8 @@ void dnp_switches_wait(struct dnp_switches *switches, int bell, uint64_t deadlin
 	struct timespec patience = {
 		(time_t)(left / UINT64_C(1000000000)), (long)(left % UINT64_C(1000000000))};
 
-	switches->fds[0] = (struct pollfd){bell, POLLIN, 0};
+	switches->fds[0] = (struct pollfd){dnp_bell_polled(bell), POLLIN, 0};
+	keep_ours(switches);
 	if (ppoll(switches->fds, switches->n_rings + 1, &patience, NULL) <= 0)
 		return;
 	for (unsigned i = 0; i < switches->n_rings; i++)

@@ -157,6 +157,9 @@ static void keep_ours(void)
 	for (unsigned i = 0; i < FIRST_RING; i++)
 		if (watch.fds[i].fd >= 0 && !dnp_file_is(watch.fds[i].fd, watch.ids[i]))
 			lose(i);
+	for (unsigned i = FIRST_RING; watch.at_once && i < watch.n; i++)
+		if (watch.fds[i].fd >= 0 && !dnp_perf_is_there(watch.fds[i].fd))
+			lose(i);
 }
 
 void dnp_watch_close(void)
