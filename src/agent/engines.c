@@ -81,7 +81,7 @@ bool dnp_engines_tell_threads(void)
 bool dnp_engines_need_managed(void)
 {
 	for (unsigned i = 0; i < n_engines; i++)
-		if (engines[i]->managed_end)
+		if (engines[i]->needs_managed)
 			return true;
 	return false;
 }

@@ -192,6 +192,11 @@ struct dnp_engine {
 	/* It has gone; its record will be used for another. On the recorder's thread. */
 	void (*thread_end)(struct dnp_thread *thread);
 	/*
+	 * It knows threads by their ThreadID, those as well that were there before: a recording
+	 * begins only once the runtime has listed them, which it does not while it is suspended.
+	 */
+	bool needs_managed;
+	/*
 	 * Of the runtime's threads: `id` is the ThreadID. managed_end is called while the thread
 	 * and its ThreadID are still there, also after stop, and returns when nothing of the engine
 	 * looks at them any more.

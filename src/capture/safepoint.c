@@ -257,6 +257,7 @@ const struct dnp_engine dnp_engine_safepoint = {
 	.suspending = safepoint_suspending,
 	.suspended = safepoint_suspended,
 	.safepoint = safepoint_reached,
+	.needs_managed = true,
 	.managed_begin = safepoint_managed_begin,
 	.managed_end = safepoint_managed_end,
 	.start = safepoint_start,

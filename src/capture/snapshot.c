@@ -638,8 +638,9 @@ static void thread_end(struct dnp_thread *thread)
 		.event = (name), .choice = DNP_ENGINE_SNAPSHOT, .walks = true,                     \
 		.events_low = COR_PRF_ENABLE_STACK_SNAPSHOT, .start = (begin),                     \
 		.source = snapshot_source, .note = snapshot_note, .thread_end = thread_end,        \
-		.managed_begin = dnp_managed_add, .managed_end = managed_end,                      \
-		.walking_since = walking_since, .stop = snapshot_stop, .failures = (tell),         \
+		.needs_managed = true, .managed_begin = dnp_managed_add,                           \
+		.managed_end = managed_end, .walking_since = walking_since, .stop = snapshot_stop, \
+		.failures = (tell),                                                                \
 	}
 
 const struct dnp_engine dnp_engine_snapshot_cpu = SNAPSHOT_ENGINE("cpu", cpu_start, cpu_failures);

@@ -508,7 +508,7 @@ static void thread_end(struct dnp_thread *thread)
 		.event = (name), .choice = (how), .walks = true,                                   \
 		.events_low = COR_PRF_ENABLE_STACK_SNAPSHOT, .start = (begin),                     \
 		.source = suspend_source, .note = suspend_note, .thread_end = thread_end,          \
-		.managed_begin = managed_begin, .managed_end = managed_end,                        \
+		.needs_managed = true, .managed_begin = managed_begin, .managed_end = managed_end, \
 		.walking_since = walking_since, .stop = suspend_stop, .failures = (tell),          \
 	}
 

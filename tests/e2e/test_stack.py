@@ -24,7 +24,7 @@ import attached
 import harness
 
 from attached import Impostor
-from harness import (DNPROF, NEWEST, NOBODY, PATIENCE_S, dnprof, is_sequence, needs_other_user, plain, program, report, samples_of, start, stop_all, wait_for,
+from harness import (DNPROF, NEWEST, NOBODY, PATIENCE_S, SCALE, dnprof, is_sequence, needs_other_user, plain, program, report, samples_of, start, stop_all, wait_for,
                      wait_for_samples)
 
 #: docs: format/control.h
@@ -146,18 +146,33 @@ def test_deadlock(tmp_path, tfm):
         assert not re.search(r"^  lib", text, re.M), text
 
 
+def is_suspended(stacks):
+    """Of the program `endless`: its collection has begun, and waits."""
+    return all(any(has(t, method) for t in stacks.named(name)) for name, method in
+               [("deaf", "Truth.Endless.Deaf"), ("collector", "System.GC.Collect")])
+
+
 def test_runtime_suspended(tmp_path, tfm):
     """A collection waits for a loop that cannot be stopped; all others stand still, or cannot even begin."""
-    def hanging(stacks):
-        return all(any(has(t, method) for t in stacks.named(name)) for name, method in
-                   [("deaf", "Truth.Endless.Deaf"), ("collector", "System.GC.Collect")])
-
     with running(tmp_path, program(tfm, "endless", "--seconds", 600)) as (_, pid):
-        stacks = stacks_when(pid, hanging, "a collection that waits")
+        stacks = stacks_when(pid, is_suspended, "a collection that waits")
         assert has(stacks.one("deaf"), "Truth.Endless.Deaf", re.compile("libtruth_.*!truth_burn"))
         assert stacks.one("deaf")["state"] == "running"
         time.sleep(1)
-        stacks_when(pid, hanging, "the same a second later")
+        stacks_when(pid, is_suspended, "the same a second later")
+
+
+def test_suspended_runtime_is_recorded(tmp_path):
+    """It lists no threads then: only sources that know threads by their ThreadID would wait for that."""
+    with attached.Running(program(NEWEST, "endless", "--seconds", 600), 0) as it:
+        # It stays: no agent can be unloaded once the collection has begun.
+        dnprof("attach", it.pid).expect()
+        stacks_when(it.pid, is_suspended, "a collection that waits")
+        for event in ("cpu", "wall"):
+            out = tmp_path / f"{event}.dnp"
+            dnprof("record", "-q", "-e", event, "-d", 1, "--timeout", 60 * SCALE, "-o", out, it.pid).expect()
+            assert report(out).total("Truth.Endless.Deaf") > 0
+            assert is_suspended(stack(it.pid))
 
 
 def test_sleepers(tmp_path, tfm):
