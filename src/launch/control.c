@@ -14,6 +14,14 @@
 /* Between two looks whether a library has gone. */
 #define GONE_LOOK_NS UINT64_C(10000000)
 
+/*
+ * Between two looks whether the agent still listens; and for how long it looks, when it does not
+ * any more, whether the library may go (agent/forget.c), with what the runtime has to do around
+ * that.
+ */
+#define LEFT_LOOK_NS UINT64_C(1000000000)
+#define LEAVE_NS     UINT64_C(11000000000)
+
 /* How long an agent that does something else may take to say that it is there. */
 #define PRESENCE_NS UINT64_C(1000000000)
 
@@ -279,12 +287,44 @@ int dnp_control_detach(struct dnp_control *control, unsigned flags, struct dnp_e
 	return ask(control, &request, -1, &answer, NULL, err);
 }
 
+/* Whether nobody listens there; what cannot be known is not taken for that. */
+static bool has_left(pid_t pid)
+{
+	struct dnp_target target;
+	struct dnp_err err;
+	int fd = dnp_target_find(&target, pid, &err);
+
+	if (!fd)
+		fd = dnp_target_connect_agent(&target, PRESENCE_NS, &err);
+	if (fd >= 0)
+		dnp_channel_close(fd);
+	return fd == -ENOENT;
+}
+
 int dnp_control_wait_gone(pid_t pid, uint64_t patience_ns, struct dnp_err *err)
 {
-	uint64_t until_ns = dnp_now_ns() + patience_ns;
+	uint64_t now_ns = dnp_now_ns(), until_ns = now_ns + patience_ns;
+	uint64_t look_ns = now_ns + LEFT_LOOK_NS, kept_ns = 0;
 
 	while (dnp_process_has_agent(pid)) {
-		if (dnp_now_ns() >= until_ns)
+		if (dnp_now_ns() >= look_ns) {
+			bool left = has_left(pid);
+
+			now_ns = dnp_now_ns();
+			look_ns = now_ns + LEFT_LOOK_NS;
+			if (!left)
+				kept_ns = 0;
+			else if (!kept_ns)
+				kept_ns = now_ns + LEAVE_NS;
+			else if (now_ns >= kept_ns)
+				return dnp_err(err, -EBUSY,
+					"process %d keeps the agent's library: the agent has left, "
+					"but a thread may come back to it, so it stays mapped and "
+					"does nothing; nothing has to be done",
+					(int)pid);
+		}
+		/* Of one that has left it is known soon. */
+		if (!kept_ns && dnp_now_ns() >= until_ns)
 			return dnp_err(err, -ETIMEDOUT,
 				"process %d still has the agent: the runtime did not unload it "
 				"within %.1f s, it may do so later; see 'dnprof status %d'",

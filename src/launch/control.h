@@ -64,7 +64,10 @@ int dnp_control_flush(struct dnp_control *control, int *fd, struct dnp_err *err)
  */
 int dnp_control_detach(struct dnp_control *control, unsigned flags, struct dnp_err *err);
 
-/* After that: waits until the process has the agent's library no more. 0 or -errno. */
+/*
+ * After that: waits until the process has the agent's library no more, and some seconds more for
+ * what becomes of that of an agent that has left. 0 or -errno; -EBUSY: the process keeps it.
+ */
 int dnp_control_wait_gone(pid_t pid, uint64_t patience_ns, struct dnp_err *err);
 
 /*

@@ -3,6 +3,7 @@
 own user and root, takes no harm from anybody, and leaves no trace."""
 import array
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -610,6 +611,24 @@ def test_agent_without_socket_is_waited_for_as_told(tmp_path, library):
         asking.process.returncode = os.waitstatus_to_exitcode(status)
         assert "no .NET runtime was seen in it" in asking.end().expect(1).err
     assert usage.ru_nvcsw < 60
+
+
+def test_library_that_is_kept_is_told_of(tmp_path, library):
+    """The agent leaves, and has its library stay; dnprof says so, and does not wait for what does not come."""
+    answer = ("while packet[6] != 9:\n"
+              f"    c.send({request(DONE, 0)!r} if packet[6] == 8 else {request(ERROR, errno.ENODATA)!r})\n"
+              "    c, _ = s.accept()\n"
+              "    packet = c.recv(512)\n"
+              "s.close()\n"
+              f"c.send({request(DONE, 0)!r})\n"
+              "sys.stdin.readline()")
+    impostor = Impostor(tmp_path, answer, library)
+    with impostor as pid:
+        impostor.show_up()
+        begin = time.monotonic()
+        detached = dnprof("detach", "--timeout", PATIENCE_S, pid, env={"TMPDIR": str(tmp_path)})
+        harness.refused(detached, 1, "stays mapped and does nothing")
+        assert time.monotonic() - begin < PATIENCE_S, "it has waited until the end"
 
 
 def test_stopped_and_killed(tmp_path):
