@@ -30,7 +30,12 @@
 #define PATIENCE_NS                                                                                \
 	UINT64_C(1000000000) /* at most so long an unloading is waited for, or waits               \
 			      */
-#define TRIES 10             /* at a list of methods that changes meanwhile */
+/*
+ * At lists that change meanwhile, and for how long: nobody else is served, and the program's end
+ * waits (agent/recorder.c).
+ */
+#define TRIES    10
+#define TRIES_NS UINT64_C(3000000000)
 
 /* ---- Modules and methods that were there before */
 
@@ -373,12 +378,15 @@ enum dnp_knowledge_of dnp_knowledge_ask(uintptr_t pc)
 
 int dnp_knowledge_begin(bool at_startup, struct dnp_err *err)
 {
+	uint64_t until_ns;
+
 	if (!dnp_walk_codemap())
 		return dnp_err(err, -ENOMEM, "no memory for the map of managed code");
 	dnp_allowed_set(DNP_ALLOWED_CODE);
 	if (at_startup)
 		return 0;
-	for (unsigned i = 0; i < TRIES && !learn(); i++)
+	until_ns = dnp_now_ns() + TRIES_NS;
+	for (unsigned i = 0; i < TRIES && !learn() && dnp_now_ns() < until_ns; i++)
 		;
 	return 0;
 }

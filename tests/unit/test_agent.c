@@ -440,6 +440,57 @@ TEST(unloading_is_waited_for_before_the_runtime_is_asked)
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
+static unsigned n_lists;
+static bool listed;
+
+static HRESULT DNP_COM next_module(
+	ICorProfilerModuleEnum *self, uint32_t max, ModuleID *modules, uint32_t *n)
+{
+	(void)self;
+	(void)max;
+	modules[0] = MODULE;
+	*n = 1;
+	return S_OK;
+}
+
+static uint32_t DNP_COM release_list(ICorProfilerModuleEnum *self)
+{
+	(void)self;
+	listed = false;
+	return 0;
+}
+
+/* Another unloading begins while modules are listed, and lasts. */
+static HRESULT DNP_COM list_and_unload(ICorProfilerInfo *self, ICorProfilerModuleEnum **list)
+{
+	static struct ICorProfilerModuleEnumVtbl table = {
+		.Release = release_list, .Next = next_module};
+	static ICorProfilerModuleEnum modules = {.vtbl = &table};
+
+	(void)self;
+	dnp_knowledge_unloading(MODULE);
+	listed = true;
+	n_lists++;
+	*list = &modules;
+	return S_OK;
+}
+
+/* Each is waited for, for a second: what is void again after three is not asked for any more. */
+TEST(lists_that_stay_void_are_given_up)
+{
+	static struct ICorProfilerInfoVtbl table = {
+		.EnumModules = list_and_unload,
+		.EnumJITedFunctions2 = list_functions,
+	};
+	static ICorProfilerInfo runtime = {.vtbl = &table};
+	struct dnp_err err;
+
+	dnp_agent.info = (struct dnp_info){.com = &runtime, .version = 14};
+	CHECK_EQ(dnp_knowledge_begin(false, &err), 0);
+	CHECK(n_lists >= 1 && n_lists <= 4);
+	CHECK(!listed);
+}
+
 /* ---- A session of events */
 
 static int n_sessions;
