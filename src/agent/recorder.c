@@ -199,8 +199,6 @@ bool dnp_recorder_stop(enum dnp_end_reason reason)
 {
 	atomic_store_explicit(&recorder.stop, reason, memory_order_release);
 	dnp_watch_call();
-	while (!dnp_recorder_has_stopped())
-		if (!dnp_word_wait(&recorder.stopped, 0, PATIENCE_NS))
-			return false;
-	return true;
+	dnp_word_wait_change(&recorder.stopped, 0, PATIENCE_NS);
+	return dnp_recorder_has_stopped();
 }

@@ -585,11 +585,7 @@ static void snapshot_stop(void)
 	atomic_store_explicit(&sampler.stop, 1, memory_order_release);
 	pthread_mutex_unlock(&end_lock);
 	dnp_word_wake(&sampler.stop);
-	while (!atomic_load_explicit(&sampler.stopped, memory_order_acquire))
-		if (!dnp_word_wait(&sampler.stopped, 0, STOP_PATIENCE_NS)) {
-			sampler.abandoned = true;
-			break;
-		}
+	sampler.abandoned = !dnp_word_wait_change(&sampler.stopped, 0, STOP_PATIENCE_NS);
 	dnp_signal_unshare(pass_on);
 	if (!sampler.abandoned)
 		end_sampler();

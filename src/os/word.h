@@ -13,6 +13,12 @@
  */
 bool dnp_word_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
 
+/*
+ * Sleeps until the word has another value, for so long at most, whatever wakes us meanwhile. False:
+ * it has that value still.
+ */
+bool dnp_word_wait_change(_Atomic uint32_t *word, uint32_t value, uint64_t patience_ns);
+
 /* Wakes one who sleeps there, after the word was changed. */
 void dnp_word_wake(_Atomic uint32_t *word);
 
