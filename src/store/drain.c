@@ -559,9 +559,8 @@ static void write_told_end(struct dnp_drain *drain, struct dnp_thread *thread)
 
 void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread)
 {
-	/* Pairs with the release at a handler's end: what the last one wrote comes before what
-	 * follows. */
-	atomic_load_explicit(&thread->handling, memory_order_acquire);
+	/* What the last handler wrote comes before what follows, and none looks at the sampler. */
+	dnp_thread_leave(thread);
 	/* And what engines have noted on it comes before the end that it told of. */
 	atomic_load_explicit(&thread->end_ns, memory_order_acquire);
 	if (drain->gone)

@@ -7,6 +7,8 @@
 
 #include "os/clock.h"
 #include "os/mem.h"
+#include "os/process.h"
+#include "os/tasks.h"
 #include "os/thread.h"
 
 #define BUCKETS 1024u
@@ -16,7 +18,7 @@
 #define PLACES     (4 * DNP_THREADS_MAX)
 #define PLACES_MAX 16
 
-/* A thread is listed so long, at most, before the time at which the kernel says it began. */
+/* A thread that has gone was listed so long, at most, before the time the kernel says it began. */
 #define LISTED_NS UINT64_C(1000000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -282,12 +284,26 @@ struct dnp_thread *dnp_thread_find(int tid)
 	return thread;
 }
 
+/*
+ * A thread is listed before the kernel takes the time of its word, and whoever begins it may have
+ * to wait for a processor in between. So one that lives is asked itself when it began; what is
+ * known of that is early, by a tick at most.
+ */
+static bool was_listed_first(const struct dnp_thread *thread, uint64_t begun_ns)
+{
+	uint64_t ticks = dnp_task_start_ticks(dnp_process_id(), thread->tid);
+
+	return ticks ? dnp_ticks_begin_ns(ticks) <= thread->start_ns
+		     : begun_ns <= thread->start_ns + LISTED_NS;
+}
+
 bool dnp_thread_begun_at(struct dnp_thread *thread, uint64_t begun_ns)
 {
 	if (begun_ns <= thread->begun_ns)
 		return true;
-	/* One that is known to have begun before is another's; else it may just be listed. */
-	if (begun_ns > thread->start_ns + (thread->begun_ns ? 0 : LISTED_NS))
+	/* One that is known to have begun before is another's. */
+	if (begun_ns > thread->start_ns &&
+		(thread->begun_ns || !was_listed_first(thread, begun_ns)))
 		return false;
 	thread->begun_ns = begun_ns;
 	return true;
@@ -403,6 +419,14 @@ static void wait_for_handler(const struct dnp_thread *thread)
 		dnp_sleep_until_ns(dnp_now_ns() + 50000);
 }
 
+void dnp_thread_leave(struct dnp_thread *thread)
+{
+	pthread_mutex_lock(&lock);
+	leave(thread->tid);
+	pthread_mutex_unlock(&lock);
+	wait_for_handler(thread);
+}
+
 void dnp_thread_release(struct dnp_thread *thread)
 {
 	struct dnp_thread **link;
@@ -410,9 +434,8 @@ void dnp_thread_release(struct dnp_thread *thread)
 	free(atomic_exchange(&thread->new_name, NULL));
 	free(thread->given_name);
 	thread->given_name = NULL;
+	dnp_thread_leave(thread);
 	pthread_mutex_lock(&lock);
-	leave(thread->tid);
-	wait_for_handler(thread);
 	for (link = bucket_of(thread->tid); *link != thread; link = &(*link)->next)
 		;
 	*link = thread->next;

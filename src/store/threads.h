@@ -191,7 +191,12 @@ void dnp_thread_rename(struct dnp_thread *thread, char *name);
  */
 const char *dnp_thread_given_name(struct dnp_thread *thread);
 
-/* The thread has gone and its ring is empty: the record may be used again. Drain thread. */
+/*
+ * The thread has gone: when this returns no handler has its record any more, whoever has got its
+ * number. Drain thread.
+ */
+void dnp_thread_leave(struct dnp_thread *thread);
+/* … and its ring is empty: the record may be used again. Drain thread. */
 void dnp_thread_release(struct dnp_thread *thread);
 
 /* Bytes of all records that have been touched, about. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "format/varint.h"
 #include "os/clock.h"
 #include "os/generation.h"
+#include "os/process.h"
 #include "os/thread.h"
 #include "store/drain.h"
 #include "store/labels.h"
@@ -914,6 +916,44 @@ TEST(thread_finds_its_own_record)
 	CHECK(!dnp_thread_own());
 }
 
+static struct dnp_thread *handled;
+static _Atomic int handles;
+static bool kept_sampler;
+
+/* As a handler, on a thread that the drain takes for another one that has gone. */
+static void *handle(void *context)
+{
+	int is_new;
+
+	handled = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(handled && is_new);
+	handled->sampler.interval_ns = 1;
+	atomic_fetch_add(&handled->handling, 1);
+	atomic_store(&handles, 1);
+	while (dnp_thread_own())
+		sched_yield();
+	kept_sampler = handled->sampler.interval_ns;
+	atomic_fetch_add_explicit(&handled->handling, 1, memory_order_release);
+	return context;
+}
+
+TEST(sampler_stops_when_no_handler_looks_at_it)
+{
+	struct dnp_drain drain = {0};
+	pthread_t thread;
+	int fd = temporary_file();
+
+	dnp_threads_init(16, 1);
+	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, handle, NULL), 0);
+	while (!atomic_load(&handles))
+		sched_yield();
+	dnp_drain_thread_gone(&drain, handled);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK(kept_sampler);
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
+}
+
 /* Two that the kernel told of are two, however soon one comes after the other. */
 TEST(number_used_again_is_another_thread)
 {
@@ -946,6 +986,23 @@ TEST(thread_that_was_listed_first_is_the_one_that_the_kernel_tells_of)
 	CHECK(!dnp_thread_begun_at(thread, thread->start_ns + 2000000));
 	CHECK(dnp_thread_begun_at(thread, thread->start_ns + 1000));
 	CHECK(!dnp_thread_begun_at(thread, thread->start_ns + 2000));
+}
+
+/* The thread that begins it may have to wait for a processor before the kernel's word. */
+TEST(living_thread_is_told_from_another_by_when_it_began)
+{
+	struct dnp_thread *thread;
+	int is_new;
+
+	dnp_threads_init(16, DNP_EVENTS_MAX);
+	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(thread && is_new);
+	CHECK(dnp_thread_begun_at(thread, thread->start_ns + 20000000));
+	CHECK(!dnp_thread_begun_at(thread, thread->start_ns + 30000000));
+	/* Of one that had the number before this process was. */
+	thread->begun_ns = 0;
+	thread->start_ns = dnp_process_start_ns(dnp_process_id()) - 20000000;
+	CHECK(!dnp_thread_begun_at(thread, thread->start_ns + 40000000));
 }
 
 /* Between the last round and the recording's end; what it said when it went stands. */
