@@ -241,6 +241,13 @@ static HRESULT open_info(IUnknown *unknown, struct dnp_err *err)
 
 static int first_fd = -1; /* owned: of the recording that the client data asked for, -1: none */
 
+static void drop_first(void)
+{
+	if (first_fd >= 0)
+		close(first_fd);
+	first_fd = -1;
+}
+
 /* The runtime takes our calls from now on. Recorder. */
 static void begin(void)
 {
@@ -425,8 +432,7 @@ HRESULT dnp_life_attach(IUnknown *unknown, bool notification, struct dnp_str dat
 	if (SUCCEEDED(hr) && notification)
 		dnp_recorder_go();
 	if (FAILED(hr)) {
-		if (first_fd >= 0)
-			close(first_fd);
+		drop_first();
 		dnp_agent_forget();
 		atomic_store(&dnp_agent.presence, DNP_AWAY);
 	}
@@ -448,6 +454,7 @@ static _Atomic uint64_t away_ns; /* since when we are; 0: we never were here */
 
 static void be_away(void)
 {
+	drop_first(); /* the recorder was stopped before it began */
 	dnp_agent_forget();
 	atomic_store(&away_ns, dnp_now_ns());
 	atomic_store(&dnp_agent.presence, DNP_AWAY);

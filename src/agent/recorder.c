@@ -138,7 +138,8 @@ static void *run(void *context)
 	while (goes_on() && !atomic_load_explicit(&recorder.may_begin, memory_order_acquire))
 		dnp_watch_wait(UINT64_MAX, NULL);
 	recorder.next_tick_ns = dnp_now_ns();
-	recorder.begin();
+	if (goes_on())
+		recorder.begin();
 	while (goes_on()) {
 		if (!dnp_recording_is_on())
 			sleep_on();

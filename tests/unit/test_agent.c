@@ -21,6 +21,7 @@
 #include "agent/knowledge.h"
 #include "agent/methods.h"
 #include "agent/pipe.h"
+#include "agent/recorder.h"
 #include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "clr/lifetime.h"
@@ -489,6 +490,29 @@ TEST(lists_that_stay_void_are_given_up)
 	CHECK_EQ(dnp_knowledge_begin(false, &err), 0);
 	CHECK(n_lists >= 1 && n_lists <= 4);
 	CHECK(!listed);
+}
+
+/* ---- The recorder */
+
+static bool has_begun;
+
+static void note_begin(void)
+{
+	has_begun = true;
+}
+
+TEST(recorder_that_is_stopped_before_it_may_begin_does_not)
+{
+	char folder[] = "/tmp/dnprof-test-XXXXXX";
+	struct dnp_err err;
+
+	CHECK(mkdtemp(folder) && !setenv("TMPDIR", folder, 1));
+	CHECK_EQ(dnp_recorder_open(note_begin), 0);
+	CHECK_EQ(dnp_recorder_start(&err), 0);
+	CHECK(dnp_recorder_stop(DNP_END_EXIT));
+	CHECK(!has_begun);
+	dnp_watch_close();
+	CHECK(!rmdir(folder));
 }
 
 /* ---- A session of events */
