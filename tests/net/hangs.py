@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """All time-outs, and what is said when one strikes. Nothing here has to be installed."""
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -46,7 +47,8 @@ def stacks(pid):
     text = f"--- process {pid}: {read(folder / 'cmdline') or read(folder / 'comm')}\n"
     for task in tasks(pid):
         state = read(task / "stat").rpartition(")")[2].split()[:1]
-        text += f"  {task.name} {read(task / 'comm')}: {' '.join(state)} in {read(task / 'wchan')}, call {read(task / 'syscall')}\n"
+        signals = " ".join(re.findall(r"^(?:Sig(?:Pnd|Blk)|ShdPnd):.*", read(task / "status"), re.M)).replace("\t", " ")
+        text += f"  {task.name} {read(task / 'comm')}: {' '.join(state)} in {read(task / 'wchan')}, call {read(task / 'syscall')}, {signals}\n"
     try:
         shown = subprocess.run(["eu-stack", "-n", "64", "-p", str(pid)], capture_output=True, text=True, timeout=60, check=False)
         text += shown.stdout or shown.stderr

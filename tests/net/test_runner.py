@@ -90,7 +90,7 @@ def test_one_that_hangs_is_ended_named_and_red(tmp_path):
     assert "test_hangs" in named(lines, "FAILED")[-1]
     kept = next((tmp_path / "log").iterdir()).read_text()
     assert "Hung: no end of test_hangs after 1 s" in kept
-    assert ": sleep 600" in kept and "clock_nanosleep" in kept, "where its processes were"
+    assert ": sleep 600" in kept and "clock_nanosleep" in kept and "SigBlk: " in kept, "where its processes were"
 
 
 def test_one_that_kills_its_worker_is_red(tmp_path):
