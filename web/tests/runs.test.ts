@@ -296,3 +296,10 @@ test('what is shown of the time line is in the address', () => {
   assert.deepEqual(fromHash(toHash(shown, recording), recording), shown);
   assert.equal(toHash(state(), recording), '');
 });
+
+test('an address asks for rows of processors in vain where none is known', () => {
+  for (const sampled of [false, true]) {
+    const recording = load(sampleThreads({ sampled }));
+    assert.equal(fromHash('by=cpu', recording).by, sampled ? 'thread' : 'cpu');
+  }
+});

@@ -97,7 +97,7 @@ export function fromHash(hash: string, recording: Recording): State {
     lane: indices(query.get('lane') ?? '', 10, recording.meta.threads.length)?.[0] ?? null,
     window: parseNanoseconds(query.get('window')),
     lengths: parseNanoseconds(query.get('lengths')),
-    by: query.get('by') === 'cpu' ? 'cpu' : 'thread',
+    by: query.get('by') === 'cpu' && (recording.runs?.cpus ?? 0) > 0 ? 'cpu' : 'thread',
     rowOrder: ROW_ORDERS.find((o) => o === query.get('rows')) ?? INITIAL.rowOrder,
     grouped: query.has('group') ? query.get('group') === '1' : null,
     idle: query.get('busy') !== '1',
