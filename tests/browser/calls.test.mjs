@@ -151,6 +151,17 @@ for (const collapse of ['', '&collapse=1'])
     assert.equal(await textOf(page, '.crumbs [aria-current]'), 'Text.Escape');
   });
 
+const oneMore = calls.trace({ requests: 9 });
+oneMore.meta.threads.push({ process: 0, tid: 714, name: 'Idle', samples: 0 });
+
+browserTest('nothing is found where no calls are drawn', save(await pageText(oneMore)), { hash: 'view=chart&q=Sql' }, async (page) => {
+  assert.match(await textOf(page, 'output.focus-share'), /^\d+ calls found$/);
+  await page.click('.threads .table-row >> text=Idle');
+  await settle(page);
+  assert.equal(await page.isVisible('.view:not([hidden]) .empty'), true);
+  assert.equal(await textOf(page, 'output.focus-share'), '');
+});
+
 browserTest('durations of a method are bars, and those chosen are brought out in the chart', callsPage, { hash: 'view=methods' }, async (page) => {
   await page.click('.methods .table-row >> text=Row.Read');
   await settle(page);

@@ -2,7 +2,7 @@
 // The flame chart: single calls of a thread over time, where the recording has them.
 
 import type { Lane } from '../data/lanes.ts';
-import { markedBeside } from '../model/chart.ts';
+import { markedBeside, type Marked } from '../model/chart.ts';
 import { callCount, count, duration, instant } from '../model/format.ts';
 import type { State } from '../model/selection.ts';
 import { TimeWindow } from '../model/window.ts';
@@ -136,13 +136,15 @@ export class ChartView implements View {
     const marked = this.page.answers.marked(state, state.lengths);
     const { merged_below_ns } = this.event.info.calls!;
     this.showNote(merged_below_ns);
+    setText(this.found, lane && marked ? this.foundText(lane, marked) : '');
     if (!lane) return;
-    const { rowStart } = lane;
-    const [first, end] = [rowStart[0]!, rowStart[rowStart.length - 1]!];
-    setText(this.found, marked ? `${callCount(marked.before[end]! - marked.before[first]!)} found` : '');
     this.chart.show({
       lanes: this.lanes, lane, whole: this.time.whole(), window, range: this.time.range(state), marked, method: state.method, merged_below_ns,
     });
+  }
+
+  private foundText({ rowStart }: Lane, { before }: Marked): string {
+    return `${callCount(before[rowStart[rowStart.length - 1]!]! - before[rowStart[0]!]!)} found`;
   }
 
   private showNote(merged_below_ns: number): void {
