@@ -472,7 +472,8 @@ SIGSAFE static size_t read_object(uintptr_t object, size_t from, uintptr_t words
 /*
  * To where the method would have returned, whose return address is the last word that was popped.
  * The runtime keeps that, and behind it at which place of the stack it stood (dotnet/runtime,
- * Thread: m_pvHJRetAddr, m_ppvHJRetAddrPtr; coreclr 8 to 10).
+ * Thread: m_pvHJRetAddr, m_ppvHJRetAddrPtr; coreclr 8 to 10). It may be native code that called the
+ * method (coreclr 8 and 9).
  */
 SIGSAFE static bool give_back(struct dnp_walk *w)
 {
@@ -484,7 +485,7 @@ SIGSAFE static bool give_back(struct dnp_walk *w)
 	for (size_t from = 0; from < OBJECT_WORDS && n == PART_WORDS; from += PART_WORDS - 1) {
 		n = read_object(w->stacks.runtime_thread, from, words);
 		for (size_t i = 1; i < n; i++)
-			if (words[i] == place && returns_to(words[i - 1], false)) {
+			if (words[i] == place && returns_to(words[i - 1], true)) {
 				w->regs.pc = words[i - 1];
 				w->exact = false;
 				return true;

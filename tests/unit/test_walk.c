@@ -304,7 +304,7 @@ __attribute__((noinline)) static void calls_what_is_hijacked(void)
 	sink++;
 }
 
-/* The caller is managed: for others nobody takes the address away. */
+/* The caller is managed; of others nobody tells. */
 static void tell_of_the_caller(void (*caller)(void))
 {
 	struct dnp_codemap *map = dnp_codemap_new();
@@ -383,6 +383,17 @@ TEST(walk_goes_on_through_a_method_whose_return_address_was_taken_away)
 	tell_of_the_caller(calls_what_goes_on);
 	runtime_thread = (uintptr_t)object;
 	calls_what_goes_on();
+}
+
+/* As of what reflection calls on .NET 8 and 9; later from the stub, too. */
+TEST(walk_goes_on_to_native_code_whose_call_was_to_return_there)
+{
+	prepare();
+	runtime_thread = (uintptr_t)object;
+	calls_what_goes_on();
+	CHECK_EQ(stopped, DNP_STOP_END);
+	CHECK_EQ(frames_of(hijack_stub), 1);
+	CHECK_EQ(frames_of(calls_what_goes_on), 1);
 }
 
 TEST(walk_ends_where_nobody_says_what_was_taken_away)
