@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from test_windows import ENVIRONMENT, WINDOWS, pytestmark, truth, wine  # noqa: F401
+from harness import run
+from test_windows import ENVIRONMENT, WINDOWS, pytestmark, truth, windows_path, wine  # noqa: F401
 from test_windows_attach import PATIENT, Running
 from windows_console import Console
 
@@ -44,3 +45,24 @@ def test_progress_of_a_process(truth, tmp_path):  # noqa: F811
 def test_no_progress_when_quiet(truth, tmp_path):  # noqa: F811
     titles, shown = in_shell(tmp_path, "run", "-q", "-o", tmp_path / "t.dnp", "--", truth, "cpu", "--work", 300)
     assert titles == ["as before"] and "dnprof" not in shown, (titles, shown)
+
+
+#: Sets what it is told, if anything, and says what there is.
+PAGE = b"""#include <stdio.h>
+#include <stdlib.h>
+#include <windows.h>
+int main(int argc, char **argv) { if (argc > 1) SetConsoleOutputCP(atoi(argv[1])); printf("%u\\n", GetConsoleOutputCP()); return 0; }
+"""
+
+
+def test_code_page_is_the_programs(tmp_path):
+    """By it .NET chooses how letters are written, to files, too. One that a program has set stays."""
+    script, told, page = tmp_path / "shell.bat", tmp_path / "told.txt", tmp_path / "page.exe"
+    run(["x86_64-w64-mingw32-gcc", "-x", "c", "-o", page, "-"], stdin=PAGE).expect()
+    page = windows_path(page)
+    recorded = f"{windows_path(WINDOWS)} run --children -o {windows_path(tmp_path)}\\t.dnp -- {page}"
+    script.write_text("@echo off\r\n" + "".join(f"{command} >>{windows_path(told)}\r\n" for command in (
+        f"{page} 850", recorded, page, f"{recorded} 437", page)))
+    with Console("cmd", "/c", script, columns=200) as console:
+        console.end()
+    assert told.read_text().split() == ["850", "850", "850", "437", "437"]

@@ -11,24 +11,29 @@
 #include <shellapi.h> /* does not stand alone */
 
 #include "base/clean.h"
+#include "os/windows/console.h"
 #include "os/windows/wide.h"
 
 #define TITLE_UNITS 1024
 
 static wchar_t title[TITLE_UNITS]; /* of the window, before there was another one */
 static bool titled;
-static UINT code_page; /* of the console before we came; 0: it has none, or is ours already */
+static UINT code_page; /* of the console, in the place of which is ours; 0: ours is not there */
 
-static void restore_code_page(void)
+void dnp_console_speak_utf8(void)
 {
-	SetConsoleOutputCP(code_page);
+	UINT now = GetConsoleOutputCP();
+
+	if (!code_page && now && now != CP_UTF8 && SetConsoleOutputCP(CP_UTF8))
+		code_page = now;
 }
 
-static void speak_utf8(void)
+void dnp_console_speak_as_before(void)
 {
-	code_page = GetConsoleOutputCP();
-	if (code_page && code_page != CP_UTF8 && SetConsoleOutputCP(CP_UTF8))
-		atexit(restore_code_page);
+	/* Another one was set by somebody else, who wants it to be there. */
+	if (code_page && GetConsoleOutputCP() == CP_UTF8)
+		SetConsoleOutputCP(code_page);
+	code_page = 0;
 }
 
 /* The words as they were typed; the C library's have lost what the old code page has no room for.
@@ -55,7 +60,8 @@ int dnp_console_begin(int *argc, char ***argv)
 	/* Written byte by byte, letters of more than one, and lines, would arrive in pieces. */
 	setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
 	setvbuf(stderr, NULL, _IOFBF, BUFSIZ);
-	speak_utf8();
+	dnp_console_speak_utf8();
+	atexit(dnp_console_speak_as_before);
 	return read_words(argc, argv);
 }
 

@@ -8,6 +8,7 @@
 #include <windows.h>
 
 #include "base/clean.h"
+#include "os/windows/console.h"
 #include "os/windows/error.h"
 #include "os/windows/wide.h"
 
@@ -131,6 +132,7 @@ int dnp_spawn(struct dnp_spawned *child, char *const *command, struct dnp_err *e
 
 void dnp_spawned_go(const struct dnp_spawned *child)
 {
+	dnp_console_speak_as_before();
 	ResumeThread(handle(child->thread));
 }
 
@@ -140,6 +142,7 @@ bool dnp_spawned_wait(const struct dnp_spawned *child, unsigned timeout_ms, uint
 
 	if (WaitForSingleObject(handle(child->process), timeout_ms) != WAIT_OBJECT_0)
 		return false;
+	dnp_console_speak_utf8();
 	GetExitCodeProcess(handle(child->process), &code);
 	*status = code;
 	return true;
