@@ -77,12 +77,20 @@ static int expand(const char *pattern, pid_t pid, unsigned n_th, char out[PATH_M
 	return 0;
 }
 
+/* Without the slash behind it, but of a root; behind a drive alone there is none. */
+static size_t folder_bytes(const char *path, size_t n)
+{
+	bool root = n < 2 || path[n - 1] == ':' || path[n - 2] == ':';
+
+	return root ? n : n - 1;
+}
+
 /* Splits pattern: the folder, expanded and absolute, and what stands for the file. */
 static int split(struct dnp_output *output, const char *pattern, struct dnp_err *err)
 {
 	size_t n = dnp_path_base_at(pattern, strlen(pattern));
 	const char *file = pattern + n;
-	auto_free char *prefix = n ? strndup(pattern, n > 1 ? n - 1 : n) : strdup(".");
+	auto_free char *prefix = n ? strndup(pattern, folder_bytes(pattern, n)) : strdup(".");
 	char shown[PATH_MAX];
 	bool timed;
 	int ret;
@@ -104,6 +112,14 @@ static int split(struct dnp_output *output, const char *pattern, struct dnp_err 
 	return output->pattern ? 0 : no_memory(err);
 }
 
+/* A root ends with one. */
+static int before_slash(const struct dnp_output *output)
+{
+	size_t n = strlen(output->folder);
+
+	return (int)(output->folder[n - 1] == dnp_path_slash ? n - 1 : n);
+}
+
 int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_err *err)
 {
 	char path[PATH_MAX];
@@ -115,8 +131,8 @@ int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_e
 	if (!ret)
 		ret = expand(output->pattern, 1, 1, path, &timed, err);
 	if (!ret &&
-		asprintf(&output->work, "%s%c" DNP_OUTPUT_WORK "XXXXXX", output->folder,
-			dnp_path_slash) < 0) {
+		asprintf(&output->work, "%.*s%c" DNP_OUTPUT_WORK "XXXXXX", before_slash(output),
+			output->folder, dnp_path_slash) < 0) {
 		output->work = NULL;
 		ret = no_memory(err);
 	}
@@ -185,7 +201,7 @@ static int name(
 	output->timed = *again;
 	output->pid = (int)pid;
 	free(output->path);
-	if (asprintf(&output->path, "%s%c%s", strcmp(output->folder, "/") ? output->folder : "",
+	if (asprintf(&output->path, "%.*s%c%s", before_slash(output), output->folder,
 		    dnp_path_slash, file) < 0) {
 		output->path = NULL;
 		return no_memory(err);

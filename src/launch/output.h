@@ -22,7 +22,7 @@
 
 struct dnp_output {
 	char *pattern; /* owned; the file's name, with %p and %t */
-	char *folder;  /* owned; absolute, without a slash at its end */
+	char *folder;  /* owned; absolute, without a slash at its end but a root's */
 	char *path;    /* owned; the result's place once the process id is known, NULL before */
 	char *work;    /* owned; the private folder, NULL: removed */
 	bool timed;    /* the name has the time in it: nothing that has the same is replaced */

@@ -444,6 +444,8 @@ def test_no_child_of_net(tmp_path, command, status):
 @pytest.mark.parametrize("arguments, status, words", [
     (("--children", "-o", "no/such/t.dnp", "--", "cmd"), 1, ("no/such", "another place")),
     (("-o", ".", "--", "truth"), 2, ("folder",)),
+    (("--children", "-o", "a?.html", "--", "cmd", "/c", "echo it has run"), 1, ("a\\?.html", "Invalid argument", "another place")),
+    (("--children", "-o", "./a:b.html", "--", "cmd", "/c", "echo it has run"), 1, ("a:b.html", "no plain file", "another name")),
     (("--", "no-such-program"), 1, ("cannot start no-such-program",)),
     (("-e", "switch", "--wait", "5ms", "--", "truth"), 2, ("--wait", "Windows")),
     (("--engine", "signal", "--", "truth"), 2, ("--engine signal",)),

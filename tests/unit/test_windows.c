@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/file_sink.h"
+#include "os/library.h"
 #include "os/mem.h"
 #include "os/process.h"
 #include "os/thread.h"
@@ -40,6 +41,14 @@ TEST(text_keeps_what_it_says)
 
 	CHECK(narrow);
 	CHECK_STR(narrow, text);
+}
+
+TEST(drive_is_no_part_of_a_name)
+{
+	CHECK_EQ(dnp_path_base_at("C:\\a\\b", 6), 5);
+	CHECK_EQ(dnp_path_base_at("C:b", 3), 2);
+	CHECK_EQ(dnp_path_base_at("ab:c", 4), 0);
+	CHECK_EQ(dnp_path_base_at("C:/b:c", 6), 3);
 }
 
 TEST(device_is_not_replaced)

@@ -8,6 +8,7 @@
 #include <windows.h>
 
 #include "base/clean.h"
+#include "os/library.h"
 #include "os/windows/error.h"
 #include "os/windows/private.h"
 #include "os/windows/wide.h"
@@ -180,7 +181,7 @@ int dnp_file_append(const char *path)
 	return descriptor_of(file, O_WRONLY | O_APPEND);
 }
 
-#define PATH_UNITS_MAX 32768
+#define PATH_UNITS_MAX 32767 /* a length of the system's, in bytes, has 16 bits */
 #define RANDOM_LETTERS 6
 #define ATTEMPTS       100
 
@@ -521,6 +522,9 @@ enum dnp_file_kind dnp_file_kind(const char *path)
 	auto_free wchar_t *wide = dnp_wide(path);
 	DWORD attributes = wide ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
 
+	/* A stream of a file, which may not be there, and is given no other name. */
+	if (wide && strchr(dnp_path_base(path), ':'))
+		return DNP_FILE_SPECIAL;
 	if (attributes == INVALID_FILE_ATTRIBUTES) {
 		errno = wide ? -dnp_windows_error() : EILSEQ;
 		return DNP_FILE_NONE;

@@ -129,7 +129,9 @@ void dnp_library_twins(
 
 size_t dnp_path_base_at(const char *path, size_t n)
 {
-	while (n && path[n - 1] != '\\' && path[n - 1] != '/')
+	size_t drive = n >= 2 && path[1] == ':' ? 2 : 0;
+
+	while (n > drive && path[n - 1] != '\\' && path[n - 1] != '/')
 		n--;
 	return n;
 }
