@@ -43,6 +43,24 @@ TEST(text_keeps_what_it_says)
 	CHECK_STR(narrow, text);
 }
 
+TEST(environment_keeps_what_it_says)
+{
+	wchar_t value[8];
+
+	CHECK(!getenv("DNP_X"));
+	CHECK(SetEnvironmentVariableW(L"DNP_X", L"\x0141\x65e5"));
+	CHECK_STR(getenv("DNP_X"), "\xc5\x81\xe6\x97\xa5");
+	CHECK_EQ(setenv("DNP_X", "other", 0), 0);
+	CHECK_STR(getenv("DNP_X"), "\xc5\x81\xe6\x97\xa5");
+	CHECK_EQ(setenv("DNP_X", "\xc5\x82", 1), 0);
+	CHECK_EQ(GetEnvironmentVariableW(L"DNP_X", value, 8), 1);
+	CHECK_EQ(*value, 0x142);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(unsetenv("DNP_X"), 0);
+		CHECK(!getenv("DNP_X"));
+	}
+}
+
 TEST(drive_is_no_part_of_a_name)
 {
 	CHECK_EQ(dnp_path_base_at("C:\\a\\b", 6), 5);

@@ -30,12 +30,25 @@ char *dnp_narrow(const wchar_t *text)
 	return narrow;
 }
 
+/* The system's own: the C library's have lost what the old code page has no room for. */
+static wchar_t *get_variable(const wchar_t *name)
+{
+	DWORD n = GetEnvironmentVariableW(name, NULL, 0);
+	wchar_t *value = n ? calloc(n, sizeof(*value)) : NULL;
+
+	if (value)
+		GetEnvironmentVariableW(name, value, n);
+	return value;
+}
+
 char *dnp_getenv(const char *name)
 {
-	wchar_t *wide = dnp_wide(name), *value = wide ? _wgetenv(wide) : NULL;
+	wchar_t *wide = dnp_wide(name), *value = wide ? get_variable(wide) : NULL;
+	char *narrow = value ? dnp_narrow(value) : NULL;
 
 	free(wide);
-	return value ? dnp_narrow(value) : NULL;
+	free(value);
+	return narrow;
 }
 
 int setenv(const char *name, const char *value, int overwrite)
@@ -43,8 +56,8 @@ int setenv(const char *name, const char *value, int overwrite)
 	wchar_t *wide_name = dnp_wide(name), *wide_value = dnp_wide(value);
 	int failed = !wide_name || !wide_value ? -1 : 0;
 
-	if (!failed && (overwrite || !_wgetenv(wide_name)))
-		failed = _wputenv_s(wide_name, wide_value) ? -1 : 0;
+	if (!failed && (overwrite || !GetEnvironmentVariableW(wide_name, NULL, 0)))
+		failed = SetEnvironmentVariableW(wide_name, wide_value) ? 0 : -1;
 	free(wide_name);
 	free(wide_value);
 	return failed;
@@ -52,5 +65,12 @@ int setenv(const char *name, const char *value, int overwrite)
 
 int unsetenv(const char *name)
 {
-	return setenv(name, "", 1);
+	wchar_t *wide = dnp_wide(name);
+	int failed = -1;
+
+	if (wide && (SetEnvironmentVariableW(wide, NULL) ||
+			    GetLastError() == ERROR_ENVVAR_NOT_FOUND))
+		failed = 0;
+	free(wide);
+	return failed;
 }
