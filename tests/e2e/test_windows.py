@@ -344,6 +344,15 @@ def test_words_of_the_command(truth, tmp_path):
     assert read["command"][-len(words):] == words
 
 
+def test_by_a_link(truth, tmp_path):
+    """As tools for packages leave commands: the agent lies beside the file itself."""
+    link = tmp_path / "profile.exe"
+    link.symlink_to(WINDOWS)
+    ended = run(["wine", link, "run", "-q", "-o", tmp_path / "t.dnp", "--", truth, "exitcode", 5], env=ENVIRONMENT)
+    assert ended.status == 5 and not ended.err, ended
+    assert (tmp_path / "t.dnp").exists()
+
+
 def test_environment_is_the_programs_own(truth, tmp_path):
     ended = on_windows("run", "-q", "-o", tmp_path / "t.dnp", "--", truth, "env")
     assert ended.status == 0 and not ended.out.strip(), ended

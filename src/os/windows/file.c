@@ -517,6 +517,22 @@ static bool is_special(const wchar_t *path)
 	return special;
 }
 
+/* Of what systems keep beside a file the mark says the same: that it is compressed, or elsewhere.
+ */
+static bool is_link(const wchar_t *path)
+{
+	HANDLE file =
+		open_there(path, 0, FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS);
+	FILE_ATTRIBUTE_TAG_INFO info;
+	bool known;
+
+	if (file == INVALID_HANDLE_VALUE)
+		return true;
+	known = GetFileInformationByHandleEx(file, FileAttributeTagInfo, &info, sizeof(info));
+	CloseHandle(file);
+	return !known || IsReparseTagNameSurrogate(info.ReparseTag);
+}
+
 enum dnp_file_kind dnp_file_kind(const char *path)
 {
 	auto_free wchar_t *wide = dnp_wide(path);
@@ -529,7 +545,7 @@ enum dnp_file_kind dnp_file_kind(const char *path)
 		errno = wide ? -dnp_windows_error() : EILSEQ;
 		return DNP_FILE_NONE;
 	}
-	if (attributes & FILE_ATTRIBUTE_REPARSE_POINT)
+	if (attributes & FILE_ATTRIBUTE_REPARSE_POINT && is_link(wide))
 		return DNP_FILE_LINK;
 	if (attributes & FILE_ATTRIBUTE_DIRECTORY)
 		return DNP_FILE_FOLDER;

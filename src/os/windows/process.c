@@ -117,7 +117,9 @@ size_t dnp_process_executable(char *out, size_t capacity)
 {
 	static wchar_t path[PATH_UNITS];
 
-	return GetModuleFileNameW(NULL, path, DNP_ARRAY_SIZE(path)) ? copy(out, capacity, path) : 0;
+	return GetModuleFileNameW(NULL, path, DNP_ARRAY_SIZE(path))
+		? copy(out, capacity, dnp_wide_final(path, DNP_ARRAY_SIZE(path)))
+		: 0;
 }
 
 size_t dnp_process_executable_of(int pid, char *out, size_t capacity)

@@ -30,6 +30,36 @@ char *dnp_narrow(const wchar_t *text)
 	return narrow;
 }
 
+/* Out of \\?\C:\a or \\?\UNC\host\share\a. */
+static const wchar_t *without_prefix(wchar_t *final)
+{
+	if (wcsncmp(final, L"\\\\?\\", 4))
+		return final;
+	if (wcsncmp(final + 4, L"UNC\\", 4))
+		return final + 4;
+	final[6] = L'\\';
+	return final + 6;
+}
+
+wchar_t *dnp_wide_final(wchar_t *path, size_t units)
+{
+	HANDLE file = CreateFileW(path, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+		NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+	wchar_t *final = calloc(units, sizeof(*final));
+	DWORD n = 0;
+
+	if (file != INVALID_HANDLE_VALUE) {
+		if (final)
+			n = GetFinalPathNameByHandleW(
+				file, final, (DWORD)units, FILE_NAME_NORMALIZED);
+		CloseHandle(file);
+	}
+	if (n && n < units)
+		wcscpy(path, without_prefix(final));
+	free(final);
+	return path;
+}
+
 /* The system's own: the C library's have lost what the old code page has no room for. */
 static wchar_t *get_variable(const wchar_t *name)
 {
@@ -68,8 +98,8 @@ int unsetenv(const char *name)
 	wchar_t *wide = dnp_wide(name);
 	int failed = -1;
 
-	if (wide && (SetEnvironmentVariableW(wide, NULL) ||
-			    GetLastError() == ERROR_ENVVAR_NOT_FOUND))
+	if (wide &&
+		(SetEnvironmentVariableW(wide, NULL) || GetLastError() == ERROR_ENVVAR_NOT_FOUND))
 		failed = 0;
 	free(wide);
 	return failed;

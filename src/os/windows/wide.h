@@ -3,6 +3,7 @@
 #ifndef DNP_OS_WINDOWS_WIDE_H
 #define DNP_OS_WINDOWS_WIDE_H
 
+#include <stddef.h>
 #include <wchar.h>
 
 /* NULL and errno: ENOMEM, or EILSEQ where it is no UTF-8. */
@@ -10,5 +11,11 @@ wchar_t *dnp_wide(const char *text);
 
 /* NULL: no memory. What is no UTF-16 becomes U+FFFD. */
 char *dnp_narrow(const wchar_t *text);
+
+/*
+ * The file's own name, where links stand for it, in place; as it was where that cannot be known.
+ * Returns it.
+ */
+wchar_t *dnp_wide_final(wchar_t *path, size_t units);
 
 #endif
