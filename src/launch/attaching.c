@@ -69,7 +69,7 @@ static int await_absence(struct dnp_attaching *attach, struct dnp_err *err)
 /* The runtime is there, and long enough: its socket will not come any more. */
 static bool is_too_late(struct dnp_attaching *attach)
 {
-	if (!dnp_process_has_runtime(attach->target.pid))
+	if (!dnp_process_has_runtime_library(attach->target.pid))
 		return false;
 	if (!attach->runtime_seen_ns)
 		attach->runtime_seen_ns = dnp_now_ns();

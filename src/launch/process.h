@@ -20,14 +20,20 @@ int dnp_process_read(struct dnp_process *process, pid_t pid);
 /* Whether a file whose name contains `text` is mapped into the process. */
 bool dnp_process_maps(pid_t pid, const char *text);
 
+/* Whether one of its threads is called so that a runtime is there. Anybody may know that. */
+bool dnp_process_has_runtime_thread(pid_t pid);
+
 /* Where the system lists its processes, and what to do where that cannot be read. */
 extern const char dnp_process_list[], dnp_process_list_remedy[];
 
 /* Calls visit for each process; ends early with what it returns but 0. Else 0 or -errno. */
 int dnp_process_each(int (*visit)(pid_t pid, void *context), void *context);
 
-/* Whether our agent's library is, or the runtime's. */
+/* Whether our agent's library is, or the runtime's, which a program in one file has in itself. */
 bool dnp_process_has_agent(pid_t pid);
+bool dnp_process_has_runtime_library(pid_t pid);
+
+/* Whether a runtime is, which other signs than its library tell of, too. */
 bool dnp_process_has_runtime(pid_t pid);
 
 /*

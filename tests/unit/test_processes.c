@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "launch/process.h"
 #include "launch/program.h"
 #include "test.h"
 
@@ -147,4 +149,12 @@ TEST(names_of_symbols_in_a_library)
 	CHECK(!dnp_program_names("/proc/self/exe", "DllGetClassObject"));
 	CHECK(!dnp_program_names("/dev/null", "memmem"));
 	CHECK(!dnp_program_names("/nowhere", "memmem"));
+}
+
+/* Of a program in one file no library tells that a runtime is in it. */
+TEST(runtime_is_known_by_its_thread)
+{
+	CHECK(!dnp_process_has_runtime(getpid()));
+	CHECK_EQ(prctl(PR_SET_NAME, ".NET SynchManag"), 0);
+	CHECK(dnp_process_has_runtime(getpid()));
 }

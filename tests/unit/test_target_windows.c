@@ -94,6 +94,25 @@ TEST(agent_that_is_busy_is_waited_for)
 	CHECK(strstr(err.text, "no answer within 0.5 s"));
 }
 
+/* Of a program in one file no library tells that a runtime is in it. */
+TEST(runtime_is_known_by_its_pipe)
+{
+	struct dnp_err err = {0};
+	struct dnp_target target;
+	wchar_t name[64];
+	HANDLE pipe;
+
+	CHECK(!dnp_process_has_runtime(dnp_process_id()));
+	swprintf(name, 64, L"\\\\.\\pipe\\dotnet-diagnostic-%d", dnp_process_id());
+	pipe = CreateNamedPipeW(name, PIPE_ACCESS_DUPLEX, PIPE_TYPE_BYTE, 1, 64, 64, 0, NULL);
+	CHECK(pipe != INVALID_HANDLE_VALUE);
+	CHECK(dnp_process_has_runtime(dnp_process_id()));
+	CHECK_EQ(dnp_target_find(&target, dnp_process_id(), &err), 0);
+	CHECK_EQ(dnp_target_connect_agent(&target, LONG_NS, &err), -ENOENT);
+	CHECK(strstr(err.text, "the agent is not in it"));
+	CloseHandle(pipe);
+}
+
 static DWORD WINAPI leave_soon(void *context)
 {
 	Sleep(500);

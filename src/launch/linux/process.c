@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "base/clean.h"
+
+/* A thread that every CoreCLR on Linux starts first and keeps. */
+#define RUNTIME_THREAD ".NET SynchManag"
 
 const char dnp_process_list[] = "/proc", dnp_process_list_remedy[] = "mount it";
 
@@ -56,9 +60,36 @@ bool dnp_process_has_agent(pid_t pid)
 	return dnp_process_maps(pid, "libdnprof.so");
 }
 
-bool dnp_process_has_runtime(pid_t pid)
+bool dnp_process_has_runtime_library(pid_t pid)
 {
 	return dnp_process_maps(pid, "libcoreclr.so");
+}
+
+bool dnp_process_has_runtime_thread(pid_t pid)
+{
+	char path[300];
+	DIR *folder;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	folder = opendir(path);
+	for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+		char name[32] = "";
+		auto_fclose FILE *file = NULL;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", (int)pid, entry->d_name);
+		file = fopen(path, "re");
+		found = file && fgets(name, sizeof(name), file) &&
+			!strncmp(name, RUNTIME_THREAD, strlen(RUNTIME_THREAD));
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+bool dnp_process_has_runtime(pid_t pid)
+{
+	return dnp_process_has_runtime_library(pid) || dnp_process_has_runtime_thread(pid);
 }
 
 int dnp_process_open_root(pid_t pid)

@@ -2,15 +2,13 @@
 #include "launch/runtime.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <string.h>
 
 #include "base/clean.h"
+#include "launch/process.h"
 #include "launch/program.h"
 
-#define RUNTIME_FILE "libcoreclr.so"
-/* A thread that every CoreCLR on Linux starts first and keeps. */
-#define RUNTIME_THREAD ".NET SynchManag"
+#define RUNTIME_FILE   "libcoreclr.so"
 #define VERSION_MARK   "@(#)Version "
 #define GLIBC_MARK     "stable release version "
 #define PROFILER_ENTRY "DllGetClassObject"
@@ -140,28 +138,6 @@ static int see_library(const char *path, void *context)
 	return dnp_program_names(outside, PROFILER_ENTRY) ? keep(&runtime->profiler, path) : 0;
 }
 
-static bool has_thread(pid_t pid, const char *wanted)
-{
-	char path[300];
-	DIR *folder;
-	bool found = false;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	folder = opendir(path);
-	for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
-		char name[32] = "";
-		auto_fclose FILE *file = NULL;
-
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", (int)pid, entry->d_name);
-		file = fopen(path, "re");
-		found = file && fgets(name, sizeof(name), file) &&
-			!strncmp(name, wanted, strlen(wanted));
-	}
-	if (folder)
-		closedir(folder);
-	return found;
-}
-
 /* A program in one file has the runtime in itself. */
 static int see_single_file(struct look *look)
 {
@@ -195,7 +171,7 @@ int dnp_runtime_look(struct dnp_runtime *runtime, pid_t pid)
 	*runtime = (struct dnp_runtime){0};
 	status = each_library(pid, see_library, &look);
 	runtime->readable = !status;
-	runtime->found = runtime->library || has_thread(pid, RUNTIME_THREAD);
+	runtime->found = runtime->library || dnp_process_has_runtime_thread(pid);
 	if (!status && runtime->found && !runtime->library)
 		status = see_single_file(&look);
 	if (!status && runtime->library)

@@ -7,6 +7,7 @@
 #include <tlhelp32.h> /* does not stand alone */
 
 #include "launch/windows/modules.h"
+#include "launch/windows/pipe.h"
 #include "os/process.h"
 #include "os/tasks.h"
 
@@ -50,11 +51,16 @@ bool dnp_process_has_agent(pid_t pid)
 	return dnp_modules_each(pid, is_named, name) > 0;
 }
 
-bool dnp_process_has_runtime(pid_t pid)
+bool dnp_process_has_runtime_library(pid_t pid)
 {
 	char name[] = "coreclr.dll";
 
 	return dnp_modules_each(pid, is_named, name) > 0;
+}
+
+bool dnp_process_has_runtime(pid_t pid)
+{
+	return dnp_process_has_runtime_library(pid) || dnp_pipe_is_there(pid);
 }
 
 /* All see the same. */
