@@ -79,10 +79,13 @@ TEST(capabilities_rights)
 {
 	look_at_process();
 	CHECK_ANSWER(rights, YES, "user ann", "");
-	facts.runtime.readable = false;
-	CHECK_ANSWER(rights, NO, "rights that you have not", "administrator");
 	strcpy(facts.user, "bob");
-	CHECK_ANSWER(rights, NO, "belongs to user bob, you are user ann", "ask as the user");
+	CHECK_ANSWER(rights, NO, "belongs to user bob, you are user ann", "console of that user");
+	strcpy(facts.user, "ann");
+	facts.runtime.readable = false;
+	CHECK_ANSWER(rights, NO, "rights that you have not", "console of an administrator");
+	strcpy(facts.user, "bob");
+	CHECK_ANSWER(rights, NO, "belongs to user bob, you are user ann", "console of that user");
 	strcpy(facts.user, "?");
 	CHECK_ANSWER(rights, NO, "another user", "administrator");
 	CHECK(!judge(DNP_CAN_cpu)->asked);

@@ -9,6 +9,7 @@
 #include "launch/agent_file.h"
 #include "launch/windows/modules.h"
 #include "launch/windows/pipe.h"
+#include "launch/windows/user.h"
 #include "os/file.h"
 #include "os/library.h"
 
@@ -52,7 +53,8 @@ int dnp_attach_check_program(struct dnp_attaching *attach, struct dnp_err *err)
 	int ret = dnp_modules_program(attach->target.pid, &path);
 	struct dnp_process now;
 
-	if (ret == -EACCES)
+	/* Into another user's the runtime would load our agent, which could not be asked then. */
+	if (ret == -EACCES || (!attach->options->library && !dnp_user_is_own(attach->target.pid)))
 		return dnp_target_no_rights(&attach->target, err);
 	if (ret < 0 && dnp_target_has_ended(&attach->target, &now))
 		return dnp_target_ended(&attach->target, err);

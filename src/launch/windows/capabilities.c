@@ -11,21 +11,23 @@
 
 #define STEPS 64 /* room for what is said of a clock's */
 
+/* Who may look into another user's cannot ask the agent in it: that lets in its user alone. */
 static void judge_rights(const struct dnp_facts *facts, struct dnp_capability *can)
 {
 	if (!facts->pid)
 		yes(can, "user %s: your own processes, those of others as they", facts->user);
+	else if (*facts->user && *facts->user != '?' &&
+		strcmp(facts->user, facts->caller_user) != 0)
+		no(can, "it belongs to user %s, you are user %s; ask from a console of that user",
+			facts->user, facts->caller_user);
 	else if (facts->runtime.readable)
 		yes(can, "user %s may look into a process of user %s", facts->caller_user,
 			facts->user);
-	else if (*facts->user && *facts->user != '?' &&
-		strcmp(facts->user, facts->caller_user) != 0)
-		no(can, "it belongs to user %s, you are user %s; ask as the user that it runs as",
-			facts->user, facts->caller_user);
 	else
 		no(can,
-			"it belongs to another user, or has rights that you have not; ask as the "
-			"user that it runs as, or as an administrator");
+			"it belongs to another user, or has rights that you have not; ask from a "
+			"console of that user, or from a console of an administrator where it was "
+			"started by one");
 }
 
 static void judge_runtime(const struct dnp_facts *facts, struct dnp_capability *can)

@@ -30,5 +30,5 @@ int dnp_seen_read(struct dnp_seen *seen)
 const char *dnp_seen_unreadable(const struct dnp_seen *seen)
 {
 	(void)seen;
-	return "it belongs to another user; ask as an administrator";
+	return "it belongs to another user; ask from a console of that user";
 }

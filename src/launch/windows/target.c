@@ -141,7 +141,8 @@ int dnp_target_no_rights(const struct dnp_target *target, struct dnp_err *err)
 		return dnp_target_ended(target, err);
 	return dnp_err(err, -EACCES,
 		"cannot ask process %d: it belongs to another user, or has rights that you have "
-		"not; ask as the user that it runs as, or as an administrator",
+		"not; ask from a console of that user, or of an administrator where it was started "
+		"by one",
 		(int)target->pid);
 }
 
