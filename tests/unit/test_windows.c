@@ -61,6 +61,59 @@ TEST(environment_keeps_what_it_says)
 	}
 }
 
+#define LONG_UNITS 300
+
+/* That name with so many letters behind it. */
+static wchar_t *lengthen(const char *name)
+{
+	static char text[LONG_UNITS + 64];
+
+	snprintf(text, sizeof(text), "%s%0*d", name, LONG_UNITS, 0);
+	return dnp_wide_path(text);
+}
+
+static bool begins_with(const wchar_t *path, const wchar_t *begin)
+{
+	return !wcsncmp(path, begin, wcslen(begin)) && !path[wcslen(begin) + LONG_UNITS] &&
+		path[wcslen(begin)] == L'0';
+}
+
+TEST(name_may_be_longer_than_the_oldest_functions_take)
+{
+	auto_free wchar_t *brief = dnp_wide_path("a/b"), *on_drive = lengthen("C:/a/../");
+	auto_free wchar_t *on_host = lengthen("\\\\host\\share\\a\\");
+	auto_free wchar_t *so_meant = lengthen("\\\\?\\C:\\a\\"), *relative = lengthen("a/");
+	wchar_t folder[MAX_PATH], expected[MAX_PATH + 16];
+
+	CHECK(!wcscmp(brief, L"a/b"));
+	CHECK(begins_with(on_drive, L"\\\\?\\C:\\"));
+	CHECK(begins_with(on_host, L"\\\\?\\UNC\\host\\share\\a\\"));
+	CHECK(begins_with(so_meant, L"\\\\?\\C:\\a\\"));
+	CHECK(GetCurrentDirectoryW(MAX_PATH, folder));
+	swprintf(expected, MAX_PATH + 16, L"\\\\?\\%ls\\a\\", folder);
+	CHECK(begins_with(relative, expected));
+}
+
+TEST(files_have_long_names)
+{
+	char path[LONG_UNITS + 2] = "", file[LONG_UNITS + 64];
+	int fd;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s%0*d-XXXXXX",
+			i ? "\\" : "", LONG_UNITS / 2 - 8, 0);
+		CHECK_EQ(dnp_folder_create(path), 0);
+	}
+	snprintf(file, sizeof(file), "%s\\file", path);
+	fd = dnp_file_create_new(file);
+	CHECK(fd >= 0);
+	CHECK_EQ(close(fd), 0);
+	CHECK_EQ(dnp_file_kind(file), DNP_FILE_REGULAR);
+	*strchr(path, '\\') = '\0';
+	dnp_folder_remove(path);
+	CHECK_EQ(dnp_file_kind(path), DNP_FILE_NONE);
+}
+
 TEST(drive_is_no_part_of_a_name)
 {
 	CHECK_EQ(dnp_path_base_at("C:\\a\\b", 6), 5);

@@ -82,7 +82,7 @@ static bool is_folder(const wchar_t *path)
 
 int dnp_file_load(const char *path, struct dnp_file_bytes *bytes)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 	HANDLE file;
 
 	if (!wide)
@@ -107,7 +107,7 @@ void dnp_file_drop(const uint8_t *bytes, size_t n)
 
 int dnp_file_open(const char *path)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 	HANDLE file;
 
 	if (!wide)
@@ -170,7 +170,7 @@ ssize_t dnp_file_write(int fd, const void *bytes, size_t n)
 
 int dnp_file_append(const char *path)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 	HANDLE file;
 
 	if (!wide)
@@ -202,7 +202,7 @@ static void choose_letters(char *end, unsigned attempt)
 
 static int create(const char *path, struct dnp_private *mine)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 	HANDLE file;
 
 	if (!wide)
@@ -250,7 +250,7 @@ static int create_new(const wchar_t *path, struct dnp_private *mine)
 
 int dnp_file_create_new(const char *path)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 	struct dnp_private mine;
 	int status = wide ? dnp_private_init(&mine) : -errno;
 
@@ -297,14 +297,15 @@ bool dnp_file_is_readable_back(int fd)
 char *dnp_file_full(const char *path)
 {
 	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *there = dnp_wide_path(path);
 	auto_free wchar_t *full = calloc(PATH_UNITS_MAX, sizeof(*full));
 	char *narrow;
 	size_t n;
 
-	if (!wide || !full)
+	if (!wide || !there || !full)
 		return NULL;
 	if (!GetFullPathNameW(wide, PATH_UNITS_MAX, full, NULL) ||
-		GetFileAttributesW(full) == INVALID_FILE_ATTRIBUTES) {
+		GetFileAttributesW(there) == INVALID_FILE_ATTRIBUTES) {
 		errno = -dnp_windows_error();
 		return NULL;
 	}
@@ -318,7 +319,7 @@ char *dnp_file_full(const char *path)
 
 static int create_folder(const char *path, struct dnp_private *mine)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 
 	if (!wide)
 		return -errno;
@@ -383,7 +384,7 @@ static int look_at_name(const WIN32_FIND_DATAW *entry, void *context)
 
 int dnp_folder_each(const char *path, int (*look)(const char *name, void *context), void *context)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 
 	return wide ? each_entry(wide, look_at_name, &(struct each){look, context}) : -errno;
 }
@@ -419,7 +420,7 @@ static void remove_tree(const struct tree *tree)
 
 void dnp_folder_remove(const char *path)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 
 	if (wide)
 		remove_tree(&(struct tree){wide, 1});
@@ -427,7 +428,7 @@ void dnp_folder_remove(const char *path)
 
 int dnp_folder_is_own(const char *path, uint32_t owner)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 
 	(void)owner;
 	return wide ? dnp_private_check_folder(wide) : -errno;
@@ -435,7 +436,7 @@ int dnp_folder_is_own(const char *path, uint32_t owner)
 
 int dnp_folder_check(const char *path)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 
 	return wide && is_folder(wide) ? 0 : -ENOENT;
 }
@@ -470,8 +471,8 @@ static int move(const wchar_t *from, const wchar_t *to, DWORD flags)
 
 static int move_named(const char *from, const char *to, DWORD flags)
 {
-	auto_free wchar_t *wide_from = dnp_wide(from);
-	auto_free wchar_t *wide_to = dnp_wide(to);
+	auto_free wchar_t *wide_from = dnp_wide_path(from);
+	auto_free wchar_t *wide_to = dnp_wide_path(to);
 
 	if (!wide_from || !wide_to)
 		return -errno;
@@ -498,7 +499,7 @@ int dnp_file_own_as(int fd, const char *path)
 
 void dnp_file_remove(const char *path)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 
 	if (wide)
 		DeleteFileW(wide);
@@ -535,7 +536,7 @@ static bool is_link(const wchar_t *path)
 
 enum dnp_file_kind dnp_file_kind(const char *path)
 {
-	auto_free wchar_t *wide = dnp_wide(path);
+	auto_free wchar_t *wide = dnp_wide_path(path);
 	DWORD attributes = wide ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
 
 	/* A stream of a file, which may not be there, and is given no other name. */

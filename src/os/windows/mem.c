@@ -136,7 +136,7 @@ static void *share(HANDLE file, size_t bytes)
 
 void *dnp_mem_share(const char *path, size_t bytes)
 {
-	wchar_t *wide = dnp_wide(path);
+	wchar_t *wide = dnp_wide_path(path);
 	HANDLE file;
 	void *view;
 

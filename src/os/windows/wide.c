@@ -20,6 +20,44 @@ wchar_t *dnp_wide(const char *text)
 	return wide;
 }
 
+/* A folder's name may have 247, and what is put behind it has to have room, too. */
+#define SHORT_UNITS 160u
+
+/* Before C:\a, and in the place of the first letter of \\host\share\a. */
+#define PREFIX         L"\\\\?\\"
+#define NETWORK_PREFIX L"\\\\?\\UNC"
+#define PREFIX_UNITS   4u
+#define NETWORK_UNITS  7u
+
+/* NULL: it is short, or says itself that it is meant so; or there is no memory for more. */
+static wchar_t *lengthen(const wchar_t *name)
+{
+	DWORD units = GetFullPathNameW(name, 0, NULL, NULL);
+	wchar_t *path, *full;
+
+	if (units <= SHORT_UNITS || !wcsncmp(name, PREFIX, PREFIX_UNITS))
+		return NULL;
+	path = calloc(units + NETWORK_UNITS, sizeof(*path));
+	if (!path)
+		return NULL;
+	full = path + NETWORK_UNITS - 1;
+	GetFullPathNameW(name, units, full, NULL);
+	if (!wcsncmp(full, L"\\\\", 2))
+		return wmemcpy(path, NETWORK_PREFIX, NETWORK_UNITS);
+	wmemmove(path + PREFIX_UNITS, full, wcslen(full) + 1);
+	return wmemcpy(path, PREFIX, PREFIX_UNITS);
+}
+
+wchar_t *dnp_wide_path(const char *name)
+{
+	wchar_t *wide = dnp_wide(name), *path = wide ? lengthen(wide) : NULL;
+
+	if (!path)
+		return wide;
+	free(wide);
+	return path;
+}
+
 char *dnp_narrow(const wchar_t *text)
 {
 	int n = WideCharToMultiByte(CP_UTF8, 0, text, -1, NULL, 0, NULL, NULL);

@@ -9,6 +9,12 @@
 /* NULL and errno: ENOMEM, or EILSEQ where it is no UTF-8. */
 wchar_t *dnp_wide(const char *text);
 
+/*
+ * The same of a file's name, which may have more than the 260 letters of the oldest functions: a
+ * long one is made absolute, and has \\?\ before it.
+ */
+wchar_t *dnp_wide_path(const char *name);
+
 /* NULL: no memory. What is no UTF-16 becomes U+FFFD. */
 char *dnp_narrow(const wchar_t *text);
 
