@@ -234,5 +234,6 @@ const struct dnp_engine dnp_engine_lock = {
 	.thread_end = lock_thread_end,
 	.stop = lock_stop,
 	.write = lock_write,
+	.writes_seldom = true,
 	.failures = lock_failures,
 };

@@ -450,5 +450,6 @@ const struct dnp_engine dnp_engine_lock_owner = {
 	.stop = owner_stop,
 	.forget = free_memory,
 	.write = owner_write,
+	.writes_seldom = true,
 	.failures = owner_failures,
 };

@@ -189,5 +189,6 @@ const struct dnp_engine dnp_engine_waithandle = {
 	.thread_end = waithandle_thread_end,
 	.stop = waithandle_stop,
 	.write = waithandle_write,
+	.writes_seldom = true,
 	.failures = waithandle_failures,
 };
