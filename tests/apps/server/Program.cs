@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A web server that answers its own clients: server [--requests N] [--seconds N] [--costs N] [--slow] [--when FILE], of each of
-// four at once. With --seconds N they go on for so long.
+// A web server that answers its own clients: server [--requests N] [--seconds N] [--meter] [--costs N] [--slow] [--when FILE], of
+// each of four at once. With --seconds N they go on for so long.
+// With --meter it tells what CPU time the process had used after how many requests, every few milliseconds, by the clock that
+// Stopwatch has, and the end of its input ends it.
 // Counts how often each of its handlers was called, and what it was asked for, and prints that as its last line.
 // With --costs N each asks N times for what computes, in one go and in parts, and has the threads that answer work for
 // nobody in between; what each of the three took is counted by their own clocks.
@@ -47,9 +49,24 @@ static class Counts
     return asked;
   }
 
+  static List<long[]>? meter;
+  static long asked;
+
+  public static void Measure() => meter = [];
+
+  static void Read()
+  {
+    const long Every = 5_000_000;
+    long time = Stopwatch.GetTimestamp();
+    asked++;
+    if (meter != null && (meter.Count == 0 || time - meter[^1][0] >= Every))
+      meter.Add([time, Work.ProcessNow(), asked]);
+  }
+
   public static void Ask(string route, int status)
   {
     lock (calls) {
+      Read();
       Of(route).count++;
       Of(route).status = status;
     }
@@ -72,7 +89,7 @@ static class Counts
   public static string ToJson()
   {
     lock (calls)
-      return JsonSerializer.Serialize(new { program = "server", calls, requests, costs });
+      return JsonSerializer.Serialize(new { program = "server", calls, requests, costs, meter });
   }
 }
 
@@ -90,12 +107,15 @@ static class Work
   [DllImport("libc", EntryPoint = "clock_gettime")]
   static extern int GetTime(int clock, out Timespec time);
 
-  static long Now()
+  static long Read(int clock)
   {
-    const int ThreadCpuTime = 3;
-    GetTime(ThreadCpuTime, out var time);
+    GetTime(clock, out var time);
     return time.seconds * 1_000_000_000 + time.nanoseconds;
   }
+
+  static long Now() => Read(3);
+
+  public static long ProcessNow() => Read(2);
 
   [MethodImpl(MethodImplOptions.NoInlining)]
   public static void Burn(string route, double ms)
@@ -229,8 +249,16 @@ static class Program
     while (when != null && !File.Exists(when))
       await Task.Delay(10);
     var time = Stopwatch.StartNew();
+    bool ended = false;
+    if (args.Contains("--meter")) {
+      Counts.Measure();
+      new Thread(() => {
+        while (Console.In.Read() >= 0) { }
+        Volatile.Write(ref ended, true);
+      }) { IsBackground = true }.Start();
+    }
     var limit = seconds == null ? TimeSpan.MaxValue : TimeSpan.FromSeconds(double.Parse(seconds));
-    await Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => Ask(address, n => n < requests && time.Elapsed < limit)));
+    await Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => Ask(address, n => n < requests && time.Elapsed < limit && !Volatile.Read(ref ended))));
     if (Option(args, "--costs") is string costs)
       await Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => AskForWork(address, int.Parse(costs))));
     if (args.Contains("--tenants"))
