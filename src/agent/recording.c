@@ -123,7 +123,7 @@ void dnp_recording_thread_begun(int tid, uint64_t begun_ns)
 	if (thread && !dnp_thread_begun_at(thread, begun_ns)) {
 		/* It may have been given its name already, by the number alone. */
 		name = atomic_exchange(&thread->new_name, NULL);
-		dnp_drain_thread_gone(&recording.drain, thread);
+		dnp_drain_thread_gone(&recording.drain, thread, begun_ns);
 		thread = NULL;
 	}
 	recording.newest_ns = dnp_now_ns();

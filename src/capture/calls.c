@@ -183,16 +183,18 @@ void dnp_calls_enlarge(struct dnp_calls *calls)
 	dnp_mem_make_pages_large(calls->origins, calls->origins + n);
 }
 
-/* With the lock. The state of a thread that had this id and has gone without our notice, or none's.
+/*
+ * With the lock. The state of a thread that had this id and this record, and has gone without our
+ * notice, or none's. One that had another record is left to be told of as that one.
  */
-static struct dnp_calls *find(int tid)
+static struct dnp_calls *find(int tid, uint32_t thread)
 {
 	struct dnp_calls *unused = NULL;
 
 	for (struct dnp_calls *calls = dnp_calls_first(); calls; calls = calls->listed) {
 		int whose = atomic_load(&calls->tid);
 
-		if (whose == tid)
+		if (whose == tid && calls->thread == thread)
 			return calls;
 		if (!whose)
 			unused = calls;
@@ -291,7 +293,7 @@ static void end(struct dnp_calls *calls)
 /* With the lock. */
 static struct dnp_calls *take(int tid, uint32_t thread)
 {
-	struct dnp_calls *calls = find(tid);
+	struct dnp_calls *calls = find(tid, thread);
 
 	if (!calls)
 		calls = make();
@@ -305,6 +307,7 @@ static struct dnp_calls *take(int tid, uint32_t thread)
 		calls->ring = dnp_call_events_thread_begin(thread);
 	atomic_store(&calls->limit, atomic_load(&dnp_calls_on) ? calls->end : NULL);
 	calls->thread = thread;
+	calls->since_ns = dnp_now_ns();
 	calls->seen_cpu_ns = dnp_thread_cpu_ns(0);
 	/* Last: the sampler looks at states that are somebody's. */
 	atomic_store(&calls->tid, tid);
@@ -350,13 +353,20 @@ static void clear_spaces(struct dnp_calls *calls)
 	calls->seen_idle = 0;
 }
 
-void dnp_calls_release(struct dnp_calls *calls)
+/* With the lock. */
+static void release(struct dnp_calls *calls)
 {
-	pthread_mutex_lock(&lock);
 	end(calls);
 	if (atomic_load(&calls->n_nodes))
 		clear_spaces(calls);
 	atomic_store(&calls->tid, 0);
+}
+
+void dnp_calls_release(struct dnp_calls *calls, uint64_t gone_ns)
+{
+	pthread_mutex_lock(&lock);
+	if (calls->since_ns < gone_ns)
+		release(calls);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -164,6 +164,7 @@ struct dnp_calls {
 	/* Who it is; under the list's lock. */
 	_Atomic int tid;            /* 0: nobody's, to be used again */
 	uint32_t thread;            /* thread index */
+	uint64_t since_ns;          /* when the thread took it */
 	struct dnp_calls *listed;   /* the next of all that there are */
 	_Atomic uint64_t end_ticks; /* when the runtime told of its end, 0: it has not */
 
@@ -220,10 +221,11 @@ bool dnp_calls_more_blocks(struct dnp_calls *calls, uint32_t n);
 struct dnp_calls *dnp_calls_first(void);
 
 /*
- * The thread has gone, and all is told of it: the state may be another's. With the lock of
- * call_times.h.
+ * All is told of a thread that has gone: its state may be another's. Not if it was taken at
+ * `gone_ns` or later (struct dnp_thread): then it is that of one that lives and has the same
+ * number. With the lock of call_times.h.
  */
-void dnp_calls_release(struct dnp_calls *calls);
+void dnp_calls_release(struct dnp_calls *calls, uint64_t gone_ns);
 
 /* Lets hooks record, or not; calls that are open are followed to their ends. Any thread. */
 void dnp_calls_switch(bool on);

@@ -350,7 +350,11 @@ static void trace_write(struct dnp_writer *writer, int last)
 	trace.next_ns = now_ns + took_ns + rest_after(took_ns, bytes_of(writer) - bytes);
 }
 
-/* Its tree must be told before another thread has its index. */
+/*
+ * Its tree must be told before another thread has its index. One with the same number may have come
+ * before the end was noticed, and have taken the record and the state over: so of those with this
+ * number are released that were taken before, whatever record they were taken with.
+ */
 static void trace_thread_end(struct dnp_thread *thread)
 {
 	struct dnp_calls_teller teller = teller_of(trace.writer);
@@ -359,11 +363,11 @@ static void trace_thread_end(struct dnp_thread *thread)
 		return;
 	dnp_call_times_lock();
 	for (struct dnp_calls *calls = dnp_calls_first(); calls; calls = calls->listed) {
-		if (atomic_load(&calls->tid) != thread->tid || calls->thread != thread->index)
+		if (atomic_load(&calls->tid) != thread->tid)
 			continue;
 		if (depth() != DNP_CALLS_EVENTS)
 			dnp_calls_tell(&teller, calls, true);
-		dnp_calls_release(calls);
+		dnp_calls_release(calls, thread->gone_ns);
 	}
 	dnp_call_times_unlock();
 }

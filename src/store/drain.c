@@ -557,8 +557,9 @@ static void write_told_end(struct dnp_drain *drain, struct dnp_thread *thread)
 	write_end(drain, thread, end_of(thread), thread->end_cpu_ns);
 }
 
-void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread)
+void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread, uint64_t gone_ns)
 {
+	thread->gone_ns = gone_ns;
 	/* What the last handler wrote comes before what follows, and none looks at the sampler. */
 	dnp_thread_leave(thread);
 	/* And what engines have noted on it comes before the end that it told of. */
@@ -585,6 +586,7 @@ static void visit(struct dnp_thread *thread, void *context)
 {
 	struct round *round = context;
 	bool listed = thread->listed;
+	uint64_t now_ns;
 
 	thread->listed = false;
 	drain_feeds(round->drain, thread, true);
@@ -597,8 +599,10 @@ static void visit(struct dnp_thread *thread, void *context)
 	/* The system has just told of it: to be asked of each of many takes long. */
 	if (listed && !thread->end_ns)
 		return;
+	/* First: one that is not there had not begun by then, or has gone since. */
+	now_ns = dnp_now_ns();
 	if (!dnp_thread_exists(thread->tid))
-		dnp_drain_thread_gone(round->drain, thread);
+		dnp_drain_thread_gone(round->drain, thread, now_ns);
 	dnp_drain_meanwhile(round->drain);
 }
 

@@ -110,8 +110,8 @@ void dnp_drain_meanwhile(struct dnp_drain *drain);
 struct dnp_walked_node dnp_drain_walked(
 	struct dnp_drain *drain, unsigned event, const struct dnp_walked *walked);
 
-/* The thread has gone: as a round that finds it so. */
-void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread);
+/* The thread has gone: as a round that finds it so. `gone_ns`: see struct dnp_thread. */
+void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread, uint64_t gone_ns);
 
 /* Defines a thread in the recording, if it is not yet, and tells what it has missed. */
 void dnp_drain_announce(struct dnp_drain *drain, struct dnp_thread *thread);

@@ -91,6 +91,11 @@ struct dnp_thread {
 	uint64_t begun_ns;       /* see dnp_thread_begun_at */
 	_Atomic uint64_t end_ns; /* when it told us that it ends, 0: it has not */
 	_Atomic uint64_t end_cpu_ns;
+	/*
+	 * Whoever had its number before that time has gone; who has it later is another, who may
+	 * have taken this record for its own. Before engines are told.
+	 */
+	uint64_t gone_ns;
 	bool listed; /* the system had it in its list since the last round */
 	int announced;
 	char last_name[16];      /* before it ended, where an engine was told of that; else empty */

@@ -46,7 +46,7 @@ static struct dnp_call_ring *own(void)
 static void end_own(void)
 {
 	if (dnp_calls_own)
-		dnp_calls_release(dnp_calls_own);
+		dnp_calls_release(dnp_calls_own, UINT64_MAX);
 	dnp_calls_own = NULL;
 }
 

@@ -666,7 +666,7 @@ TEST(states_are_used_again)
 	make_calls(TOP);
 	enter(1, TOP);
 	calls = dnp_calls_own;
-	dnp_calls_release(calls);
+	dnp_calls_release(calls, UINT64_MAX);
 	CHECK_EQ(calls->open_ever, 1);
 	dnp_calls_own = NULL;
 	enter(4, TOP);

@@ -812,6 +812,35 @@ TEST(thread_that_the_system_has_listed_is_there)
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
 }
 
+static uint64_t told_gone_ns;
+
+static void note_gone(struct dnp_thread *thread)
+{
+	told_gone_ns = thread->gone_ns;
+}
+
+/* Engines are told by when whoever had the number has gone; another may have it by now. */
+TEST(drain_tells_since_when_a_thread_has_gone)
+{
+	struct dnp_drain drain = {0};
+	struct dnp_thread *thread;
+	int is_new, fd = temporary_file();
+	uint64_t before_ns;
+
+	dnp_threads_init(16, 1);
+	CHECK(dnp_thread_begin(4194303, &is_new));
+	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(thread);
+	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
+	drain.gone = note_gone;
+	before_ns = dnp_now_ns();
+	CHECK_EQ(dnp_drain_round(&drain, 1), 0);
+	CHECK(told_gone_ns >= before_ns && told_gone_ns <= dnp_now_ns());
+	dnp_drain_thread_gone(&drain, thread, 5);
+	CHECK_EQ(told_gone_ns, 5);
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
+}
+
 static struct {
 	struct dnp_thread *busy;
 	unsigned stored, lost;
@@ -868,7 +897,7 @@ TEST(thread_that_has_gone_is_not_asked_for_its_name)
 	CHECK(thread);
 	memcpy(thread->name, "old", sizeof("old"));
 	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
-	dnp_drain_thread_gone(&drain, thread);
+	dnp_drain_thread_gone(&drain, thread, dnp_now_ns());
 	CHECK_STR(thread->announced_name, "old");
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
 }
@@ -948,7 +977,7 @@ TEST(sampler_stops_when_no_handler_looks_at_it)
 	CHECK_EQ(pthread_create(&thread, NULL, handle, NULL), 0);
 	while (!atomic_load(&handles))
 		sched_yield();
-	dnp_drain_thread_gone(&drain, handled);
+	dnp_drain_thread_gone(&drain, handled, dnp_now_ns());
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 	CHECK(kept_sampler);
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);

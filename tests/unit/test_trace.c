@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine that counts calls, driven as by the runtime and the recorder. The runtime is a few
+ * functions that answer.
+ */
+#include <stdio.h>
+
+#include "capture/calls.h"
+#include "capture/engine.h"
+#include "clr/hresult.h"
+#include "clr/info.h"
+#include "format/agent_options.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "test.h"
+
+#define EVENT 3
+#define TOP   ((uintptr_t)0x7fff00000000) /* where the stack of these tests begins */
+
+static const struct dnp_engine *const trace = &dnp_engine_trace;
+
+/* ---- The runtime */
+
+static HRESULT DNP_COM set_mapper(ICorProfilerInfo *self, FunctionIDMapper2 *map, void *data)
+{
+	(void)self;
+	(void)map;
+	(void)data;
+	return S_OK;
+}
+
+static HRESULT DNP_COM set_hooks(ICorProfilerInfo *self, FunctionEnter3 *enter,
+	FunctionLeave3 *leave, FunctionTailcall3 *tailcall)
+{
+	(void)self;
+	(void)enter;
+	(void)leave;
+	(void)tailcall;
+	return S_OK;
+}
+
+static HRESULT DNP_COM version(ICorProfilerInfo *self, uint16_t *instance,
+	COR_PRF_RUNTIME_TYPE *type, uint16_t *major, uint16_t *minor, uint16_t *build,
+	uint16_t *fix, uint32_t cap, uint32_t *n, WCHAR *text)
+{
+	(void)self;
+	(void)cap;
+	(void)n;
+	(void)text;
+	*type = COR_PRF_CORE_CLR;
+	*instance = *minor = *build = *fix = 0;
+	*major = 10;
+	return S_OK;
+}
+
+/* ---- The agent */
+
+static int is_ours(int tid)
+{
+	(void)tid;
+	return 0;
+}
+
+static struct dnp_thread *thread_of(int tid, int before)
+{
+	int is_new;
+
+	(void)before;
+	return dnp_thread_begin(tid, &is_new);
+}
+
+static struct dnp_writer writer;
+
+static void start(void)
+{
+	static const struct ICorProfilerInfoVtbl vtbl = {
+		.SetFunctionIDMapper2 = set_mapper,
+		.SetEnterLeaveFunctionHooks3 = set_hooks,
+		.GetRuntimeInformation = version,
+	};
+	static ICorProfilerInfo com = {&vtbl};
+	static struct dnp_info info = {.com = &com, .version = 15};
+	static const struct dnp_agent_options options = {
+		.calls = DNP_CALLS_TREE, .framework = true, .transitions = true};
+	static const struct dnp_engine_setting setting = {
+		.info = &info,
+		.options = &options,
+		.is_ours = is_ours,
+		.thread = thread_of,
+	};
+
+	dnp_threads_init(16, DNP_EVENTS_MAX);
+	CHECK_EQ(dnp_writer_open(&writer, fileno(tmpfile()), 1), 0);
+	CHECK_EQ(trace->start(&setting, EVENT, NULL), 0);
+	for (uint32_t i = 1; i < 10; i++)
+		dnp_call_methods[i] = (struct dnp_call_method){.number = i, .function = 0x1000 + i};
+	trace->write(&writer, 0);
+}
+
+static void stop(void)
+{
+	trace->stop();
+	dnp_writer_close(&writer);
+}
+
+/* ---- What compiled methods do */
+
+static void enter(uint32_t method, uintptr_t sp)
+{
+	dnp_calls_enter_miss(&dnp_call_methods[method], sp);
+}
+
+/* ---- Threads with the same number */
+
+/* From now on this is another thread with the number of the one before. */
+static void be_another(void)
+{
+	dnp_calls_own = NULL;
+}
+
+static void tell_end(uint64_t gone_ns)
+{
+	struct dnp_thread *thread = dnp_thread_find(dnp_thread_id());
+
+	CHECK(thread);
+	thread->gone_ns = gone_ns;
+	trace->thread_end(thread);
+	dnp_thread_release(thread);
+}
+
+/* Its first hook ran before it was noticed that the one before has gone. */
+TEST(state_of_a_thread_that_lives_stays_its_own)
+{
+	struct dnp_calls *calls;
+	uint64_t gone_ns;
+
+	start();
+	enter(1, TOP);
+	calls = dnp_calls_own;
+	gone_ns = dnp_now_ns();
+	be_another();
+	enter(2, TOP);
+	enter(3, TOP - 64);
+	CHECK(dnp_calls_own == calls);
+	tell_end(gone_ns);
+	CHECK_EQ(calls->tid, dnp_thread_id());
+	CHECK_EQ(dnp_calls_open_now(calls), 2);
+	dnp_calls_leave_miss(TOP - 64);
+	dnp_calls_leave_miss(TOP);
+	CHECK_EQ(calls->leaves, 2);
+	/* When it has gone, too, it is known by another record. */
+	CHECK(thread_of(dnp_thread_id(), 0));
+	tell_end(dnp_now_ns() + 1);
+	CHECK_EQ(calls->tid, 0);
+	stop();
+}
+
+/* What was told as one thread's calls does not go on as another's. */
+TEST(state_is_not_continued_with_another_record)
+{
+	struct dnp_calls *calls;
+
+	start();
+	enter(1, TOP);
+	calls = dnp_calls_own;
+	trace->write(&writer, 1);
+	dnp_thread_release(dnp_thread_find(dnp_thread_id()));
+	be_another();
+	enter(2, TOP);
+	CHECK(dnp_calls_own != calls && dnp_calls_own->thread != calls->thread);
+	CHECK_EQ(dnp_calls_own->n_nodes, 2);
+	tell_end(dnp_now_ns() + 1);
+	CHECK(!calls->tid && !dnp_calls_own->tid);
+	stop();
+}
