@@ -378,3 +378,10 @@ void dnp_calls_switch(bool on)
 		atomic_store(&calls->limit, on ? calls->end : NULL);
 	pthread_mutex_unlock(&lock);
 }
+
+void dnp_calls_forked(void)
+{
+	atomic_store(&dnp_calls_on, 0);
+	if (dnp_calls_own)
+		atomic_store(&dnp_calls_own->limit, NULL);
+}

@@ -230,6 +230,12 @@ void dnp_calls_release(struct dnp_calls *calls, uint64_t gone_ns);
 /* Lets hooks record, or not; calls that are open are followed to their ends. Any thread. */
 void dnp_calls_switch(bool on);
 
+/*
+ * This is a child that the program has forked: hooks begin nothing any more, and ask for no lock,
+ * which a thread may have that is not here. On the only one that is.
+ */
+void dnp_calls_forked(void);
+
 /* calls_miss.c: what hooks do that is not the usual; also for those who are no hooks. */
 void dnp_calls_enter_miss(const struct dnp_call_method *method, uintptr_t sp);
 void dnp_calls_leave_miss(uintptr_t sp);

@@ -382,6 +382,12 @@ static void trace_managed_end(uintptr_t id, int tid)
 		atomic_store(&calls->end_ticks, dnp_ticks());
 }
 
+/* Of the thread that the runtime tells of an exception. NULL: it has none, or nobody takes it. */
+static struct dnp_calls *own_calls(void)
+{
+	return atomic_load_explicit(&nobody, memory_order_relaxed) ? NULL : dnp_calls_own;
+}
+
 static struct dnp_call_unwinding *innermost_unwinding(struct dnp_calls *calls)
 {
 	return &calls->unwinding[(calls->n_unwinding - 1) % DNP_CALLS_UNWINDING];
@@ -460,7 +466,7 @@ static void end_what_is_gone(struct dnp_calls *calls)
  */
 static void trace_throwing(void)
 {
-	struct dnp_calls *calls = dnp_calls_own;
+	struct dnp_calls *calls = own_calls();
 
 	if (!calls)
 		return;
@@ -471,7 +477,7 @@ static void trace_throwing(void)
 
 static void trace_unwinding(uintptr_t function)
 {
-	struct dnp_calls *calls = dnp_calls_own;
+	struct dnp_calls *calls = own_calls();
 
 	if (!calls)
 		return;
@@ -528,7 +534,7 @@ static bool may_be_block(uintptr_t function)
  */
 static void trace_unwound(void)
 {
-	struct dnp_calls *calls = dnp_calls_own;
+	struct dnp_calls *calls = own_calls();
 	const struct dnp_call_filter *filter;
 	struct dnp_call_unwinding frame;
 	uintptr_t sp;
@@ -557,7 +563,7 @@ static void trace_unwound(void)
  */
 static void trace_filtering(uintptr_t function)
 {
-	struct dnp_calls *calls = dnp_calls_own;
+	struct dnp_calls *calls = own_calls();
 	const struct dnp_call_filter *filter;
 
 	if (!calls)
@@ -596,7 +602,7 @@ static void come_to_block(struct dnp_calls *calls)
 /* The frame is the last that the runtime began to unwind. */
 static void trace_in_finally(void)
 {
-	struct dnp_calls *calls = dnp_calls_own;
+	struct dnp_calls *calls = own_calls();
 
 	if (!calls)
 		return;
@@ -614,7 +620,7 @@ static void trace_in_finally(void)
  */
 static void trace_caught(void)
 {
-	struct dnp_calls *calls = dnp_calls_own;
+	struct dnp_calls *calls = own_calls();
 
 	if (!calls)
 		return;
@@ -634,7 +640,7 @@ static void trace_transition(uintptr_t function, int to_native, int back)
 	const struct dnp_call_method *method;
 	bool known;
 
-	if (to_native == back || !trace.setting->options->transitions)
+	if (to_native == back || !trace.setting->options->transitions || atomic_load(&nobody))
 		return;
 	/* The runtime goes on to tell when the recording is over. */
 	if (back ? !dnp_calls_own || !dnp_calls_open_now(dnp_calls_own)
@@ -659,14 +665,18 @@ static bool trace_may_inline(uintptr_t function)
 
 static void trace_unloading(void)
 {
-	if (trace.setting->options->args)
+	if (trace.setting->options->args && !atomic_load(&nobody))
 		dnp_call_seen_unloading();
 }
 
-/* Locks that hooks take for what they see first may be held by threads that are not here. */
+/*
+ * Locks that are taken for what is seen first may be held by threads that are not here, so nothing
+ * is looked at any more.
+ */
 static void trace_forked(void)
 {
 	atomic_store(&nobody, true);
+	dnp_calls_forked();
 	dnp_call_events_stop();
 }
 

@@ -3,6 +3,7 @@
  * The engine that counts calls, driven as by the runtime and the recorder. The runtime is a few
  * functions that answer.
  */
+#include <pthread.h>
 #include <stdio.h>
 
 #include "capture/calls.h"
@@ -53,6 +54,41 @@ static HRESULT DNP_COM version(ICorProfilerInfo *self, uint16_t *instance,
 	return S_OK;
 }
 
+static HRESULT DNP_COM clause_of(ICorProfilerInfo *self, COR_PRF_EX_CLAUSE_INFO *clause)
+{
+	(void)self;
+	*clause = (COR_PRF_EX_CLAUSE_INFO){.framePointer = TOP - 1024};
+	return S_OK;
+}
+
+static HRESULT DNP_COM function_info(ICorProfilerInfo *self, FunctionID function,
+	COR_PRF_FRAME_INFO frame, ClassID *class_id, ModuleID *module, mdToken *token, uint32_t cap,
+	uint32_t *n, ClassID *args)
+{
+	(void)self;
+	(void)function;
+	(void)frame;
+	(void)cap;
+	(void)args;
+	*class_id = *module = 1;
+	*token = 1;
+	*n = 0;
+	return S_OK;
+}
+
+/* ---- The system */
+
+static _Thread_local unsigned locks; /* that this thread has asked for */
+
+int __real_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
+{
+	locks++;
+	return __real_pthread_mutex_lock(lock);
+}
+
 /* ---- The agent */
 
 static int is_ours(int tid)
@@ -69,6 +105,14 @@ static struct dnp_thread *thread_of(int tid, int before)
 	return dnp_thread_begin(tid, &is_new);
 }
 
+static uint32_t next_number = 100; /* of the next method that is asked for */
+
+static uint32_t number_of(uintptr_t function)
+{
+	(void)function;
+	return next_number++;
+}
+
 static struct dnp_writer writer;
 
 static void start(void)
@@ -77,6 +121,8 @@ static void start(void)
 		.SetFunctionIDMapper2 = set_mapper,
 		.SetEnterLeaveFunctionHooks3 = set_hooks,
 		.GetRuntimeInformation = version,
+		.GetNotifiedExceptionClauseInfo = clause_of,
+		.GetFunctionInfo2 = function_info,
 	};
 	static ICorProfilerInfo com = {&vtbl};
 	static struct dnp_info info = {.com = &com, .version = 15};
@@ -87,6 +133,7 @@ static void start(void)
 		.options = &options,
 		.is_ours = is_ours,
 		.thread = thread_of,
+		.traced = number_of,
 	};
 
 	dnp_threads_init(16, DNP_EVENTS_MAX);
@@ -171,5 +218,61 @@ TEST(state_is_not_continued_with_another_record)
 	CHECK_EQ(dnp_calls_own->n_nodes, 2);
 	tell_end(dnp_now_ns() + 1);
 	CHECK(!calls->tid && !dnp_calls_own->tid);
+	stop();
+}
+
+/* ---- Forked children */
+
+#define NATIVE 0x2000 /* a function */
+
+static void call_native(void)
+{
+	trace->transition(NATIVE, true, false);
+	trace->transition(NATIVE, false, true);
+}
+
+/* An exception that a function throws ends it, and is caught by its caller. */
+static void throw(uintptr_t function)
+{
+	trace->throwing();
+	trace->unwinding(function);
+	trace->in_finally();
+	trace->unwound();
+	trace->unwinding(function + 1);
+	trace->caught();
+	trace->filtering(function);
+	trace->filtering(0);
+	trace->unloading();
+}
+
+/*
+ * It may have forked amid a call to native code that is still open, while another thread had any of
+ * the locks.
+ */
+TEST(forked_child_waits_for_no_lock)
+{
+	unsigned before;
+
+	start();
+	call_native();
+	for (uint32_t i = 1; i < 5; i++)
+		enter(i, TOP - 64 * i);
+	trace->transition(NATIVE, true, false);
+	before = locks;
+	call_native();
+	CHECK(locks > before);
+	trace->forked();
+	before = locks;
+	trace->transition(NATIVE, false, true);
+	call_native();
+	throw(0x1000 + 4);
+	/* Deeper than there is memory for. */
+	for (uint32_t i = 0; i < 10000; i++)
+		enter(1, TOP - 1024 - 64 * i);
+	be_another();
+	enter(1, TOP);
+	call_native();
+	CHECK(!dnp_calls_own);
+	CHECK_EQ(locks, before);
 	stop();
 }
