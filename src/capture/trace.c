@@ -640,15 +640,15 @@ static void trace_transition(uintptr_t function, int to_native, int back)
 	const struct dnp_call_method *method;
 	bool known;
 
-	if (to_native == back || !trace.setting->options->transitions || atomic_load(&nobody))
+	if (!function || to_native == back || !trace.setting->options->transitions ||
+		atomic_load(&nobody))
 		return;
 	/* The runtime goes on to tell when the recording is over. */
 	if (back ? !dnp_calls_own || !dnp_calls_open_now(dnp_calls_own)
 		 : !atomic_load_explicit(&dnp_calls_on, memory_order_relaxed))
 		return;
-	method = dnp_trace_filter_find(function, &known);
-	if (!known && function)
-		method = dnp_trace_filter_method(function);
+	/* What is open has not been unloaded. */
+	method = back ? dnp_trace_filter_find(function, &known) : dnp_trace_filter_native(function);
 	if (!method)
 		return;
 	if (back)
@@ -665,7 +665,10 @@ static bool trace_may_inline(uintptr_t function)
 
 static void trace_unloading(void)
 {
-	if (trace.setting->options->args && !atomic_load(&nobody))
+	if (atomic_load(&nobody))
+		return;
+	dnp_trace_filter_unloading();
+	if (trace.setting->options->args)
 		dnp_call_seen_unloading();
 }
 

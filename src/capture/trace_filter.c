@@ -17,6 +17,8 @@ static const struct dnp_engine_setting *setting;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dnp_u64map by_function; /* FunctionID → number, 0: left out */
 static struct dnp_u64map by_module;   /* ModuleID → part of .NET */
+static struct dnp_u64map native_era;  /* FunctionID → era as of which it is that method's */
+static uint32_t era; /* goes on when code is unloaded: FunctionIDs may be others' then */
 static uint64_t n_methods, n_left_out, n_unnumbered;
 
 void dnp_trace_filter_open(const struct dnp_engine_setting *with)
@@ -133,17 +135,59 @@ const struct dnp_call_method *dnp_trace_filter_method(uintptr_t function)
 	return number ? method : NULL;
 }
 
+/* With the lock. */
+static const struct dnp_call_method *find(uintptr_t function, bool *known)
+{
+	uint32_t *number = dnp_u64map_get(&by_function, function);
+
+	*known = number;
+	return number && *number ? &dnp_call_methods[*number] : NULL;
+}
+
 const struct dnp_call_method *dnp_trace_filter_find(uintptr_t function, bool *known)
 {
-	uint32_t *entry, number = 0;
+	const struct dnp_call_method *method;
 
 	pthread_mutex_lock(&lock);
-	entry = dnp_u64map_get(&by_function, function);
-	*known = entry;
-	if (entry)
-		number = *entry;
+	method = find(function, known);
 	pthread_mutex_unlock(&lock);
-	return number ? &dnp_call_methods[number] : NULL;
+	return method;
+}
+
+/* Whether *method stands; *now: the era in which it does, or in which it is to be asked for. */
+static bool find_native(uintptr_t function, const struct dnp_call_method **method, uint32_t *now)
+{
+	uint32_t *since;
+	bool known;
+
+	pthread_mutex_lock(&lock);
+	*now = era;
+	since = dnp_u64map_get(&native_era, function);
+	*method = find(function, &known);
+	known = known && since && *since == era;
+	pthread_mutex_unlock(&lock);
+	return known;
+}
+
+const struct dnp_call_method *dnp_trace_filter_native(uintptr_t function)
+{
+	const struct dnp_call_method *method;
+	uint32_t now;
+
+	if (find_native(function, &method, &now))
+		return method;
+	method = dnp_trace_filter_method(function);
+	pthread_mutex_lock(&lock);
+	dnp_u64map_put(&native_era, function, now);
+	pthread_mutex_unlock(&lock);
+	return method;
+}
+
+void dnp_trace_filter_unloading(void)
+{
+	pthread_mutex_lock(&lock);
+	era++;
+	pthread_mutex_unlock(&lock);
 }
 
 uint64_t dnp_trace_filter_unnumbered(void)

@@ -13,11 +13,17 @@
 void dnp_trace_filter_open(const struct dnp_engine_setting *setting);
 
 /*
- * The record of a method that is about to be compiled, or called for the first time; NULL: its
- * calls are not to be recorded. Asks each time anew: where code can be unloaded, its FunctionID may
- * be another method's by now.
+ * The record of a method that is about to be compiled; NULL: its calls are not to be recorded. Asks
+ * each time anew: where code can be unloaded, its FunctionID may be another method's by now.
  */
 const struct dnp_call_method *dnp_trace_filter_method(uintptr_t function);
+
+/*
+ * The same of one that is native code and is about to be called, which happens often: asks once,
+ * and once more when code has been unloaded.
+ */
+const struct dnp_call_method *dnp_trace_filter_native(uintptr_t function);
+void dnp_trace_filter_unloading(void);
 
 /* What was last said of a function. *known: anything was. */
 const struct dnp_call_method *dnp_trace_filter_find(uintptr_t function, bool *known);

@@ -276,3 +276,50 @@ TEST(forked_child_waits_for_no_lock)
 	CHECK_EQ(locks, before);
 	stop();
 }
+
+/* ---- Code that is unloaded */
+
+static uint32_t innermost_method(void)
+{
+	const struct dnp_calls *calls = dnp_calls_own;
+	const struct dnp_call_node *node = calls->top->node;
+
+	return dnp_call_method_of(calls, dnp_call_index_of(calls, node))->number;
+}
+
+static uint32_t called_native(void)
+{
+	uint32_t method;
+
+	trace->transition(NATIVE, true, false);
+	method = innermost_method();
+	trace->transition(NATIVE, false, true);
+	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), 0);
+	return method;
+}
+
+/* Another method may be where one was that native code stood behind. */
+TEST(native_method_in_place_of_an_unloaded_one_is_another)
+{
+	uint32_t first;
+
+	start();
+	first = called_native();
+	CHECK_EQ(called_native(), first);
+	trace->unloading();
+	CHECK_EQ(called_native(), first + 1);
+	CHECK_EQ(called_native(), first + 1);
+	stop();
+}
+
+/* One that is open has not gone, whatever else has. */
+TEST(native_call_ends_as_it_began_where_others_are_unloaded)
+{
+	start();
+	trace->transition(NATIVE, true, false);
+	trace->unloading();
+	trace->transition(NATIVE, false, true);
+	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), 0);
+	CHECK_EQ(dnp_calls_own->leaves, 1);
+	stop();
+}
