@@ -15,6 +15,7 @@
 #include "base/u64map.h"
 #include "base/vec.h"
 #include "clr/hresult.h"
+#include "clr/lifetime.h"
 #include "clr/names.h"
 #include "clr/r2r.h"
 #include "os/clock.h"
@@ -212,16 +213,25 @@ uint32_t dnp_knowledge_class_label(ClassID class_id)
 	return label;
 }
 
-/* False: it may be unloaded by now. */
-static bool ask_type(const struct dnp_label *label, struct dnp_text *text)
+/*
+ * False: it may be unloaded by now. Else it is not before end_asking, and who finds the label for
+ * what comes in its place finds that it has passed.
+ */
+static bool ask_type(uint32_t number, const struct dnp_label *label, struct dnp_text *text)
 {
+	size_t from = text->n;
+	bool passes;
 	HRESULT hr;
 
 	if (!label->type || !begin_asking(label->unloadings))
 		return false;
 	dnp_forks_hold();
 	hr = dnp_class_name(&dnp_agent.info, label->type, text);
+	passes = hr == S_OK && !dnp_str_eq(dnp_text_since(text, from), label->text) &&
+		dnp_class_ends(&dnp_agent.info, label->type);
 	dnp_forks_release();
+	if (passes)
+		dnp_label_passes(number);
 	end_asking();
 	return hr == S_OK;
 }
@@ -231,7 +241,7 @@ void dnp_knowledge_label(uint32_t number, struct dnp_text *text)
 	struct dnp_label label = dnp_label_get(number);
 	size_t from = text->n;
 
-	if (ask_type(&label, text))
+	if (ask_type(number, &label, text))
 		return;
 	dnp_text_rewind(text, from); /* what the runtime knows of it may be a part alone */
 	dnp_text_put(text, label.text);

@@ -9,6 +9,7 @@
 
 #include "os/clock.h"
 #include "os/thread.h"
+#include "store/labels.h"
 #include "store/overflow.h"
 
 #define EMPTY_NS     UINT64_C(10000000)  /* a ring has room for ten times as long, about */
@@ -678,6 +679,12 @@ static uint64_t write_stops(struct dnp_drain *drain, unsigned event)
 	return all;
 }
 
+static void write_problem(struct dnp_drain *drain, const char *text)
+{
+	dnp_write_problem(&drain->writer,
+		&(struct dnp_rec_problem){.time_ns = dnp_now_ns(), .text = dnp_str(text)});
+}
+
 static void write_lack(struct dnp_drain *drain, enum dnp_threads_lack what)
 {
 	static const char *const texts[DNP_THREADS_LACKS] = {
@@ -698,8 +705,23 @@ static void write_lack(struct dnp_drain *drain, enum dnp_threads_lack what)
 		return;
 	drain->lacking_told[what] = lacking;
 	snprintf(text, sizeof(text), "%u %s", lacking, texts[what]);
-	dnp_write_problem(&drain->writer,
-		&(struct dnp_rec_problem){.time_ns = dnp_now_ns(), .text = dnp_str(text)});
+	write_problem(drain, text);
+}
+
+static void write_refused(struct dnp_drain *drain)
+{
+	uint64_t refused = dnp_labels_refused();
+	char text[192];
+
+	if (refused == drain->refused_told)
+		return;
+	drain->refused_told = refused;
+	snprintf(text, sizeof(text),
+		"%llu times a type, a method or a reason has no name, but is [other]: there are "
+		"more of "
+		"them than there is room for",
+		(unsigned long long)refused);
+	write_problem(drain, text);
 }
 
 static void write_stats(struct dnp_drain *drain, unsigned event, size_t agent_bytes)
@@ -729,6 +751,7 @@ void dnp_drain_stats(struct dnp_drain *drain, struct dnp_drain_agent agent)
 	dnp_threads_each(take_counts, drain);
 	for (unsigned what = 0; what < DNP_THREADS_LACKS; what++)
 		write_lack(drain, what);
+	write_refused(drain);
 	for (unsigned event = 0; event < drain->n_events; event++)
 		write_stats(drain, event, agent.bytes);
 	dnp_drain_clocks(drain, agent);

@@ -83,6 +83,7 @@ struct dnp_drain {
 	struct dnp_drain_sums sums[DNP_EVENTS_MAX];
 	unsigned n_events;
 	uint32_t lacking_told[DNP_THREADS_LACKS];
+	uint64_t refused_told; /* labels */
 };
 
 /*

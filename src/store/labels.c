@@ -17,6 +17,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries; /* owned: by number, from 1; room for all of them */
 static uint32_t n_labels;
 static size_t text_bytes;
+static uint64_t refused;
 static struct dnp_u64map by_hash; /* → the newest label of that hash */
 
 static uint64_t hash_of(const struct dnp_label *label)
@@ -43,7 +44,7 @@ static uint32_t find(const struct dnp_label *label, uint32_t newest)
 }
 
 /* DNP_LABEL_OTHER: there is no room. */
-static uint32_t add(const struct dnp_label *label, uint64_t hash, uint32_t newest)
+static uint32_t make(const struct dnp_label *label, uint64_t hash, uint32_t newest)
 {
 	struct entry entry = {.label = *label, .next = newest};
 	char *text;
@@ -63,9 +64,25 @@ static uint32_t add(const struct dnp_label *label, uint64_t hash, uint32_t newes
 	return n_labels;
 }
 
+static uint32_t add(const struct dnp_label *label, uint64_t hash, uint32_t newest)
+{
+	uint32_t number = make(label, hash, newest);
+
+	refused += number == DNP_LABEL_OTHER;
+	return number;
+}
+
+/* With the newest of that text and type: those before it are void as well then. */
+static bool is_void(uint32_t number, unsigned unloadings)
+{
+	const struct dnp_label *label = &entries[number].label;
+
+	return label->passes && label->unloadings != unloadings;
+}
+
 uint32_t dnp_label_of_type(struct dnp_str text, uintptr_t type, unsigned unloadings)
 {
-	struct dnp_label label = {text, type, unloadings};
+	struct dnp_label label = {.text = text, .type = type, .unloadings = unloadings};
 	uint64_t hash = hash_of(&label);
 	uint32_t *newest, number;
 
@@ -74,7 +91,7 @@ uint32_t dnp_label_of_type(struct dnp_str text, uintptr_t type, unsigned unloadi
 	pthread_mutex_lock(&lock);
 	newest = dnp_u64map_get(&by_hash, hash);
 	number = newest ? find(&label, *newest) : 0;
-	if (!number)
+	if (!number || is_void(number, unloadings))
 		number = add(&label, hash, newest ? *newest : 0);
 	pthread_mutex_unlock(&lock);
 	return number;
@@ -96,6 +113,24 @@ struct dnp_label dnp_label_get(uint32_t number)
 	return label;
 }
 
+void dnp_label_passes(uint32_t number)
+{
+	pthread_mutex_lock(&lock);
+	if (number && number <= n_labels)
+		entries[number].label.passes = true;
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t dnp_labels_refused(void)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	n = refused;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
 void dnp_labels_forget(void)
 {
 	pthread_mutex_lock(&lock);
@@ -105,6 +140,7 @@ void dnp_labels_forget(void)
 	entries = NULL;
 	n_labels = 0;
 	text_bytes = 0;
+	refused = 0;
 	dnp_u64map_done(&by_hash);
 	pthread_mutex_unlock(&lock);
 }

@@ -4,11 +4,12 @@
  * number as its leaf frame, and the recording defines the frame when it meets it first.
  *
  * Numbers are of one recording. Text is bounded: what is new when there is no room any more is one
- * label, "[other]".
+ * label, "[other]", and counted.
  */
 #ifndef DNP_STORE_LABELS_H
 #define DNP_STORE_LABELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,17 +27,31 @@
  * lock for a moment.
  */
 uint32_t dnp_label(struct dnp_str text);
-/* The same of a type: another one for another type. The first time counts for `unloadings`. */
+/*
+ * The same of a type: another one for another type. `unloadings` is of now; that of the first time
+ * is kept. After an unloading there may be another type of the same text and ClassID: it has the
+ * same number only where that has no name that is of one of them alone (dnp_label_passes).
+ */
 uint32_t dnp_label_of_type(struct dnp_str text, uintptr_t type, unsigned unloadings);
 
 struct dnp_label {
 	struct dnp_str text; /* borrowed, good until dnp_labels_forget */
 	uintptr_t type;      /* ClassID, 0: it is not of a type */
 	unsigned unloadings; /* of modules that had begun when the type was there for sure */
+	bool passes;         /* see dnp_label_passes */
 };
 
 /* Of a number that was given. Any thread, as above. */
 struct dnp_label dnp_label_get(uint32_t number);
+
+/*
+ * A type's label goes by a name that says more than its text does, and its type may be unloaded: so
+ * after an unloading the number is of nothing new. Any thread, as above; while that type is there.
+ */
+void dnp_label_passes(uint32_t number);
+
+/* How often there was no room for a new one, so far. Any thread, as above. */
+uint64_t dnp_labels_refused(void);
 
 /* The label as the leaf of a stack. */
 static inline dnp_frame_word dnp_label_frame(uint32_t number)

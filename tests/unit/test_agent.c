@@ -25,11 +25,13 @@
 #include "clr/codemap.h"
 #include "clr/hresult.h"
 #include "clr/lifetime.h"
+#include "clr/metadata.h"
 #include "format/control.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "os/thread.h"
 #include "os/watch.h"
+#include "store/labels.h"
 #include "unwind/managed.h"
 #include "unwind/target.h"
 
@@ -220,7 +222,8 @@ static HRESULT DNP_COM class_info(ICorProfilerInfo *self, ClassID class, ModuleI
 		return CORPROF_E_DATAINCOMPLETE;
 	*module = class == ITEM ? PLUGIN : CORE;
 	*token = 0x02000001;
-	*parent = 0;
+	if (parent)
+		*parent = 0;
 	*n = class == LIST;
 	if (class == LIST)
 		args[0] = ITEMS;
@@ -312,6 +315,108 @@ TEST(method_lasts_as_long_as_the_runtime_says_so)
 	CHECK_EQ(with, 0);
 	dnp_lifetime_forget();
 	CHECK(!dnp_method_ends(&dnp_agent.info, ADD, &with));
+}
+
+/* ---- The same, where each type is called Item and is within another one */
+
+enum { TYPE = 0x02000001, ENCLOSING = 0x02000002 };
+enum { LATE = 0x4300, LASTING = 0x4400 };
+
+static const char *enclosing_name;
+
+static uint32_t DNP_COM release_metadata(IMetaDataImport *self)
+{
+	(void)self;
+	return 1;
+}
+
+static HRESULT DNP_COM type_name(IMetaDataImport *self, mdTypeDef type, WCHAR *name, uint32_t max,
+	uint32_t *length, uint32_t *flags, mdToken *extends)
+{
+	const char *given = type == TYPE ? "Item" : enclosing_name;
+
+	(void)self;
+	(void)max;
+	(void)flags;
+	(void)extends;
+	*length = 0;
+	while ((name[*length] = (WCHAR)(unsigned char)given[*length]))
+		++*length;
+	++*length;
+	return S_OK;
+}
+
+static HRESULT DNP_COM type_around(IMetaDataImport *self, mdTypeDef type, mdTypeDef *enclosing)
+{
+	(void)self;
+	*enclosing = ENCLOSING;
+	return type == TYPE ? S_OK : E_FAIL;
+}
+
+static HRESULT DNP_COM metadata_of_types(ICorProfilerInfo *self, ModuleID module, uint32_t flags,
+	const struct dnp_guid *iid, IUnknown **object)
+{
+	static const struct IMetaDataImportVtbl table = {
+		.Release = release_metadata,
+		.GetTypeDefProps = type_name,
+		.GetNestedClassProps = type_around,
+	};
+	static IMetaDataImport metadata = {&table};
+
+	(void)self;
+	(void)module;
+	(void)flags;
+	(void)iid;
+	*object = (IUnknown *)(void *)&metadata;
+	return S_OK;
+}
+
+static uint32_t label_of(ClassID class)
+{
+	return dnp_knowledge_type_label(class, dnp_str("Item"));
+}
+
+static void check_label(uint32_t number, const char *name)
+{
+	char buffer[DNP_LABEL_BYTES_MAX];
+	struct dnp_text text;
+
+	dnp_text_init(&text, buffer, sizeof(buffer));
+	dnp_knowledge_label(number, &text);
+	CHECK(dnp_str_eq(dnp_text_since(&text, 0), dnp_str(name)));
+}
+
+/* The runtime tells what came with the event alone: of a nested type, the last of its names. */
+TEST(type_that_comes_in_the_place_of_another_has_its_own_name)
+{
+	static struct ICorProfilerInfoVtbl table = {
+		.IsArrayClass = array_class,
+		.GetClassIDInfo2 = class_info,
+		.GetModuleInfo2 = module_info,
+		.GetModuleMetaData = metadata_of_types,
+	};
+	static ICorProfilerInfo runtime = {.vtbl = &table};
+	uint32_t item, late, lasting;
+
+	dnp_agent.info = (struct dnp_info){.com = &runtime, .version = 14};
+	dnp_methods_module_loaded(PLUGIN);
+	enclosing_name = "A.Outer";
+	item = label_of(ITEM);
+	late = label_of(LATE);
+	lasting = label_of(LASTING);
+	check_label(item, "A.Outer+Item");
+	check_label(lasting, "A.Outer+Item");
+	CHECK_EQ(label_of(ITEM), item);
+	dnp_knowledge_unloading(PLUGIN);
+	dnp_knowledge_unloaded();
+	enclosing_name = "B.Other";
+	CHECK(label_of(ITEM) != item);
+	check_label(label_of(ITEM), "B.Other+Item");
+	/* One that does not go away is what it was; of one that was not asked for, nobody knows. */
+	CHECK_EQ(label_of(LASTING), lasting);
+	CHECK_EQ(label_of(LATE), late);
+	check_label(late, "Item");
+	dnp_labels_forget();
 }
 
 /* ---- A runtime with methods of two modules, whose paths are a letter */

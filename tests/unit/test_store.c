@@ -287,6 +287,8 @@ struct reader {
 	struct dnp_rec_stats stats;
 	struct dnp_rec_thread_end thread_end; /* the last one */
 	char thread_name[32];                 /* that a thread got last */
+	unsigned n_problems;
+	char problem[128]; /* the last one */
 	uint64_t base;
 };
 
@@ -331,6 +333,7 @@ static void read_record(struct reader *reader, uint64_t id, struct dnp_str body)
 		struct dnp_rec_sample sample;
 		struct dnp_rec_base base;
 		struct dnp_rec_thread_name name;
+		struct dnp_rec_problem problem;
 	} u;
 
 	if (id == DNP_REC_stack && !dnp_get_stack(bytes, body.n, &u.stack))
@@ -346,6 +349,11 @@ static void read_record(struct reader *reader, uint64_t id, struct dnp_str body)
 	if (id == DNP_REC_thread_name && !dnp_get_thread_name(bytes, body.n, &u.name))
 		snprintf(reader->thread_name, sizeof(reader->thread_name), "%.*s",
 			(int)u.name.name.n, u.name.name.p);
+	if (id == DNP_REC_problem && !dnp_get_problem(bytes, body.n, &u.problem)) {
+		reader->n_problems++;
+		snprintf(reader->problem, sizeof(reader->problem), "%.*s", (int)u.problem.text.n,
+			u.problem.text.p);
+	}
 	reader->n_ends += id == DNP_REC_end;
 }
 
@@ -600,6 +608,7 @@ TEST(label_has_one_number_until_it_is_forgotten)
 	/* Two types of one name, and something that is not a type. */
 	CHECK_EQ(dnp_label_of_type(dnp_str("Node"), 0x1000, 3), 3);
 	CHECK_EQ(dnp_label_of_type(dnp_str("Node"), 0x2000, 4), 4);
+	/* The text is right of any type of that text. */
 	CHECK_EQ(dnp_label_of_type(dnp_str("Node"), 0x1000, 5), 3);
 	CHECK_EQ(dnp_label(dnp_str("Node")), 5);
 	CHECK_EQ(dnp_label_get(3).type, 0x1000);
@@ -608,6 +617,29 @@ TEST(label_has_one_number_until_it_is_forgotten)
 	CHECK_EQ(dnp_labels_bytes(), 0);
 	CHECK(dnp_str_eq(dnp_label_get(a).text, dnp_str("[other]")));
 	CHECK(dnp_label(dnp_str("another")));
+	dnp_labels_forget();
+}
+
+/* By its text alone nobody knows that another one has come in its place. */
+TEST(label_that_has_a_type_s_own_name_passes_with_the_next_unloading)
+{
+	struct dnp_str item = dnp_str("Item");
+	uint32_t first = dnp_label_of_type(item, 0x1000, 2), second;
+	uint32_t other = dnp_label_of_type(item, 0x2000, 2);
+
+	dnp_label_passes(first);
+	CHECK_EQ(dnp_label_of_type(item, 0x1000, 2), first);
+	second = dnp_label_of_type(item, 0x1000, 3);
+	CHECK(second && second != first);
+	CHECK_EQ(dnp_label_get(first).unloadings, 2);
+	CHECK_EQ(dnp_label_get(second).unloadings, 3);
+	CHECK_EQ(dnp_label_of_type(item, 0x1000, 3), second);
+	/* What goes by its text, or does not go away, takes none. */
+	CHECK_EQ(dnp_label_of_type(item, 0x1000, 4), second);
+	CHECK_EQ(dnp_label_of_type(item, 0x2000, 4), other);
+	dnp_label_passes(second);
+	CHECK(dnp_label_of_type(item, 0x1000, 4) > second);
+	CHECK_EQ(dnp_labels_refused(), 0);
 	dnp_labels_forget();
 }
 
@@ -624,9 +656,27 @@ TEST(labels_are_bounded)
 	}
 	CHECK_EQ(last, DNP_LABEL_OTHER);
 	CHECK(n > 4096 && n < DNP_LABELS_MAX);
+	CHECK_EQ(dnp_labels_refused(), DNP_LABELS_MAX + 10 - n);
 	CHECK(dnp_labels_bytes() < DNP_LABELS_BYTES_MAX + (UINT32_C(2) << 20));
 	memset(text, 0, sizeof(uint32_t)); /* the first */
 	CHECK_EQ(dnp_label((struct dnp_str){text, 8}), 1);
+	dnp_labels_forget();
+	CHECK_EQ(dnp_labels_refused(), 0);
+}
+
+TEST(labels_that_were_refused_are_told_once)
+{
+	struct dnp_thread *thread = own_record(16);
+	struct drained *drained = open_drain(1);
+	const struct reader *reader;
+
+	CHECK(thread);
+	for (uint32_t i = 0; i < DNP_LABELS_MAX + 3; i++)
+		dnp_label((struct dnp_str){(const char *)&i, sizeof(i)});
+	dnp_drain_stats(&drained->drain, (struct dnp_drain_agent){0});
+	reader = close_drain(drained);
+	CHECK_EQ(reader->n_problems, 1);
+	CHECK(!strncmp(reader->problem, "3 times ", 8));
 	dnp_labels_forget();
 }
 
