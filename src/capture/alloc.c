@@ -37,6 +37,7 @@ static struct {
 	/* The recorder's. */
 	struct dnp_throttle throttle;
 	uint64_t most_bytes, told_bytes; /* that were wanted, about; and as the recording says */
+	bool hurried;                    /* a copy of it is wanted */
 	char source[64];
 } alloc;
 
@@ -205,10 +206,18 @@ static uint64_t alloc_lot(void)
 /* Not for each bit that it grows by. */
 static void alloc_write(struct dnp_writer *writer, int last)
 {
-	if (alloc.most_bytes <= alloc.told_bytes + (last ? 0 : alloc.told_bytes / 4))
+	bool whole = last || alloc.hurried;
+
+	alloc.hurried = false;
+	if (alloc.most_bytes <= alloc.told_bytes + (whole ? 0 : alloc.told_bytes / 4))
 		return;
 	dnp_engine_note(&dnp_engine_alloc, alloc.event, writer, alloc_note());
 	alloc.told_bytes = alloc.most_bytes;
+}
+
+static void alloc_hurry(void)
+{
+	alloc.hurried = true;
 }
 
 const struct dnp_engine dnp_engine_alloc = {
@@ -224,6 +233,7 @@ const struct dnp_engine dnp_engine_alloc = {
 	.note = alloc_note,
 	.look = alloc_look,
 	.write = alloc_write,
+	.hurry = alloc_hurry,
 	.writes_seldom = true,
 	.stop = alloc_stop,
 	.failures = alloc_failures,

@@ -218,7 +218,10 @@ struct dnp_engine {
 	 */
 	void (*write)(struct dnp_writer *writer, int last);
 	bool writes_seldom; /* … which need not be as often as that where nothing else happens */
-	/* A copy of the recording is wanted: the next write keeps nothing back that is known. */
+	/*
+	 * A copy of the recording is wanted: the next write keeps nothing back that is known. On
+	 * the recorder's thread.
+	 */
 	void (*hurry)(void);
 	/*
 	 * On a managed thread, if asked for by `events`: an exception is thrown (ExceptionThrown),

@@ -439,6 +439,11 @@ static void exact_write(struct dnp_writer *writer, int last)
 	}
 }
 
+static void exact_hurry(void)
+{
+	exact.written_ns = 0;
+}
+
 /* ---- The engine */
 
 static void free_memory(void)
@@ -524,4 +529,5 @@ const struct dnp_engine dnp_engine_exact = {
 	.stop = exact_stop,
 	.forget = free_memory,
 	.write = exact_write,
+	.hurry = exact_hurry,
 };

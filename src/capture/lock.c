@@ -177,6 +177,11 @@ static void lock_write(struct dnp_writer *writer, int last)
 		tell_none(writer);
 }
 
+static void lock_hurry(void)
+{
+	told_ns = 0;
+}
+
 static void lock_wishes(struct dnp_provider_wish *wishes)
 {
 	dnp_wish(&wishes[DNP_PROVIDER_RUNTIME], DNP_KEYWORD_CONTENTION,
@@ -235,5 +240,6 @@ const struct dnp_engine dnp_engine_lock = {
 	.stop = lock_stop,
 	.write = lock_write,
 	.writes_seldom = true,
+	.hurry = lock_hurry,
 	.failures = lock_failures,
 };

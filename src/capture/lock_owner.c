@@ -370,6 +370,11 @@ static void owner_write(struct dnp_writer *writer, int last)
 	write_stats(writer, last);
 }
 
+static void owner_hurry(void)
+{
+	owner.told_ns = 0;
+}
+
 /* ---- The engine */
 
 static int start_thread(struct dnp_err *err)
@@ -451,5 +456,6 @@ const struct dnp_engine dnp_engine_lock_owner = {
 	.forget = free_memory,
 	.write = owner_write,
 	.writes_seldom = true,
+	.hurry = owner_hurry,
 	.failures = owner_failures,
 };

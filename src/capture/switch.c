@@ -166,6 +166,7 @@ static void switch_write(struct dnp_writer *writer, int last)
 static void switch_hurry(void)
 {
 	dnp_taker_hurry(&switches.taker);
+	switches.writes = 0;
 }
 
 static void switch_stop(void)

@@ -350,6 +350,11 @@ static void trace_write(struct dnp_writer *writer, int last)
 	trace.next_ns = now_ns + took_ns + rest_after(took_ns, bytes_of(writer) - bytes);
 }
 
+static void trace_hurry(void)
+{
+	trace.next_ns = 0;
+}
+
 /*
  * Its tree must be told before another thread has its index. One with the same number may have come
  * before the end was noticed, and have taken the record and the state over: so of those with this
@@ -720,6 +725,7 @@ const struct dnp_engine dnp_engine_trace = {
 	.managed_end = trace_managed_end,
 	.stop = trace_stop,
 	.write = trace_write,
+	.hurry = trace_hurry,
 	.throwing = trace_throwing,
 	.unwinding = trace_unwinding,
 	.unwound = trace_unwound,

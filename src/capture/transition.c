@@ -393,6 +393,11 @@ static void transition_write(struct dnp_writer *writer, int last)
 			write_thread(writer, one);
 }
 
+static void transition_hurry(void)
+{
+	next_ns = 0;
+}
+
 static void transition_thread_end(struct dnp_thread *thread)
 {
 	if (!own_writer)
@@ -506,6 +511,7 @@ const struct dnp_engine dnp_engine_transition = {
 	.thread_end = transition_thread_end,
 	.stop = transition_stop,
 	.write = transition_write,
+	.hurry = transition_hurry,
 	.transition = transition_transition,
 	.may_inline = transition_may_inline,
 	.unloading = transition_unloading,

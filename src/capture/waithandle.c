@@ -116,6 +116,11 @@ static void waithandle_write(struct dnp_writer *writer, int last)
 		});
 }
 
+static void waithandle_hurry(void)
+{
+	told_ns = 0;
+}
+
 /* They are the only ones of this keyword, but the level is that of all that the provider tells. */
 static void waithandle_wishes(struct dnp_provider_wish *wishes)
 {
@@ -190,5 +195,6 @@ const struct dnp_engine dnp_engine_waithandle = {
 	.stop = waithandle_stop,
 	.write = waithandle_write,
 	.writes_seldom = true,
+	.hurry = waithandle_hurry,
 	.failures = waithandle_failures,
 };
