@@ -167,6 +167,8 @@ static int watch(struct dnp_thread *thread, const struct dnp_happening *happenin
 	fill(&live.objects.all[place], thread, happening, handle);
 	pthread_mutex_lock(&live.lock);
 	stored = put_stack(place, walked);
+	if (stored)
+		dnp_live_keep(&live.objects);
 	pthread_mutex_unlock(&live.lock);
 	if (!stored) {
 		count(&no_room);
@@ -397,7 +399,7 @@ static void write_all(struct dnp_writer *writer)
 			.collections = times.over,
 			.full = times.full_over,
 			.mean_bytes = live.mean_bytes,
-			.watched = live.objects.taken,
+			.watched = live.objects.watched,
 			.most = live.objects.most,
 			.asked_bytes = live.setting->options->alloc_bytes,
 		});

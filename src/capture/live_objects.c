@@ -78,7 +78,7 @@ void dnp_live_objects_init(
 
 uint32_t dnp_live_take(struct dnp_live_objects *objects)
 {
-	uint32_t place = objects->first, end = atomic_load(&objects->end), n;
+	uint32_t place = objects->first, end = atomic_load(&objects->end);
 
 	if (place != DNP_LIVE_NONE)
 		objects->first = objects->all[place].next;
@@ -86,11 +86,17 @@ uint32_t dnp_live_take(struct dnp_live_objects *objects)
 		atomic_store(&objects->end, (place = end) + 1);
 	else
 		return DNP_LIVE_NONE;
-	objects->taken++;
-	n = atomic_fetch_add(&objects->n, 1) + 1;
+	atomic_fetch_add(&objects->n, 1);
+	return place;
+}
+
+void dnp_live_keep(struct dnp_live_objects *objects)
+{
+	uint32_t n = atomic_load(&objects->n);
+
+	objects->watched++;
 	if (n > objects->most)
 		objects->most = n;
-	return place;
 }
 
 void dnp_live_give(struct dnp_live_objects *objects, uint32_t place)

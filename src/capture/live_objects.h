@@ -77,9 +77,9 @@ struct dnp_live_objects {
 	uint32_t capacity;
 	_Atomic uint32_t end; /* places behind it were never taken */
 	_Atomic uint32_t n;
-	uint32_t first; /* free one, DNP_LIVE_NONE: none */
-	uint32_t most;  /* at once, so far */
-	uint64_t taken; /* so far */
+	uint32_t first;   /* free one, DNP_LIVE_NONE: none */
+	uint32_t most;    /* at once, so far */
+	uint64_t watched; /* so far */
 };
 
 void dnp_live_objects_init(
@@ -90,6 +90,8 @@ void dnp_live_objects_init(
  * One thread at a time, as give.
  */
 uint32_t dnp_live_take(struct dnp_live_objects *objects);
+/* The object in a place that was taken is watched from now on. The same. */
+void dnp_live_keep(struct dnp_live_objects *objects);
 void dnp_live_give(struct dnp_live_objects *objects, uint32_t place);
 
 /* How short places are (dnp_shortage). Any thread. */

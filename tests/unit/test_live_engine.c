@@ -20,6 +20,9 @@ static struct {
 	uint32_t walked;  /* stacks that were put into the recording */
 	uint32_t written, written_weightless;
 	bool makes_late; /* with the next stack that is put there */
+	bool refuses;    /* handles: every second one */
+	uint32_t asked;  /* for one */
+	struct dnp_rec_live_stats stats;
 } seen;
 
 static const struct dnp_engine_setting *setting_of(void);
@@ -31,6 +34,8 @@ static HRESULT DNP_COM create_handle(
 {
 	(void)self;
 	(void)type;
+	if (seen.refuses && ++seen.asked % 2)
+		return E_FAIL;
 	seen.handles++;
 	*handle = (ObjectHandleID)object;
 	return S_OK;
@@ -116,7 +121,7 @@ int __wrap_dnp_write_live(struct dnp_writer *writer, const struct dnp_rec_live *
 int __wrap_dnp_write_live_stats(struct dnp_writer *writer, const struct dnp_rec_live_stats *rec)
 {
 	(void)writer;
-	(void)rec;
+	seen.stats = *rec;
 	return 0;
 }
 
@@ -145,6 +150,25 @@ TEST(live_object_whose_stack_comes_when_others_have_gone_by_lot)
 	live->write(NULL, 1);
 	CHECK_EQ(seen.written, CROWD / 2 + 1);
 	CHECK_EQ(seen.written_weightless, 0);
+	live->forget();
+	CHECK_EQ(seen.handles, 0);
+	CHECK_EQ(seen.stats.watched, CROWD + 2);
+}
+
+TEST(live_object_without_a_handle_is_not_watched)
+{
+	const struct dnp_engine *live = &dnp_engine_live;
+
+	dnp_threads_init(16, DNP_EVENTS_MAX);
+	seen.refuses = true;
+	CHECK_EQ(live->start(setting_of(), 0, NULL), 0);
+	for (uint32_t i = 0; i < 20; i++)
+		make(0);
+	live->stop();
+	live->write(NULL, 1);
+	CHECK_EQ(seen.written, 10);
+	CHECK_EQ(seen.stats.watched, 10);
+	CHECK_EQ(seen.stats.most, 10);
 	live->forget();
 	CHECK_EQ(seen.handles, 0);
 }
