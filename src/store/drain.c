@@ -565,6 +565,9 @@ void dnp_drain_thread_gone(struct dnp_drain *drain, struct dnp_thread *thread, u
 	dnp_thread_leave(thread);
 	/* And what engines have noted on it comes before the end that it told of. */
 	atomic_load_explicit(&thread->end_ns, memory_order_acquire);
+	/* Engines announce it as if it were there, but its number may be another's by now. */
+	if (!thread->announced)
+		define(drain, thread, false);
 	if (drain->gone)
 		drain->gone(thread);
 	dnp_sampler_stop(&thread->sampler);

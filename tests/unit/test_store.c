@@ -952,6 +952,32 @@ TEST(thread_that_has_gone_is_not_asked_for_its_name)
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
 }
 
+static struct dnp_drain *announcing_drain;
+
+static void announce_it(struct dnp_thread *thread)
+{
+	dnp_drain_announce(announcing_drain, thread);
+}
+
+/* Nor by what engines do for one that has gone. */
+TEST(thread_that_has_gone_is_announced_by_its_own_name)
+{
+	struct dnp_drain drain = {0};
+	struct dnp_thread *thread;
+	int is_new, fd = temporary_file();
+
+	dnp_threads_init(16, 1);
+	thread = dnp_thread_begin(dnp_thread_id(), &is_new);
+	CHECK(thread);
+	memcpy(thread->name, "old", sizeof("old"));
+	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
+	announcing_drain = &drain;
+	drain.gone = announce_it;
+	dnp_drain_thread_gone(&drain, thread);
+	CHECK_STR(thread->announced_name, "old");
+	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
+}
+
 /* Visited are those that are live, also where others between them are not. */
 TEST(all_live_threads_are_visited)
 {
