@@ -390,6 +390,12 @@ static int name_by_rate(
 	return intern(join, dnp_str(name), &made->name);
 }
 
+/* A recording that has no samples says it by the lot alone. */
+static bool is_by_lot(const struct dnp_raw_event *raw)
+{
+	return raw->by_lot || raw->rec.lot;
+}
+
 /* Of every object a sum is exact, of some of them an estimate: of both it would be neither. */
 static int name_by_lot(
 	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *made)
@@ -402,7 +408,7 @@ static int name_by_lot(
 		return 0;
 	if (first->by_lot && raw->summed)
 		how = "of every object";
-	else if (first->summed && raw->by_lot)
+	else if (first->summed && is_by_lot(raw))
 		how = "by samples";
 	else
 		return 0;
@@ -559,7 +565,7 @@ static int join_event(struct dnp_join *join, struct dnp_raw_event *raw)
 		return -ENOMEM;
 	join_counted(join, raw, event);
 	event->summed |= event->in_bytes && raw->summed;
-	event->by_lot |= event->in_bytes && raw->by_lot;
+	event->by_lot |= event->in_bytes && is_by_lot(raw);
 	event->lot = greater(event->lot, lot_of(join, raw));
 	if (raw->asked_lot < raw->rec.lot &&
 		(!event->asked_lot || raw->asked_lot < event->asked_lot))

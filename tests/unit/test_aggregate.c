@@ -1005,24 +1005,34 @@ TEST(samples_of_another_rate_are_not_added_up)
 	done(&f);
 }
 
-/* One of its objects stands for others, or each was counted: a recording each. */
-static void put_allocations(struct fixture *f, uint64_t number, bool every)
+static void begin_allocations(struct fixture *f, uint64_t number, bool every)
 {
-	static const uint64_t stack[] = {1};
-
 	f->rec.number = number;
 	f->rec.sequence = 0;
 	RECORD(&f->rec, process, .pid = number);
 	RECORD(&f->rec, event, .name = dnp_str("alloc"), .unit = dnp_str("bytes"),
 		.lot = every ? 0 : 50000);
+}
+
+static void end_allocations(struct fixture *f)
+{
+	RECORD(&f->rec, end, .time_ns = 1);
+	recording_flush(&f->rec);
+}
+
+/* One of its objects stands for others, or each was counted: a recording each. */
+static void put_allocations(struct fixture *f, uint64_t number, bool every)
+{
+	static const uint64_t stack[] = {1};
+
+	begin_allocations(f, number, every);
 	RECORD(&f->rec, frame, .index = 1, .kind = DNP_FRAME_LABEL, .name = dnp_str("App.A"));
 	recording_stack(&f->rec, 1, 0, stack, 1);
 	if (every)
 		RECORD(&f->rec, sample, .node = 1, .weight = 240, .count = 10);
 	else
 		RECORD(&f->rec, sample, .node = 1, .weight = 100000, .value = 24);
-	RECORD(&f->rec, end, .time_ns = 1);
-	recording_flush(&f->rec);
+	end_allocations(f);
 }
 
 TEST(every_object_is_not_added_to_estimates)
@@ -1046,6 +1056,35 @@ TEST(every_object_is_not_added_to_estimates)
 		CHECK_EQ(events[!first].labels.p[0].sum.weight, 480);
 		CHECK(events[!first].labels.p[0].sum.variance <= 0);
 		CHECK_EQ((uint64_t)events[!first].labels.p[0].sum.count, 20);
+		done(&f);
+	}
+}
+
+/* Nor to what an empty recording would have been the first of. */
+TEST(every_object_is_not_added_to_estimates_of_none)
+{
+	for (unsigned first = 0; first < 2; first++) {
+		struct fixture f = {.rec = recording_new(1)};
+		const struct dnp_event *events;
+		struct dnp_range range;
+
+		for (uint64_t i = 0; i < 2; i++) {
+			if (i == first) {
+				begin_allocations(&f, i + 1, false);
+				end_allocations(&f);
+			} else {
+				put_allocations(&f, i + 1, true);
+			}
+		}
+		load(&f, NULL, DNP_SUMS);
+		events = f.profile.events.p;
+		CHECK_EQ(f.profile.events.n, 2);
+		CHECK_STR(dnp_profile_string(&f.profile, events[1].name),
+			first ? "alloc by samples" : "alloc of every object");
+		CHECK_EQ(events[first].lot, 50000);
+		CHECK_EQ(events[first].labels.n, 0);
+		range = dnp_label_range(&events[!first].labels.p[0].sum, events[!first].lot);
+		CHECK(range.low >= 240 && range.high <= 240);
 		done(&f);
 	}
 }
