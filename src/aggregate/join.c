@@ -822,7 +822,7 @@ static uint32_t *table(size_t n)
 int dnp_load_join(struct dnp_load *load)
 {
 	auto_free uint32_t *frames = table(load->frames.n);
-	auto_free uint32_t *nodes = reallocarray(NULL, load->nodes.n, sizeof(*nodes));
+	auto_free uint32_t *nodes = calloc(load->nodes.n, sizeof(*nodes));
 	auto_free uint32_t *threads = table(load->threads.n);
 	auto_free uint8_t *marks = calloc(load->nodes.n, 1);
 	struct dnp_join join = {.load = load,

@@ -222,11 +222,15 @@ static bool has_sites(const struct dnp_raw_event *raw)
 	return dnp_str_eq(raw->rec.unit, dnp_str("bytes"));
 }
 
+/* Where all of a stack weigh nothing and nobody else needs it, it has no node. */
 static int join_made(
 	struct dnp_join *join, const struct dnp_raw_label *raw, struct dnp_event *event)
 {
-	struct dnp_made made = {.node = dnp_join_node(join, raw->node), .sum = raw->sum};
+	struct dnp_made made = {.sum = raw->sum};
 
+	if (!(join->marks[raw->node] & DNP_USED))
+		return 0;
+	made.node = dnp_join_node(join, raw->node);
 	return made.node ? dnp_vec_push(&event->made, made) : 0;
 }
 

@@ -68,6 +68,8 @@ static void check_profile(const struct dnp_profile *profile)
 		for (size_t i = 0; i < rows->threads.n; i++)
 			check(!rows->threads.p[i].weight ||
 				rows->threads.p[i].thread < profile->threads.n);
+		for (size_t i = 0; i < profile->events.p[e].made.n; i++)
+			check(profile->events.p[e].made.p[i].node < profile->nodes.n);
 	}
 }
 

@@ -296,6 +296,41 @@ TEST(labels_of_samples_that_weigh_nothing_are_known)
 	done(&f);
 }
 
+/* It has no place in the tree, and none in the tables of places. */
+TEST(labels_of_samples_that_weigh_nothing_have_no_place)
+{
+	static const uint64_t light[] = {1, 2}, heavy[] = {1, 3};
+	struct dnp_filter filters[] = {{0}, {.native = DNP_NATIVE_NONE}};
+
+	for (size_t i = 0; i < DNP_ARRAY_SIZE(filters); i++) {
+		const struct dnp_event *event;
+		struct fixture f;
+
+		f.rec = recording_new(1);
+		RECORD(&f.rec, process, .pid = 1);
+		RECORD(&f.rec, event, .name = dnp_str("alloc"), .unit = dnp_str("bytes"));
+		RECORD(&f.rec, thread, .tid = 1, .name = dnp_str("main"));
+		RECORD(&f.rec, frame, .index = 1, .kind = DNP_FRAME_MANAGED,
+			.name = dnp_str("App.P.M()"));
+		RECORD(&f.rec, frame, .index = 2, .kind = DNP_FRAME_LABEL,
+			.name = dnp_str("App.A"));
+		RECORD(&f.rec, frame, .index = 3, .kind = DNP_FRAME_LABEL,
+			.name = dnp_str("App.B"));
+		recording_stack(&f.rec, 1, 0, light, 2);
+		recording_stack(&f.rec, 3, 0, heavy, 2);
+		RECORD(&f.rec, sample, .node = 2, .weight = 0, .value = 24);
+		RECORD(&f.rec, sample, .node = 4, .weight = 100, .value = 24);
+		recording_flush(&f.rec);
+		load(&f, &filters[i], DNP_SUMS);
+		event = &f.profile.events.p[0];
+		CHECK_EQ(event->labels.n, 2);
+		CHECK_EQ(event->made.n, 1);
+		CHECK(event->made.p[0].node < f.profile.nodes.n);
+		CHECK_STR(name_of(&f, f.profile.nodes.p[event->made.p[0].node].frame), "App.B");
+		done(&f);
+	}
+}
+
 TEST(waits_stand_for_themselves_and_the_longest_is_known)
 {
 	static const uint64_t stack[] = {1, 2};
