@@ -102,8 +102,8 @@ struct dnp_call_told {
 		uint64_t pending; /* CPU time that the sampler found, ns */
 		struct {          /* of timed ones, in ticks */
 			uint64_t total, self;
-			uint64_t open_total,
-				open_self; /* while it is told: of a call that is open */
+			/* With the call that was open when that was last looked at. */
+			uint64_t noted_total, noted_self;
 		};
 	};
 };

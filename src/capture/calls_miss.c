@@ -41,6 +41,12 @@ static void count(_Atomic uint64_t *counter, uint64_t n)
 	set(counter, get(counter) + n);
 }
 
+/* Pairs with the acquires in calls_tell.c: what was written before is seen by who sees this. */
+static void release(_Atomic uint64_t *value, uint64_t to)
+{
+	atomic_store_explicit(value, to, memory_order_release);
+}
+
 /* ---- Children */
 
 /* The one that the hook looks into first (elt.S). */
@@ -302,13 +308,13 @@ static void add_time(
 	struct dnp_call_timed_node *node = timed_node(load_node(&frame->frame));
 	uint64_t took = now - get(&frame->begin);
 
-	count(&node->total, took);
-	count(&node->self, took - get(&frame->children));
+	release(&node->total, get(&node->total) + took);
+	release(&node->self, get(&node->self) + took - get(&frame->children));
 	if (took < get(&node->shortest))
 		set(&node->shortest, took);
 	if (took > get(&node->longest))
 		set(&node->longest, took);
-	count(&below->children, took);
+	release(&below->children, get(&below->children) + took);
 }
 
 static _Atomic uint64_t *ends(struct dnp_calls *calls, enum dnp_call_kind kind)
@@ -325,10 +331,11 @@ static void pop(struct dnp_calls *calls, uint64_t now, enum dnp_call_kind kind)
 	struct dnp_call_frame *top = top_of(calls);
 	struct dnp_call_frame *below = dnp_call_below(calls, top);
 
+	count(ends(calls, kind), 1);
+	/* First: who sees its time in its node sees that it is open no more. */
+	atomic_store_explicit(&calls->top, below, memory_order_relaxed);
 	if (is_timed(calls))
 		add_time(timed(top), timed(below), now);
-	count(ends(calls, kind), 1);
-	atomic_store_explicit(&calls->top, below, memory_order_relaxed);
 	if (calls->ring)
 		dnp_call_events_put_kept(calls->ring, top->method->number, kind);
 }
@@ -381,8 +388,8 @@ static void push_node(struct dnp_calls *calls, const struct dnp_call_method *met
 	frame->sp = sp;
 	atomic_store_explicit(&frame->node, node, memory_order_relaxed);
 	if (is_timed(calls)) {
-		set(&timed(frame)->children, 0);
-		set(&timed(frame)->begin, dnp_ticks());
+		release(&timed(frame)->begin, dnp_ticks());
+		release(&timed(frame)->children, 0);
 	}
 	atomic_store_explicit(&calls->top, frame, memory_order_release);
 }

@@ -104,6 +104,11 @@ static uint64_t advance(uint64_t *told, uint64_t now)
 	return grown;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* In a node as it is now beyond those that were told. */
 static uint64_t calls_since(struct dnp_call_told *told, const struct dnp_call_node *node)
 {
@@ -124,11 +129,9 @@ static void read_times(const struct dnp_call_node *node, struct dnp_call_told *t
 	uint64_t longest = get(&timed->longest);
 
 	news->total_ns = dnp_ticks_span_ns(
-		ticks, advance(&told->total, get(&timed->total) + told->open_total));
-	news->self_ns =
-		dnp_ticks_span_ns(ticks, advance(&told->self, get(&timed->self) + told->open_self));
-	told->open_total = 0;
-	told->open_self = 0;
+		ticks, advance(&told->total, larger(get(&timed->total), told->noted_total)));
+	news->self_ns = dnp_ticks_span_ns(
+		ticks, advance(&told->self, larger(get(&timed->self), told->noted_self)));
 	if (!longest) /* none has ended yet */
 		return;
 	news->shortest_ns = dnp_ticks_span_ns(ticks, get(&timed->shortest));
@@ -161,29 +164,55 @@ static void tell_count(uint32_t index)
 	put(news.longest_ns);
 }
 
+static struct dnp_call_frame *top_of(const struct dnp_calls *calls)
+{
+	return atomic_load_explicit(&calls->top, memory_order_acquire);
+}
+
+/* One that others rely on: what was written before it is seen as well. */
+static uint64_t acquire(const _Atomic uint64_t *value)
+{
+	return atomic_load_explicit(value, memory_order_acquire);
+}
+
 /*
- * The time that calls which are open have taken so far. Their thread goes on meanwhile: a frame may
- * be another's by now, which makes a time too large, and the next ones smaller (advance).
+ * The call of a frame as it was at `now`, when `inner` of its time was in a call of its own that
+ * was open. Returns how long it took.
+ *
+ * Its thread goes on meanwhile. A call is taken off the stack before its time is added to what the
+ * node has (calls_miss.c, elt.S): if it is there still, the sums read before are without it. If the
+ * frame is another's by then, that one has begun after `now`, and took nothing. Of the time of its
+ * callees some may be taken off twice. So what is noted is not too much, but for a call that has
+ * read the clock for its end at `now` and is not off the stack: by what is in between, which makes
+ * the next ones smaller (advance).
  */
-static void note_open(struct dnp_calls *calls)
+static uint64_t note(
+	const struct dnp_calls *calls, struct dnp_call_frame *frame, uint64_t now, uint64_t inner)
+{
+	const struct dnp_call_timed_frame *timed = (const struct dnp_call_timed_frame *)frame;
+	const struct dnp_call_node *node = atomic_load_explicit(&frame->node, memory_order_relaxed);
+	struct dnp_call_told *told = dnp_call_told_of(calls, dnp_call_index_of(calls, node));
+	const struct dnp_call_timed_node *sums = (const struct dnp_call_timed_node *)node;
+	uint64_t total = acquire(&sums->total), self = acquire(&sums->self);
+	bool open = top_of(calls) >= frame;
+	uint64_t children = acquire(&timed->children) + inner, begin_ticks = acquire(&timed->begin);
+	uint64_t took = now > begin_ticks ? now - begin_ticks : 0;
+
+	if (open) {
+		told->noted_total = total + took;
+		told->noted_self = self + (took > children ? took - children : 0);
+	}
+	return took;
+}
+
+/* The time that calls which are open have taken so far. */
+static void note_open(const struct dnp_calls *calls)
 {
 	uint64_t end = atomic_load(&calls->end_ticks), now = end ? end : dnp_ticks(), inner = 0;
-	struct dnp_call_frame *frame = atomic_load_explicit(&calls->top, memory_order_acquire);
+	struct dnp_call_frame *frame = top_of(calls);
 
-	for (; frame > calls->base; frame = dnp_call_below(calls, frame)) {
-		const struct dnp_call_timed_frame *timed =
-			(const struct dnp_call_timed_frame *)frame;
-		const struct dnp_call_node *node =
-			atomic_load_explicit(&frame->node, memory_order_relaxed);
-		struct dnp_call_told *told =
-			dnp_call_told_of(calls, dnp_call_index_of(calls, node));
-		uint64_t begin_ticks = get(&timed->begin), children = get(&timed->children) + inner;
-		uint64_t took = now > begin_ticks ? now - begin_ticks : 0;
-
-		told->open_total = took;
-		told->open_self = took > children ? took - children : 0;
-		inner = took;
-	}
+	for (; frame > calls->base; frame = dnp_call_below(calls, frame))
+		inner = note(calls, frame, now, inner);
 }
 
 void dnp_calls_tell(const struct dnp_calls_teller *teller, struct dnp_calls *calls, bool all)

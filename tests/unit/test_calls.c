@@ -657,6 +657,121 @@ TEST(time_is_told)
 	check_told(DNP_CALLS_TIME);
 }
 
+/* ---- Calls that go on while they are told */
+
+/* What a thread does meanwhile: once, before the next of these records is written. */
+static void (*before_nodes)(void);
+static void (*before_counts)(void);
+
+int __wrap_dnp_write_call_nodes(struct dnp_writer *writer, const struct dnp_rec_call_nodes *record);
+int __real_dnp_write_call_nodes(struct dnp_writer *writer, const struct dnp_rec_call_nodes *record);
+int __wrap_dnp_write_call_counts(
+	struct dnp_writer *writer, const struct dnp_rec_call_counts *record);
+int __real_dnp_write_call_counts(
+	struct dnp_writer *writer, const struct dnp_rec_call_counts *record);
+
+static void do_once(void (**what)(void))
+{
+	void (*now)(void) = *what;
+
+	*what = NULL;
+	if (now)
+		now();
+}
+
+int __wrap_dnp_write_call_nodes(struct dnp_writer *writer, const struct dnp_rec_call_nodes *record)
+{
+	do_once(&before_nodes);
+	return __real_dnp_write_call_nodes(writer, record);
+}
+
+int __wrap_dnp_write_call_counts(
+	struct dnp_writer *writer, const struct dnp_rec_call_counts *record)
+{
+	do_once(&before_counts);
+	return __real_dnp_write_call_counts(writer, record);
+}
+
+static struct timed_teller {
+	struct dnp_ticks_clock clock;
+	struct dnp_writer writer;
+	struct dnp_calls_teller teller;
+} timed_teller;
+
+static void start_told(void)
+{
+	start(DNP_CALLS_TIME);
+	dnp_ticks_begin(&timed_teller.clock);
+	CHECK_EQ(dnp_writer_open(&timed_teller.writer, fileno(tmpfile()), 1), 0);
+	timed_teller.teller = (struct dnp_calls_teller){
+		.writer = &timed_teller.writer, .event = 3, .ticks = &timed_teller.clock};
+}
+
+static void tell(struct dnp_calls *calls)
+{
+	dnp_calls_tell(&timed_teller.teller, calls, true);
+}
+
+/* All has ended and was told: no more and no less than it took. */
+static void check_all_told(struct dnp_calls *calls)
+{
+	tell(calls);
+	CHECK(!before_nodes && !before_counts);
+	for (uint32_t i = 1; i < calls->n_nodes; i++) {
+		const struct dnp_call_timed_node *node = (const void *)dnp_call_node_at(calls, i);
+		const struct dnp_call_told *of = dnp_call_told_of(calls, i);
+
+		CHECK_EQ(of->total, node->total);
+		CHECK_EQ(of->self, node->self);
+		if (dnp_call_count_of(&node->node) == 1)
+			CHECK_EQ(of->total, node->longest);
+	}
+	dnp_writer_close(&timed_teller.writer);
+}
+
+static void end_4(void)
+{
+	leave(4, TOP - 64);
+}
+
+/* Its node is behind those that one record has room for. */
+TEST(a_call_that_ends_while_it_is_told_is_told_once)
+{
+	start_told();
+	enter(1, TOP);
+	for (uint32_t i = 1; i <= 3; i++) {
+		enter(i, TOP - 64);
+		for (uint32_t k = 1; k <= METHODS; k++) {
+			enter(k, TOP - 128);
+			leave(k, TOP - 128);
+		}
+		leave(i, TOP - 64);
+	}
+	enter(4, TOP - 64);
+	before_counts = end_4;
+	tell(dnp_calls_own);
+	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), 1);
+	leave(1, TOP);
+	check_all_told(dnp_calls_own);
+}
+
+static void begin_2(void)
+{
+	enter(2, TOP - 64);
+}
+
+TEST(a_call_of_a_node_that_is_not_told_yet_is_told_once)
+{
+	start_told();
+	enter(1, TOP);
+	before_nodes = begin_2;
+	tell(dnp_calls_own);
+	CHECK_EQ(dnp_calls_own->n_nodes, 3);
+	leave(2, TOP - 64);
+	leave(1, TOP);
+	check_all_told(dnp_calls_own);
+}
+
 /* A thread that ends leaves its memory to the next one, and its counts to the whole. */
 TEST(states_are_used_again)
 {

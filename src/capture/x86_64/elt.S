@@ -164,13 +164,13 @@ FUNCTION dnp_hook_time_enter
 	FIND_CHILD TIMED_NODE_AT
 	mov	[r10 + TIMED_FRAME_BYTES + FRAME_SP], ENTER_SP
 	mov	[r10 + TIMED_FRAME_BYTES + FRAME_NODE], rax
-	mov	qword ptr [r10 + TIMED_FRAME_BYTES + FRAME_CHILDREN], 0
 	add	r10, TIMED_FRAME_BYTES
 	mov	r11, rdx
 	rdtsc
 	shl	rdx, 32
 	or	rax, rdx
 	mov	[r10 + FRAME_BEGIN], rax
+	mov	qword ptr [r10 + FRAME_CHILDREN], 0
 	mov	rdx, r11
 	OWN	r11
 	mov	[r11 + CALLS_TOP], r10
@@ -179,7 +179,10 @@ FUNCTION dnp_hook_time_enter
 	ENTER_BY_C dnp_hook_time_enter, dnp_calls_enter_miss
 END dnp_hook_time_enter
 
-/* And first, for the same reason. */
+/*
+ * And first, for the same reason. The call is taken off the stack before its time is added, as in
+ * calls_miss.c.
+ */
 .macro	TIME_END name, counter, miss
 FUNCTION \name
 	mov	r8, rax
@@ -195,19 +198,19 @@ FUNCTION \name
 	jne	9f
 	mov	END_NODE, [r10 + FRAME_NODE]
 	sub	rdx, [r10 + FRAME_BEGIN]
+	sub	r10, TIMED_FRAME_BYTES
+	inc	qword ptr [r11 + \counter]
+	mov	[r11 + CALLS_TOP], r10
 	add	[END_NODE + NODE_TOTAL], rdx
-	add	[r10 - TIMED_FRAME_BYTES + FRAME_CHILDREN], rdx
+	add	[r10 + FRAME_CHILDREN], rdx
 	cmp	rdx, [END_NODE + NODE_SHORTEST]
 	jae	1f
 	mov	[END_NODE + NODE_SHORTEST], rdx
 1:	cmp	rdx, [END_NODE + NODE_LONGEST]
 	jbe	2f
 	mov	[END_NODE + NODE_LONGEST], rdx
-2:	sub	rdx, [r10 + FRAME_CHILDREN]
+2:	sub	rdx, [r10 + TIMED_FRAME_BYTES + FRAME_CHILDREN]
 	add	[END_NODE + NODE_SELF], rdx
-	sub	r10, TIMED_FRAME_BYTES
-	inc	qword ptr [r11 + \counter]
-	mov	[r11 + CALLS_TOP], r10
 8:	mov	rax, r8
 	mov	rdx, r9
 	ret
