@@ -73,7 +73,7 @@ static struct {
 	struct dnp_own_thread thread;
 	_Atomic bool stopping;
 	_Atomic uint32_t rung;      /* our thread sleeps on it; how often it was asked to look */
-	_Atomic uint64_t asleep_ns; /* … until then at the longest */
+	_Atomic uint64_t asleep_ns; /* … until then, 0: it is not to be woken */
 	_Atomic uint64_t walking_since;
 	_Atomic uint64_t missed[DNP_LOCK_MISSED];
 	_Atomic uint64_t cpu_ns;             /* used by our thread */
@@ -199,7 +199,9 @@ static void rest(uint64_t paid_ns)
 	uint64_t until_ns = next_look_ns(paid_ns), now_ns = dnp_now_ns();
 	uint64_t ns = until_ns > now_ns ? until_ns - now_ns : 0;
 
-	atomic_store(&owner.asleep_ns, until_ns);
+	/* Who woke it before it has rested would bring no look forward, but one more to rest for.
+	 */
+	atomic_store(&owner.asleep_ns, until_ns > paid_ns ? until_ns : 0);
 	if (ns && !atomic_load(&owner.stopping))
 		dnp_word_wait(&owner.rung, rung, ns);
 	atomic_store(&owner.asleep_ns, 0);
