@@ -143,6 +143,14 @@ static void wait_for_gate(int tid, int owner)
 	dnp_lock_owner_await(faked.now_ns);
 }
 
+static void end_wait(int tid, uint64_t ns)
+{
+	struct dnp_lock_wait wait;
+
+	CHECK(dnp_lock_waits_end(tid, faked.now_ns, ns, &wait));
+	CHECK(wait.seen);
+}
+
 static void end(uint64_t ns)
 {
 	(void)ns;
@@ -215,4 +223,30 @@ TEST(nobody_wakes_it_while_it_rests_for_what_it_has_used)
 	run((const struct step[]){
 		{use_too_much}, {first_waits}, {many_wait}, {one_more_waits}, {time_comes}, {end}});
 	CHECK_EQ(told.not_told, 1 + MANY + 1);
+}
+
+/* ---- What is recorded */
+
+static void both_wait(uint64_t ns)
+{
+	(void)ns;
+	wait_for_gate(FIRST, dnp_thread_id());
+	wait_for_gate(FIRST + 1, dnp_thread_id());
+	faked.now_ns += LEAST;
+}
+
+/* One of them did not get a processor for long before it could say that it waits no more. */
+static void both_end(uint64_t ns)
+{
+	(void)ns;
+	end_wait(FIRST, LEAST - 1);
+	end_wait(FIRST + 1, LEAST);
+	dnp_engine_lock_owner.stop();
+}
+
+TEST(owners_are_told_of_waits_that_are_long_enough_by_the_runtime)
+{
+	run((const struct step[]){{both_wait}, {both_end}});
+	CHECK_EQ(told.samples, 1);
+	CHECK_EQ(told.weight, LEAST);
 }
