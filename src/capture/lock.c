@@ -6,6 +6,7 @@
  */
 #include "capture/lock.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 
 #include "capture/engine.h"
@@ -25,15 +26,24 @@
 /* From this one on there are locks of managed code. */
 #define FIRST_WITH_LOCK 9u
 
+/* What a thread waits for. Written by the thread; or by the recorder, when that has gone. */
+struct begun {
+	uint64_t lock;
+	uint32_t label;
+	enum { NOT_TOLD, KEPT, NO_ROOM } how; /* among those whose owners are looked at */
+};
+
 /* Written in start, before the first event can come. */
 static const struct dnp_engine_setting *setting;
 static unsigned event;
 static uint64_t least_ns;
+static struct begun *begun; /* owned; by the threads' places */
+
+#define BEGUN_BYTES (DNP_THREADS_MAX * sizeof(*begun))
 
 static _Atomic uint64_t waits, waited_ns, kept;
 static _Atomic uint64_t not_understood; /* events */
 static _Atomic bool lock_came;          /* a System.Threading.Lock */
-static _Atomic bool crowded;            /* there was no room for a wait that began */
 static uint64_t told_ns;                /* when the recorder last wrote them */
 
 uint64_t dnp_lock_kept(void)
@@ -72,7 +82,7 @@ static uint32_t label_of(const struct dnp_contention *contention)
 	return setting->class_label(class_id);
 }
 
-static void begin(const struct dnp_delivered *delivered)
+static void begin(const struct dnp_delivered *delivered, struct begun *own)
 {
 	struct dnp_lock_wait wait = {.since_ns = dnp_now_ns(), .tid = dnp_thread_id()};
 	struct dnp_contention contention;
@@ -85,23 +95,14 @@ static void begin(const struct dnp_delivered *delivered)
 	wait.lock = contention.lock;
 	wait.owner = contention.owner;
 	wait.label = label_of(&contention);
-	if (dnp_lock_waits_begin(&wait))
+	own->lock = wait.lock;
+	own->label = wait.label;
+	own->how = dnp_lock_waits_begin(&wait) ? KEPT : NO_ROOM;
+	if (own->how == KEPT)
 		dnp_lock_owner_await(wait.since_ns);
-	else
-		atomic_store(&crowded, true);
 }
 
-/* One of which only the end was told, or for whose begin there was no room. */
-static void begun_untold(struct dnp_lock_wait *wait)
-{
-	bool before = !atomic_load(&crowded);
-
-	wait->label = dnp_label(
-		dnp_str(before ? "[waited for since before the recording]" : "[unknown type]"));
-	dnp_lock_owner_missed(before ? DNP_LOCK_BEFORE : DNP_LOCK_MANY);
-}
-
-static void store(const struct dnp_lock_wait *wait, uint64_t now_ns, uint64_t ns)
+static void store(const struct begun *wait, uint64_t now_ns, uint64_t ns)
 {
 	count(&kept, 1);
 	dnp_happened(setting,
@@ -114,36 +115,68 @@ static void store(const struct dnp_lock_wait *wait, uint64_t now_ns, uint64_t ns
 		});
 }
 
-static void end(const struct dnp_delivered *delivered)
+static void tell_missed(const struct begun *wait, bool looked_at)
+{
+	if (wait->how == NOT_TOLD)
+		dnp_lock_owner_missed(DNP_LOCK_BEFORE);
+	else if (wait->how == NO_ROOM)
+		dnp_lock_owner_missed(DNP_LOCK_MANY);
+	else if (!looked_at)
+		dnp_lock_owner_missed(DNP_LOCK_SHORT);
+}
+
+static void end(const struct dnp_delivered *delivered, struct begun *own)
 {
 	struct dnp_lock_wait wait = {0};
+	struct begun was = *own;
 	uint64_t now_ns = dnp_now_ns(), ns;
-	bool known;
 
 	if (dnp_contention_stop(delivered->data, delivered->bytes, delivered->version, &ns)) {
 		count(&not_understood, 1);
 		return;
 	}
-	known = dnp_lock_waits_end(dnp_thread_id(), now_ns, ns, &wait);
+	own->how = NOT_TOLD;
+	dnp_lock_waits_end(dnp_thread_id(), now_ns, ns, &wait);
 	count(&waits, 1);
 	count(&waited_ns, ns);
 	if (ns < least_ns)
 		return;
-	if (!known)
-		begun_untold(&wait);
-	else if (!wait.looked_at)
-		dnp_lock_owner_missed(DNP_LOCK_SHORT);
-	store(&wait, now_ns, ns);
+	if (was.how == NOT_TOLD)
+		was = (struct begun){
+			.label = dnp_label(dnp_str("[waited for since before the recording]"))};
+	tell_missed(&was, wait.looked_at);
+	store(&was, now_ns, ns);
+}
+
+/* The calling thread's record, which most have already: without a lock then. */
+static const struct dnp_thread *own_thread(void)
+{
+	const struct dnp_thread *thread = dnp_thread_own();
+
+	return thread ? thread : dnp_happened_on(setting);
+}
+
+static bool is_of_lock(const struct dnp_delivered *delivered)
+{
+	return delivered->provider == DNP_PROVIDER_RUNTIME &&
+		(delivered->id == DNP_EVENT_CONTENTION_START ||
+			delivered->id == DNP_EVENT_CONTENTION_STOP);
 }
 
 static void lock_delivered(const struct dnp_delivered *delivered)
 {
-	if (delivered->provider != DNP_PROVIDER_RUNTIME)
+	struct begun nowhere = {.how = NOT_TOLD}; /* there is no room for the thread */
+	const struct dnp_thread *thread;
+	struct begun *own;
+
+	if (!is_of_lock(delivered))
 		return;
+	thread = own_thread();
+	own = thread ? &begun[thread->place] : &nowhere;
 	if (delivered->id == DNP_EVENT_CONTENTION_START)
-		begin(delivered);
-	else if (delivered->id == DNP_EVENT_CONTENTION_STOP)
-		end(delivered);
+		begin(delivered, own);
+	else
+		end(delivered, own);
 }
 
 static void tell_none(struct dnp_writer *writer)
@@ -188,9 +221,19 @@ static void lock_wishes(struct dnp_provider_wish *wishes)
 		COR_PRF_EVENTPIPE_INFORMATIONAL);
 }
 
+static void forget(void)
+{
+	if (begun)
+		dnp_mem_unmap(begun, BEGUN_BYTES);
+	begun = NULL;
+}
+
 static int lock_start(const struct dnp_engine_setting *given, unsigned index, struct dnp_err *err)
 {
-	(void)err;
+	forget(); /* of a recording that was never begun */
+	begun = dnp_mem_map(BEGUN_BYTES);
+	if (!begun)
+		return dnp_err(err, -ENOMEM, "no memory for threads that wait; free some");
 	setting = given;
 	event = index;
 	least_ns = given->options->lock_ns;
@@ -200,7 +243,6 @@ static int lock_start(const struct dnp_engine_setting *given, unsigned index, st
 	atomic_store(&kept, 0);
 	atomic_store(&not_understood, 0);
 	atomic_store(&lock_came, false);
-	atomic_store(&crowded, false);
 	dnp_lock_waits_clear();
 	return 0;
 }
@@ -208,11 +250,14 @@ static int lock_start(const struct dnp_engine_setting *given, unsigned index, st
 static void lock_thread_end(struct dnp_thread *thread)
 {
 	dnp_lock_waits_leave(thread->tid, dnp_now_ns());
+	if (begun)
+		begun[thread->place].how = NOT_TOLD;
 }
 
 /* No event is delivered by now. */
 static void lock_stop(void)
 {
+	forget();
 }
 
 static const char *lock_source(void)

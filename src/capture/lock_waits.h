@@ -27,7 +27,7 @@ struct dnp_lock_wait {
 	uint64_t ns;       /* how long it was, by the runtime's clock; 0: that is not told */
 	int tid;           /* who waits */
 	int owner;         /* who has the lock; 0: not known */
-	uint32_t label;    /* what is locked (store/labels.h) */
+	uint32_t label;    /* what is locked (store/labels.h), for the sample of its owner */
 	bool looked_at;    /* its time to have its owner looked at has come */
 	bool seen;         /* its owner's stack is known */
 };
@@ -35,7 +35,7 @@ struct dnp_lock_wait {
 /* No wait goes on. */
 void dnp_lock_waits_clear(void);
 
-/* A wait begins, on its thread; false: there are too many. */
+/* A wait begins, on its thread; false: there are too many, and this one is not among them. */
 bool dnp_lock_waits_begin(const struct dnp_lock_wait *wait);
 
 /* The thread has gone. */
