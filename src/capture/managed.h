@@ -48,7 +48,10 @@ void dnp_managed_remove(uintptr_t id, dnp_managed_last last);
  */
 void dnp_managed_gone(const struct dnp_thread *thread, uintptr_t but, dnp_managed_last last);
 
-/* No thread is known any more: ids that are not watched may be dead. Nobody looks. Any thread. */
+/*
+ * No thread is known any more: ids that are not watched may be dead. Who looks at one then leaves
+ * it, and enters no other. Any thread.
+ */
 void dnp_managed_forget(void);
 
 /* Places that there are threads in, or were. */

@@ -52,6 +52,9 @@
 #define DECIDED_NS      UINT64_C(400000) /* how much longer all stand for it, at most … */
 #define DECIDED_PART    5                /* … and that part of the interval */
 
+/* The sampler's thread, and who stops it, see snapshot_stop. */
+enum state { AT_WORK, IN_CALL, GIVEN_UP };
+
 /* One thread in a round. */
 struct turn {
 	uint16_t place;
@@ -65,7 +68,7 @@ static struct {
 	_Atomic uint32_t events;        /* bits of enum dnp_due_event that are wanted */
 	unsigned index[DNP_DUE_EVENTS]; /* in samples */
 	struct dnp_own_thread thread;
-	bool abandoned;                 /* it did not end when it was to */
+	_Atomic uint32_t state;         /* enum state */
 	_Atomic uint32_t stop, stopped; /* futexes */
 	_Atomic uint64_t since_ns;      /* walks are going on; UINT64_MAX: none */
 	bool ready;                     /* rule 1 */
@@ -97,6 +100,42 @@ static void count_for_all(HRESULT hr)
 	for (enum dnp_due_event event = 0; event < DNP_DUE_EVENTS; event++)
 		if (events() & 1U << event)
 			dnp_reasons_count(&sampler.reasons[event], hr);
+}
+
+SIGSAFE static bool is_stopping(void)
+{
+	return atomic_load_explicit(&sampler.stop, memory_order_acquire);
+}
+
+/* ---- Calls into the runtime, in which the thread may be given up */
+
+/* The records of threads are no more the sampler's to look at: they are forgotten, or others'. */
+SIGSAFE static bool is_given_up(void)
+{
+	return atomic_load(&sampler.state) == GIVEN_UP;
+}
+
+SIGSAFE static void begin_call(void)
+{
+	uint32_t state = AT_WORK;
+
+	atomic_compare_exchange_strong(&sampler.state, &state, IN_CALL);
+}
+
+/* False: it has been given up. */
+SIGSAFE static bool end_call(void)
+{
+	uint32_t state = IN_CALL;
+
+	return atomic_compare_exchange_strong(&sampler.state, &state, AT_WORK);
+}
+
+/* By who stops it. False: it is at work, which ends by itself. */
+static bool give_up(void)
+{
+	uint32_t state = IN_CALL;
+
+	return atomic_compare_exchange_strong(&sampler.state, &state, GIVEN_UP);
 }
 
 /* ---- Who is to be sampled */
@@ -177,6 +216,7 @@ SIGSAFE static bool runs_on(const struct dnp_due *due, int tid)
 			return true;
 		if (dnp_now_ns() >= sampler.decided_ns)
 			return false;
+		/* sigsafe: the same */
 		dnp_sleep_until_ns(dnp_now_ns() + LOOK_AGAIN_NS);
 	}
 }
@@ -209,15 +249,21 @@ SIGSAFE static void walk(
 {
 	struct dnp_feed *feed = &managed->thread->outside;
 	uint64_t begin_ns = dnp_now_ns();
-	HRESULT hr = dnp_dss_walk(
-		sampler.info, managed->id, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, NULL, &sampler.dss);
 	struct dnp_dss_place place = {.stack = managed->thread->stack};
 	struct dnp_mixed mixed = {
 		.frames = feed->frames,
 		.registers = sampler.registers,
 		.max = sampler.dss.max,
 	};
+	HRESULT hr;
 
+	if (is_stopping()) /* what is due is told as not seen, and nobody stands for longer */
+		return;
+	begin_call();
+	hr = dnp_dss_walk(
+		sampler.info, managed->id, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, NULL, &sampler.dss);
+	if (!end_call())
+		return;
 	if (FAILED(hr) && hr != E_FAIL && !sampler.dss.full) {
 		not_walked(feed, due, hr);
 		return;
@@ -241,7 +287,7 @@ typedef void (*sample_fn)(
 
 SIGSAFE static void each_of_round(bool moved, sample_fn sample)
 {
-	for (uint32_t i = 0; i < sampler.n_round; i++) {
+	for (uint32_t i = 0; i < sampler.n_round && !is_given_up(); i++) {
 		const struct turn *turn = &sampler.round[i];
 		struct dnp_due *due = &sampler.due[turn->place];
 		struct dnp_managed managed;
@@ -314,24 +360,21 @@ static bool get_ready(void)
 {
 	struct dnp_managed managed;
 
-	for (uint32_t i = 0; i < sampler.n_round && !sampler.ready; i++) {
+	for (uint32_t i = 0; i < sampler.n_round && !sampler.ready && !is_given_up(); i++) {
 		HRESULT hr;
 
 		if (!dnp_managed_enter(sampler.round[i].place, &managed))
 			continue;
 		dnp_forks_hold();
+		begin_call();
 		hr = dnp_dss_walk(
 			sampler.info, managed.id, COR_PRF_SNAPSHOT_DEFAULT, NULL, &sampler.dss);
+		end_call();
 		dnp_forks_release();
 		dnp_managed_leave();
 		sampler.ready = hr == E_NOTIMPL || sampler.dss.n;
 	}
 	return sampler.ready;
-}
-
-static bool is_stopping(void)
-{
-	return atomic_load_explicit(&sampler.stop, memory_order_acquire);
 }
 
 /*
@@ -348,7 +391,9 @@ static bool suspend(void)
 	assert(sampler.ready);
 	while (!is_stopping()) {
 		dnp_forks_hold();
+		begin_call();
 		hr = dnp_com(sampler.info->com, SuspendRuntime);
+		end_call();
 		if (SUCCEEDED(hr))
 			return true;
 		dnp_forks_release();
@@ -363,8 +408,11 @@ static bool suspend(void)
 
 static void resume(void)
 {
-	HRESULT hr = dnp_com(sampler.info->com, ResumeRuntime);
+	HRESULT hr;
 
+	begin_call();
+	hr = dnp_com(sampler.info->com, ResumeRuntime);
+	end_call();
 	dnp_forks_release();
 	if (FAILED(hr))
 		count_for_all(hr);
@@ -393,8 +441,7 @@ static void sample_all(void)
 	if (anyone_moved() && suspend()) {
 		sampler.decided_ns = dnp_now_ns() + (part_ns < DECIDED_NS ? part_ns : DECIDED_NS);
 		each_of_round(true, stands);
-		if (!is_stopping())
-			each_of_round(true, walk);
+		each_of_round(true, walk);
 		resume();
 	}
 }
@@ -433,7 +480,8 @@ static void *run(void *context)
 			each_of_round(true, not_seen);
 		atomic_store(&sampler.since_ns, UINT64_MAX);
 	}
-	tell_rest_of_all();
+	if (!is_given_up())
+		tell_rest_of_all();
 	atomic_store_explicit(&sampler.stopped, 1, memory_order_release);
 	dnp_word_wake(&sampler.stopped);
 	return NULL;
@@ -475,7 +523,7 @@ static SIGSAFE int pass_on(const struct dnp_signal_info *info, void *context)
 static void end_sampler(void)
 {
 	dnp_own_thread_join(&sampler.thread);
-	sampler.abandoned = false;
+	atomic_store(&sampler.state, AT_WORK);
 	pthread_mutex_lock(&end_lock);
 	dnp_mem_unmap(sampler.dss.frames, sampler.bytes);
 	sampler.dss.frames = NULL;
@@ -513,11 +561,11 @@ static int start_sampler(const struct dnp_engine_setting *setting, struct dnp_er
 {
 	int failed;
 
-	if (sampler.abandoned && !atomic_load_explicit(&sampler.stopped, memory_order_acquire))
+	if (is_given_up() && !atomic_load_explicit(&sampler.stopped, memory_order_acquire))
 		return dnp_err(err, -EBUSY,
 			"the runtime still keeps the thread that took snapshots before; use "
 			"--engine signal");
-	if (sampler.abandoned)
+	if (is_given_up())
 		end_sampler();
 
 	if (!dnp_info_has(setting->info, SuspendRuntime))
@@ -575,19 +623,24 @@ static uint64_t walking_since(void)
 
 /*
  * The sampler ends its round, which lasts as long as the runtime takes to be suspended. If that
- * were for ever, it is left alone: it resumes what it has suspended, and looks at nothing.
+ * were for ever, it is given up while it is in there: it resumes what it has suspended, and looks
+ * at nothing, since the records of threads are others' by then. What it does besides lasts no
+ * longer than a processor takes for it, and is waited for.
  */
 static void snapshot_stop(void)
 {
-	if (!sampler.thread.running || sampler.abandoned)
+	if (!sampler.thread.running || is_given_up())
 		return;
 	pthread_mutex_lock(&end_lock);
 	atomic_store_explicit(&sampler.stop, 1, memory_order_release);
 	pthread_mutex_unlock(&end_lock);
 	dnp_word_wake(&sampler.stop);
-	sampler.abandoned = !dnp_word_wait_change(&sampler.stopped, 0, STOP_PATIENCE_NS);
+	while (!dnp_word_wait_change(&sampler.stopped, 0, STOP_PATIENCE_NS) && !give_up())
+		;
 	dnp_signal_unshare(pass_on);
-	if (!sampler.abandoned)
+	if (is_given_up())
+		dnp_managed_forget();
+	else
 		end_sampler();
 }
 

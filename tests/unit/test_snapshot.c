@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The snapshot engine against a runtime of ours that keeps count of what it is asked for. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -144,10 +145,10 @@ static void prepare(const char *event)
 	CHECK(engine);
 }
 
+static struct dnp_engine_setting setting;
+
 static void start(void)
 {
-	static struct dnp_engine_setting setting;
-
 	setting = (struct dnp_engine_setting){.options = &options, .info = &info};
 	CHECK_EQ(engine->start(&setting, 0, &err), 0);
 	engine->managed_begin(0x1000, worker);
@@ -290,22 +291,40 @@ TEST(snapshot_that_is_stopped_while_it_walks_resumes_the_runtime)
 	CHECK_EQ(runtime.resumptions, runtime.suspensions);
 }
 
-/* The runtime does not come back: whoever stops the engine does. */
-TEST(snapshot_stops_in_the_middle_of_a_suspension)
+/*
+ * The runtime does not come back: whoever stops the engine does, and all that is known of threads
+ * goes. When the sampler is back it looks at none, and makes room for the next one.
+ */
+static void stop_in_the_middle(const char *event, _Atomic int *held)
 {
 #ifdef __SANITIZE_THREAD__
 	SKIP("the thread that is left alone counts as a leak");
 #endif
-	prepare("cpu");
-	runtime.hold_suspension = 1;
+	prepare(event);
+	atomic_store(held, 1);
 	start();
 	WAIT(runtime.held);
 	engine->stop();
-	engine->managed_end(0x1000, worker->tid);
-	runtime.hold_suspension = 0;
-	WAIT(runtime.resumptions);
+	CHECK_EQ(dnp_managed_places(), 0);
+	CHECK_EQ(engine->start(&setting, 0, &err), -EBUSY);
+	dnp_threads_done();
+	atomic_store(held, 0);
+	WAIT(!engine->start(&setting, 0, &err));
 	CHECK_EQ(runtime.suspended, 0);
+	CHECK_EQ(runtime.resumptions, runtime.suspensions);
+	engine->stop();
+}
+
+TEST(snapshot_stops_in_the_middle_of_a_suspension)
+{
+	stop_in_the_middle("cpu", &runtime.hold_suspension);
 	CHECK_EQ(runtime.walks, 0);
+}
+
+TEST(snapshot_stops_in_the_middle_of_a_walk)
+{
+	stop_in_the_middle("wall", &runtime.hold_walk);
+	CHECK_EQ(runtime.walks, 1);
 }
 
 static void not_needed(void)
