@@ -84,7 +84,8 @@ bool dnp_due_look(
 		meet(due, managed, round->interval_ns);
 	if (dnp_thread_cpu_of(managed->thread->tid, &cpu_ns) || cpu_ns < due->cpu_ns)
 		return false; /* it has gone */
-	due->waiting = cpu_ns == due->cpu_ns;
+	if (!round->splits)   /* else it says what the weight is that may still be due */
+		due->waiting = cpu_ns == due->cpu_ns;
 	return book(due, cpu_ns, now_ns, round);
 }
 

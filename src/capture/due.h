@@ -38,7 +38,7 @@ struct dnp_due {
 	uint64_t life_ns;                /* … but for that, less than a sample */
 	uint64_t weight[DNP_DUE_EVENTS]; /* of the samples that are due */
 	bool waiting;                    /* it has not run since it was looked at before that;
-					    where time is split: it sleeps */
+					    where time is split: it slept what is due */
 	bool asleep;                     /* it slept in native code then, */
 	uint8_t n_leaf;                  /* in so many frames; 0: not known */
 

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples that are due of a thread that was looked at after very many intervals. */
+/* Samples that are due of a thread that was looked at after very many intervals, or a second time.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "capture/due.h"
 #include "format/rec.h"
+#include "os/clock.h"
 #include "os/thread.h"
+#include "os/thread_state.h"
 #include "store/sample.h"
 #include "test.h"
 
@@ -112,4 +119,76 @@ TEST(time_that_is_split_is_told_to_its_end)
 	dnp_due_store(&due, feed, event_index, 1, 0);
 	CHECK_EQ(stored(DNP_DUE_WALL), 3 * MANY + 6);
 	CHECK_EQ(lost(DNP_DUE_WALL), 0);
+}
+
+#define REFUSED 10 /* intervals */
+
+/*
+ * The runtime refuses a walk, and the thread is looked at again: what was due then is due as what
+ * it was. This time that is told which it was not, of which there is none.
+ */
+static struct dnp_due refused(bool slept)
+{
+	const struct dnp_due_round round = {
+		.events = 1U << DNP_DUE_WALL,
+		.interval_ns = INTERVAL_NS,
+		.splits = true,
+	};
+	struct dnp_due due = {
+		.serial = managed.serial,
+		.weight = {[DNP_DUE_WALL] = REFUSED},
+		.waiting = slept,
+		.cpu_ns = dnp_thread_cpu_ns(managed.thread->tid),
+		.split = {.slept = -(int64_t)TEST_HANG_NS}, /* so much passes meanwhile at most */
+		.walked_ns = UINT64_MAX,
+	};
+
+	while (slept && dnp_thread_cpu_ns(managed.thread->tid) == due.cpu_ns)
+		;
+	CHECK(dnp_due_look(&due, &managed, &round));
+	due.split.cpu_ns = due.cpu_ns;
+	due.split.booked_ns = dnp_now_ns();
+	due.asleep = !slept;
+	dnp_due_split(&due, &managed, INTERVAL_NS, event_index);
+	CHECK_EQ(due.weight[DNP_DUE_WALL], 0);
+	CHECK_EQ(stored(DNP_DUE_WALL), 0);
+	return due;
+}
+
+TEST(sleep_whose_walk_is_refused_is_none_of_what_the_thread_runs)
+{
+	struct dnp_due due;
+
+	begin();
+	due = refused(true);
+	CHECK_EQ(due.split.ran, 0);
+}
+
+static int ends[2];
+
+static void *sleep_on(void *context)
+{
+	_Atomic int *tid = context;
+	char end;
+
+	atomic_store(tid, dnp_thread_id());
+	CHECK_EQ(read(ends[0], &end, 1), 0);
+	return NULL;
+}
+
+TEST(time_that_ran_whose_walk_is_refused_is_none_of_what_the_thread_sleeps)
+{
+	_Atomic int tid = 0;
+	struct dnp_thread_state state = {0};
+	struct dnp_due due;
+	pthread_t thread;
+
+	begin();
+	CHECK(!pipe(ends) && !pthread_create(&thread, NULL, sleep_on, &tid));
+	while (!atomic_load(&tid) || dnp_thread_state(tid, &state) || !state.asleep)
+		dnp_sleep_until_ns(dnp_now_ns() + 1000000);
+	managed.thread->tid = tid;
+	due = refused(false);
+	CHECK_EQ(due.split.ran, REFUSED * INTERVAL_NS);
+	CHECK(!close(ends[1]) && !pthread_join(thread, NULL) && !close(ends[0]));
 }
