@@ -82,6 +82,19 @@ static _Atomic uint64_t failed[FAILURES];
 
 /* ---- Weights */
 
+/* What it has waited since that was told last; nothing where it is not told, or was not yet. */
+static int64_t waited_since(struct dnp_turn *turn, const struct dnp_task_clock *clock)
+{
+	uint64_t before_ns = turn->waited_ns;
+	bool known = turn->waits_known;
+
+	if (!clock->waits_known)
+		return 0;
+	turn->waited_ns = clock->wait_ns;
+	turn->waits_known = true;
+	return known ? (int64_t)(clock->wait_ns - before_ns) : 0;
+}
+
 /* What has passed since it was last booked, by the thread's clocks. False: it has gone. */
 static bool book(struct dnp_thread *thread)
 {
@@ -92,12 +105,11 @@ static bool book(struct dnp_thread *thread)
 	if (dnp_task_clock(wall.pid, thread->tid, &clock))
 		return false;
 	ran = (int64_t)(clock.cpu_ns - turn->ran_ns);
-	waited = (int64_t)(clock.wait_ns - turn->waited_ns);
+	waited = waited_since(turn, &clock);
 	turn->slept += (int64_t)(clock.time_ns - turn->booked_ns) - ran - waited;
 	turn->waited += waited;
 	turn->booked_ns = clock.time_ns;
 	turn->ran_ns = clock.cpu_ns;
-	turn->waited_ns = clock.wait_ns;
 	return true;
 }
 
@@ -270,7 +282,7 @@ static void end(struct dnp_thread *thread)
 	turn->slept += (int64_t)((end_ns ? end_ns : dnp_now_ns()) - turn->booked_ns);
 	if (ran_ns > turn->ran_ns)
 		turn->slept -= (int64_t)(ran_ns - turn->ran_ns);
-	if (waited_ns > turn->waited_ns) {
+	if (turn->waits_known && waited_ns > turn->waited_ns) {
 		turn->slept -= (int64_t)(waited_ns - turn->waited_ns);
 		turn->waited += (int64_t)(waited_ns - turn->waited_ns);
 	}
@@ -434,12 +446,13 @@ static bool wall_at_once(void)
 	return true;
 }
 
-/* What it has waited for a processor so far; 0: it has gone. */
-static uint64_t waited_so_far(int tid)
+/* What it has waited for a processor so far; 0: it has gone, or that is not told. */
+static uint64_t waited_so_far(int tid, bool *known)
 {
 	struct dnp_task_clock clock;
 
-	return dnp_task_clock(wall.pid, tid, &clock) ? 0 : clock.wait_ns;
+	*known = !dnp_task_clock(wall.pid, tid, &clock) && clock.waits_known;
+	return *known ? clock.wait_ns : 0;
 }
 
 /*
@@ -449,7 +462,7 @@ static uint64_t waited_so_far(int tid)
 static void wall_thread_begin(struct dnp_thread *thread)
 {
 	dnp_running_thread_begin(thread, wall.event);
-	thread->turn.waited_ns = waited_so_far(thread->tid);
+	thread->turn.waited_ns = waited_so_far(thread->tid, &thread->turn.waits_known);
 	pthread_mutex_lock(&begin_lock);
 	if (atomic_load(&active))
 		dnp_turns_add(thread);
@@ -470,10 +483,11 @@ static void wall_managed_end(uintptr_t id, int tid)
 {
 	struct dnp_thread *thread =
 		tid == dnp_thread_id() && atomic_load(&active) ? dnp_thread_find(tid) : NULL;
+	bool known;
 
 	(void)id;
 	if (thread)
-		atomic_store(&thread->turn.end_waited_ns, waited_so_far(tid));
+		atomic_store(&thread->turn.end_waited_ns, waited_so_far(tid, &known));
 }
 
 static void wall_look(void)

@@ -41,12 +41,13 @@ struct dnp_task_clock {
 	uint64_t cpu_ns;  /* of this process exact; of others booked at switches and ticks only */
 	uint64_t wait_ns; /* ready to run, but without a processor */
 	uint64_t runs;    /* how often it was given a processor */
+	bool waits_known; /* the last two were told; else they are 0 */
 };
 
 /* Whether `runs` are told of where this user may know of them. */
 extern const bool dnp_task_runs_counted;
 
-/* 0, or -ESRCH. What the system does not tell is 0. */
+/* 0, or -ESRCH. What the system does not tell, or not where no descriptor is left, is 0. */
 int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock);
 
 /* Only cpu_ns, for the cheapest look; 0 or -ESRCH. */

@@ -32,7 +32,8 @@ struct dnp_turn {
 	uint32_t place;     /* in its list, from 1; 0: not in it */
 	int gone;           /* it was not there any more when its turn came */
 	uint64_t booked_ns; /* all time until then is in `slept`, `waited` or its samples … */
-	uint64_t ran_ns, waited_ns; /* … by its clocks: what it ran, and waited for a processor */
+	uint64_t ran_ns, waited_ns; /* … by its clocks: what it ran, and waited for a processor … */
+	bool waits_known;           /* … if that was told yet */
 	int64_t slept, waited;      /* ns that are in no weight yet; may be negative */
 	uint64_t cpu_ns; /* by the thread's clock, when the stack in `outside` was read; 0: never */
 	int has_slept;   /* what was stored last in `outside` is a stack of it, asleep */

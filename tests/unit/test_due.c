@@ -3,6 +3,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "capture/due.h"
@@ -191,4 +192,27 @@ TEST(time_that_ran_whose_walk_is_refused_is_none_of_what_the_thread_sleeps)
 	due = refused(false);
 	CHECK_EQ(due.split.ran, REFUSED * INTERVAL_NS);
 	CHECK(!close(ends[1]) && !pthread_join(thread, NULL) && !close(ends[0]));
+}
+
+/* What is not told is no beginning from which it could be counted. */
+TEST(waits_that_are_not_told_are_known_no_more_than_before)
+{
+	struct dnp_due due = {.walked_ns = UINT64_MAX};
+	struct rlimit before, none;
+
+	begin();
+	due.split.booked_ns = dnp_now_ns();
+	due.split.cpu_ns = dnp_thread_cpu_ns(0);
+	due.cpu_ns = dnp_thread_cpu_ns(0);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_max = before.rlim_max};
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	dnp_due_split(&due, &managed, TEST_HANG_NS, event_index);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+	CHECK(due.split.cpu_ns >= due.cpu_ns);
+	CHECK(!due.split.waits_known);
+	due.cpu_ns = dnp_thread_cpu_ns(0);
+	dnp_due_split(&due, &managed, TEST_HANG_NS, event_index);
+	CHECK(due.split.waits_known);
+	CHECK_EQ(due.split.waited, 0);
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* When a process began, in a time of its own. */
+/* When a process began, in a time of its own, and what a thread of it has used. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clean.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "os/tasks.h"
+#include "os/thread.h"
 #include "test.h"
 
 #ifndef CLONE_NEWTIME
@@ -45,4 +48,20 @@ TEST(start_of_a_process_is_on_the_clock_that_a_suspended_machine_stops)
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
+}
+
+TEST(without_a_descriptor_a_thread_has_used_time_and_its_waits_are_not_known)
+{
+	struct dnp_task_clock clock, without;
+	struct rlimit before, none;
+
+	CHECK_EQ(dnp_task_clock(getpid(), dnp_thread_id(), &clock), 0);
+	CHECK(clock.cpu_ns && clock.runs && clock.waits_known);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_max = before.rlim_max};
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	CHECK_EQ(dnp_task_clock(getpid(), dnp_thread_id(), &without), 0);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+	CHECK(without.cpu_ns >= clock.cpu_ns && !without.waits_known);
+	CHECK_EQ(without.wait_ns + without.runs, 0);
 }

@@ -23,7 +23,7 @@
 /* What the kernel has booked for the thread. */
 static struct {
 	uint64_t now_ns, ran_ns, waited_ns;
-	bool gone;
+	bool gone, no_descriptor;
 } booked = {.now_ns = 1000 * MS, .ran_ns = 7 * MS, .waited_ns = BEFORE_WAITED_NS};
 
 static struct dnp_thread *thread;
@@ -64,7 +64,8 @@ int __wrap_dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock)
 	*clock = (struct dnp_task_clock){
 		.time_ns = booked.now_ns,
 		.cpu_ns = booked.ran_ns,
-		.wait_ns = booked.waited_ns,
+		.wait_ns = booked.no_descriptor ? 0 : booked.waited_ns,
+		.waits_known = !booked.no_descriptor,
 	};
 	return booked.gone ? -ESRCH : 0;
 }
@@ -335,4 +336,34 @@ TEST(wall_makes_up_for_as_much_of_it_as_there_is)
 	wait_for_processor(10);
 	end();
 	check_told((struct told){.ready = 30, .asleep = 160});
+}
+
+/* From when on it is told, it is told of the time from then on. */
+TEST(wall_tells_nothing_of_what_was_waited_while_nothing_is_told_of_that)
+{
+	booked.no_descriptor = true;
+	begin();
+	sleep_on(50);
+	look();
+	booked.no_descriptor = false;
+	run(1);
+	sleep_on(50);
+	look();
+	run(1);
+	wait_for_processor(10);
+	end();
+	check_told((struct told){.ready = 10, .asleep = 100});
+}
+
+TEST(wall_takes_no_wait_back_where_nothing_is_told_of_it)
+{
+	begin();
+	wait_for_processor(10);
+	sleep_on(20);
+	look();
+	booked.no_descriptor = true;
+	run(1);
+	sleep_on(50);
+	look();
+	check_told((struct told){.ready = 10, .asleep = 70});
 }

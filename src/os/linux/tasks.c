@@ -200,6 +200,7 @@ int dnp_task_clock(int pid, int tid, struct dnp_task_clock *clock)
 
 	memset(clock, 0, sizeof(*clock));
 	failed = read_schedstat(pid, tid, clock);
+	clock->waits_known = !failed;
 	if (pid == getpid())
 		failed = read_clock(tid, &clock->cpu_ns);
 	clock->time_ns = dnp_now_ns();
