@@ -269,8 +269,10 @@ static void look_closer(struct dnp_thread *thread, uint64_t cpu_ns)
 /* ---- Turns */
 
 /*
- * The thread has gone, and with it what the system kept of it: its last word is taken, if it gave
- * one. What it ran is told elsewhere. Nobody but us puts anything into its feed.
+ * The thread has gone, and with it what the system kept of it: its last word is taken. Of one that
+ * gave none, as those that native code has made, nobody knows when it went, nor what it did since
+ * it was last looked at: of that nothing is told. What it ran is told elsewhere. Nobody but us puts
+ * anything into its feed.
  */
 static void end(struct dnp_thread *thread)
 {
@@ -279,7 +281,8 @@ static void end(struct dnp_thread *thread)
 	uint64_t waited_ns = atomic_load(&turn->end_waited_ns);
 
 	turn->gone = 1;
-	turn->slept += (int64_t)((end_ns ? end_ns : dnp_now_ns()) - turn->booked_ns);
+	if (end_ns)
+		turn->slept += (int64_t)(end_ns - turn->booked_ns);
 	if (ran_ns > turn->ran_ns)
 		turn->slept -= (int64_t)(ran_ns - turn->ran_ns);
 	if (turn->waits_known && waited_ns > turn->waited_ns) {

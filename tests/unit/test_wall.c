@@ -205,6 +205,13 @@ static void end(void)
 	dnp_engine_wall.thread_end(thread);
 }
 
+/* It says nothing, as one that native code has made: that it has gone is found some time later. */
+static void end_silently(void)
+{
+	booked.gone = true;
+	sleep_on(500);
+}
+
 /* ---- What was told of it */
 
 static struct told {
@@ -366,4 +373,26 @@ TEST(wall_takes_no_wait_back_where_nothing_is_told_of_it)
 	sleep_on(50);
 	look();
 	check_told((struct told){.ready = 10, .asleep = 70});
+}
+
+/* What it ran is in samples of its own, and nobody knows of more. */
+TEST(wall_tells_of_a_thread_that_says_no_word_what_was_seen_of_it)
+{
+	begin();
+	sleep_on(50);
+	look();
+	run(8);
+	end_silently();
+	dnp_engine_wall.thread_end(thread);
+	check_told((struct told){.asleep = 50});
+}
+
+TEST(wall_tells_nothing_of_a_thread_that_nobody_saw_and_that_says_no_word)
+{
+	begin();
+	run(8);
+	end_silently();
+	look();
+	dnp_engine_wall.stop();
+	check_told((struct told){0});
 }
