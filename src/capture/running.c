@@ -109,17 +109,15 @@ static SIGSAFE struct dnp_thread *owner_of(const struct dnp_signal_info *info)
 	return thread && dnp_sampler_owner(info) == owner_at(thread->place) ? thread : NULL;
 }
 
-/* A sample perhaps, of which nobody knows the weight: one; and the next ones have to come. */
+/* A sample perhaps, with what it would have told of; and the next ones have to come. */
 static SIGSAFE void lose(enum dnp_loss_reason why)
 {
 	uint32_t events = atomic_load(&wanted);
 	struct dnp_thread *thread = events ? dnp_thread_own() : NULL;
+	uint32_t units = thread ? dnp_sampler_rearm_lost(&thread->sampler) : 0;
 
-	if (!thread)
-		return;
-	while (events)
-		dnp_self_lose(thread, next_event(&events), why, 1);
-	dnp_sampler_rearm_lost(&thread->sampler);
+	while (units && events)
+		dnp_self_lose(thread, next_event(&events), why, units);
 }
 
 /*

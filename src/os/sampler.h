@@ -102,7 +102,11 @@ SIGSAFE unsigned dnp_sampler_kernel_moments(const struct dnp_sampler *sampler, u
 /* In the handler, last: lets the next signal come. The handler took spent_ns of CPU time. */
 SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns);
 
-/* In a handler, on its thread, in place of dnp_sampler_rearm: a signal of it came to nothing. */
-SIGSAFE void dnp_sampler_rearm_lost(struct dnp_sampler *sampler);
+/*
+ * In a handler, on its thread, in place of dnp_sampler_weight and dnp_sampler_rearm: a signal of it
+ * came to nothing. How many intervals are lost with it, which no later one tells of: of traps by
+ * the thread's clock, of others one.
+ */
+SIGSAFE uint32_t dnp_sampler_rearm_lost(struct dnp_sampler *sampler);
 
 #endif

@@ -141,6 +141,25 @@ TEST(what_no_signal_came_of_is_due_by_the_clock)
 	CHECK_EQ(dnp_sampler_unseen(&one, 1000), 0);
 }
 
+/* What is lost is lost once: no other signal tells of it as well. */
+TEST(what_a_trap_loses_is_not_due_any_more)
+{
+	struct dnp_sampler one = {0};
+	uint64_t used_ns = INTERVAL_NS * 1000000;
+	uint32_t all, lost;
+
+	dnp_sampler_follow(&one, 0, 1, 1000);
+	burn(INTERVAL_NS);
+	all = dnp_sampler_unseen(&one, used_ns);
+	lost = dnp_sampler_rearm_lost(&one);
+	CHECK(lost >= INTERVAL_NS / 1000);
+	CHECK_EQ(lost + dnp_sampler_unseen(&one, used_ns), all);
+	one = (struct dnp_sampler){0};
+	dnp_sampler_follow(&one, used_ns, 1, 1000);
+	CHECK_EQ(dnp_sampler_rearm_lost(&one), 0);
+	CHECK_EQ(dnp_sampler_unseen(&one, used_ns + 1), 1);
+}
+
 /* Each interval is in a signal's weight, or is left: also of those that no handler was told of. */
 /* TRAP_PERF and POLL_HUP are one number: a trap must not be taken for the last signal of perf's. */
 TEST(a_trap_finds_a_sampler_that_has_been_stopped)

@@ -405,13 +405,18 @@ SIGSAFE void dnp_sampler_rearm(struct dnp_sampler *sampler, uint64_t spent_ns)
 	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, slow ? 1 : PENDING_MAX);
 }
 
-/* It may have been the last of those that the kernel was asked for. */
-SIGSAFE void dnp_sampler_rearm_lost(struct dnp_sampler *sampler)
+SIGSAFE uint32_t dnp_sampler_rearm_lost(struct dnp_sampler *sampler)
 {
-	if (sampler->source == DNP_SAMPLER_TIMER)
-		sampler->expected_ns += sampler->interval_ns;
+	uint32_t units = 1;
+
+	if (sampler->source == DNP_SAMPLER_TRAPS)
+		units = due(sampler, dnp_thread_cpu_ns(0));
+	if (sampler->source == DNP_SAMPLER_TRAPS || sampler->source == DNP_SAMPLER_TIMER)
+		sampler->expected_ns += units * sampler->interval_ns;
 	if (sampler->source != DNP_SAMPLER_PERF)
-		return;
+		return units;
+	/* It may have been the last of those that the kernel was asked for. */
 	sampler->expected_ns = dnp_thread_cpu_ns(0) + sampler->period_ns + DELIVERY_NS;
 	ioctl(sampler->fd, PERF_EVENT_IOC_REFRESH, 1);
+	return units;
 }
