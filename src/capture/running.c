@@ -35,10 +35,11 @@ static struct {
 	/* Of threads that begin; traps come to an end when somebody else wants the signal. */
 	enum dnp_sampler_source source;
 	int kernel;
-	bool events_instead; /* where no timer is left, an event will do, if it is allowed */
-	uint64_t random;     /* the recorder's … */
-	uint64_t look_ns;    /* … and when it looks at the source again */
-	uint64_t missed_ns;  /* when the kernel last told of threads what nobody could read */
+	_Atomic bool without_trap; /* a thread is: those that it makes are, too, and nobody tells */
+	bool events_instead;       /* where no timer is left, an event will do, if it is allowed */
+	uint64_t random;           /* the recorder's … */
+	uint64_t look_ns;          /* … and when it looks at the source again */
+	uint64_t missed_ns;        /* when the kernel last told of threads what nobody could read */
 	dnp_watch_begun begun;
 	_Atomic uint64_t phases;
 	uint64_t interval_ns, since_ns;
@@ -268,6 +269,7 @@ static int start(const struct dnp_engine_setting *setting, unsigned event, struc
 	running.events_instead = options->source == DNP_SOURCE_AUTO;
 	running.random = dnp_now_ns() | 1;
 	running.missed_ns = 0;
+	atomic_store(&running.without_trap, false);
 	running.begun = setting->begun;
 	atomic_store(&running.phases, dnp_random_number());
 	running.source = dnp_sampler_probe(source, &running.kernel, &why);
@@ -370,8 +372,14 @@ static void start_single(
 /* Those that are there already have not inherited it, but for the one that has opened it. */
 static bool has_trap(const struct dnp_thread *thread)
 {
-	return !(atomic_load(&thread->flags) & DNP_THREAD_LATE) || thread->tid == dnp_thread_id() ||
-		!dnp_traps_add(thread->tid);
+	int failed;
+
+	if (!(atomic_load(&thread->flags) & DNP_THREAD_LATE) || thread->tid == dnp_thread_id())
+		return true;
+	failed = dnp_traps_add(thread->tid);
+	if (failed && failed != -ESRCH) /* else it has gone, and makes none */
+		atomic_store(&running.without_trap, true);
+	return !failed;
 }
 
 static void start_sampler(struct dnp_thread *thread)
@@ -422,24 +430,24 @@ void dnp_running_thread_begin(struct dnp_thread *thread, unsigned event)
 static void start_instead(struct dnp_thread *thread, void *context)
 {
 	uint64_t used_ns = dnp_thread_cpu_ns(thread->tid), due_ns = thread->sampler.expected_ns;
+	const enum dnp_threads_lack *lack = context;
 
-	(void)context;
 	if (thread->sampler.source != DNP_SAMPLER_TRAPS)
 		return;
 	dnp_self_wait(thread);
 	start_single(thread, DNP_SAMPLER_TIMER, due_ns > used_ns ? due_ns - used_ns : 1);
-	dnp_threads_lack(DNP_THREADS_NO_TRAP);
+	dnp_threads_lack(*lack);
 }
 
-/* Somebody else wants the signal: each thread gets a timer. */
-static void leave_traps(void)
+/* Each thread gets a timer; what it lacks is told. */
+static void leave_traps(enum dnp_threads_lack lack)
 {
 	dnp_traps_off();
 	pthread_mutex_lock(&begin_lock);
 	if (atomic_load(&wanted))
 		running.source = DNP_SAMPLER_TIMER;
 	pthread_mutex_unlock(&begin_lock);
-	dnp_threads_each(start_instead, NULL);
+	dnp_threads_each(start_instead, &lack);
 }
 
 /* On the recorder's thread. */
@@ -455,7 +463,9 @@ void dnp_running_look(unsigned event)
 		return;
 	running.look_ns = now + LOOK_NS;
 	if (dnp_traps_state())
-		leave_traps();
+		leave_traps(DNP_THREADS_NO_TRAP);
+	else if (atomic_load(&running.without_trap))
+		leave_traps(DNP_THREADS_NO_KERNEL);
 	else
 		dnp_traps_vary(running.interval_ns / 2 +
 			dnp_random_below(&running.random, running.interval_ns));

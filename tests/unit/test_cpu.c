@@ -2,7 +2,10 @@
 /* Threads that the engine of CPU time is told of when they have all but gone. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -136,4 +139,89 @@ TEST(thread_that_ends_lacks_nothing)
 	dnp_threads_init(16, DNP_EVENTS_MAX);
 	CHECK_EQ(pthread_create(&thread, NULL, start_when_ended, NULL), 0);
 	syscall(SYS_exit, 0);
+}
+
+/* ---- One clock for all threads, and one of them to which it cannot be given */
+
+static int ends[2];
+
+static void *sleep_on(void *context)
+{
+	_Atomic int *tid = context;
+	char end;
+
+	atomic_store(tid, dnp_thread_id());
+	CHECK_EQ(read(ends[0], &end, 1), 0);
+	return NULL;
+}
+
+static struct dnp_thread *make_thread(pthread_t *thread, uint32_t flags)
+{
+	_Atomic int tid = 0;
+	struct dnp_thread *record;
+	int is_new;
+
+	CHECK(!pthread_create(thread, NULL, sleep_on, &tid));
+	while (!atomic_load(&tid))
+		dnp_sleep_until_ns(dnp_now_ns() + 1000000);
+	record = dnp_thread_begin(tid, &is_new);
+	CHECK(record && is_new);
+	atomic_store(&record->flags, flags);
+	return record;
+}
+
+static void begin_by_traps(void)
+{
+	static const struct dnp_agent_options by_any = {
+		.event = "cpu", .interval_ns = UINT64_C(1000000)};
+	static const struct dnp_engine_setting at_startup = {.options = &by_any,
+		.thread = thread_of,
+		.is_ours = is_ours,
+		.announce = announce,
+		.at_startup = true,
+		.runtime = 10};
+	struct sigaction activation = {.sa_sigaction = on_activation, .sa_flags = SA_SIGINFO};
+	struct dnp_err err;
+
+	signal(SIGSEGV, SIG_DFL);
+	CHECK(sigaction(dnp_signal_number(), &activation, NULL) == 0);
+	CHECK(sigaction(SIGTRAP, &activation, NULL) == 0);
+	dnp_threads_init(16, DNP_EVENTS_MAX);
+	if (dnp_engine_cpu.start(&at_startup, 0, &err))
+		FAIL("%s", err.text);
+	if (!strcmp(dnp_engine_cpu.source(), "perf cpu-clock of all threads"))
+		return;
+	dnp_engine_cpu.stop();
+	SKIP("traps are not to be had here");
+}
+
+/* What a thread without traps makes has none either, and is taken to have: so nobody keeps them. */
+TEST(where_a_thread_cannot_be_given_traps_all_get_timers)
+{
+	struct dnp_thread *there, *made;
+	struct rlimit before, none;
+	pthread_t threads[2];
+
+	CHECK(!pipe(ends));
+	begin_by_traps();
+	there = make_thread(&threads[0], DNP_THREAD_LATE);
+	made = make_thread(&threads[1], 0);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_max = before.rlim_max};
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	dnp_engine_cpu.thread_begin(there);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+	dnp_engine_cpu.thread_begin(made);
+	CHECK_EQ(there->sampler.source, DNP_SAMPLER_TIMER);
+	CHECK_EQ(made->sampler.source, DNP_SAMPLER_TRAPS);
+	dnp_engine_cpu.look();
+	CHECK_EQ(made->sampler.source, DNP_SAMPLER_TIMER);
+	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_NO_TRAP), 0);
+	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_NO_KERNEL), 2);
+	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_REFUSED), 0);
+	dnp_engine_cpu.stop();
+	CHECK(!close(ends[1]));
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK(!close(ends[0]));
 }
