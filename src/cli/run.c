@@ -101,6 +101,7 @@ static int record(struct run *run, char *const *command)
 	struct dnp_launch_options options = {
 		.command = command,
 		.output = choice->output,
+		.log = choice->log ? dnp_choice_log_path() : NULL,
 		.raw = !choice->exporter,
 		.children = dnp_given(choice->values, "children"),
 		.duration_ns = choice->duration_ns,

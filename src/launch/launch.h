@@ -27,6 +27,7 @@ struct dnp_launch;
 struct dnp_launch_options {
 	char *const *command;           /* borrowed, ended by NULL */
 	const char *output;             /* pattern of the result's name, see output.h */
+	const char *log;                /* a log that is written, too; NULL: none */
 	bool raw;                       /* the result is the recording itself */
 	bool children;                  /* the .NET programs that it starts, too */
 	uint64_t duration_ns;           /* recording ends then, the program goes on; 0: with it */

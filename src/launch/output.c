@@ -113,11 +113,21 @@ static int split(struct dnp_output *output, const char *pattern, struct dnp_err 
 }
 
 /* A root ends with one. */
-static int before_slash(const struct dnp_output *output)
+static int before_slash(const char *folder)
 {
-	size_t n = strlen(output->folder);
+	size_t n = strlen(folder);
 
-	return (int)(output->folder[n - 1] == dnp_path_slash ? n - 1 : n);
+	return (int)(folder[n - 1] == dnp_path_slash ? n - 1 : n);
+}
+
+/* The path of a file in an absolute folder; owned, NULL: no memory. */
+static char *within(const char *folder, const char *file)
+{
+	char *path;
+
+	return asprintf(&path, "%.*s%c%s", before_slash(folder), folder, dnp_path_slash, file) < 0
+		? NULL
+		: path;
 }
 
 int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_err *err)
@@ -130,12 +140,8 @@ int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_e
 	ret = split(output, pattern, err);
 	if (!ret)
 		ret = expand(output->pattern, 1, 1, path, &timed, err);
-	if (!ret &&
-		asprintf(&output->work, "%.*s%c" DNP_OUTPUT_WORK "XXXXXX", before_slash(output),
-			output->folder, dnp_path_slash) < 0) {
-		output->work = NULL;
+	if (!ret && !(output->work = within(output->folder, DNP_OUTPUT_WORK "XXXXXX")))
 		ret = no_memory(err);
-	}
 	if (!ret && (ret = dnp_folder_create(output->work))) {
 		dnp_err(err, ret, "cannot write to %s: %s; choose another place with -o", pattern,
 			strerror(-ret));
@@ -147,11 +153,36 @@ int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_e
 	return ret;
 }
 
-/* A plain file, or nothing, has the name. */
-static int check_place(const char *path, struct dnp_err *err)
+int dnp_output_log(struct dnp_output *output, const char *path, struct dnp_err *err)
 {
-	const char *what;
+	size_t n = dnp_path_base_at(path, strlen(path));
+	auto_free char *prefix = n ? strndup(path, n) : strdup(".");
+	auto_free char *folder = prefix ? dnp_file_full(prefix) : NULL;
 
+	if (prefix && !folder)
+		return dnp_err(err, -errno,
+			"cannot write the log to %s: %s; name another file with LOG_FILENAME", path,
+			strerror(errno));
+	free(output->log);
+	output->log = folder ? within(folder, path + n) : NULL;
+	return output->log ? 0 : no_memory(err);
+}
+
+static bool is_log(const struct dnp_output *output, const char *path)
+{
+	return output->log && dnp_path_same(output->log, path);
+}
+
+/* A plain file, or nothing, has the name, and it is not that of the log. */
+static int check_place(const struct dnp_output *output, struct dnp_err *err)
+{
+	const char *path = output->path, *what;
+
+	if (is_log(output, path))
+		return dnp_err(err, -EEXIST,
+			"cannot write the log to %s: that is what -o names; name another file with "
+			"LOG_FILENAME, or with -o",
+			path);
 	switch (dnp_file_kind(path)) {
 	case DNP_FILE_NONE:
 		return errno == ENOENT ? 0
@@ -201,13 +232,11 @@ static int name(
 	output->timed = *again;
 	output->pid = (int)pid;
 	free(output->path);
-	if (asprintf(&output->path, "%.*s%c%s", before_slash(output), output->folder,
-		    dnp_path_slash, file) < 0) {
-		output->path = NULL;
+	output->path = within(output->folder, file);
+	if (!output->path)
 		return no_memory(err);
-	}
 	*again = *again && is_taken(output);
-	return check_place(output->path, err);
+	return check_place(output, err);
 }
 
 int dnp_output_name(struct dnp_output *output, pid_t pid, struct dnp_err *err)
@@ -258,7 +287,7 @@ static int place_beside(const struct dnp_output *output, char **place, struct dn
 		*place = beside(output, n);
 		if (!*place)
 			return no_memory(err);
-		ret = dnp_file_rename_new(from, *place);
+		ret = is_log(output, *place) ? -EEXIST : dnp_file_rename_new(from, *place);
 	}
 	return ret ? cannot_place(*place, ret, err) : 0;
 }
@@ -369,5 +398,6 @@ void dnp_output_done(struct dnp_output *output)
 	free(output->pattern);
 	free(output->folder);
 	free(output->path);
+	free(output->log);
 	*output = (struct dnp_output){0};
 }

@@ -25,6 +25,7 @@ struct dnp_output {
 	char *folder;  /* owned; absolute, without a slash at its end but a root's */
 	char *path;    /* owned; the result's place once the process id is known, NULL before */
 	char *work;    /* owned; the private folder, NULL: removed */
+	char *log;     /* owned; absolute: another file that is written, NULL: none */
 	bool timed;    /* the name has the time in it: nothing that has the same is replaced */
 	int pid;       /* … for which it was made */
 };
@@ -37,9 +38,15 @@ struct dnp_output {
 int dnp_output_open(struct dnp_output *output, const char *pattern, struct dnp_err *err);
 
 /*
+ * A log of calls is written to that file when all is recorded: dnp_output_name refuses it for the
+ * result, and no recording lies there meanwhile. 0 or -errno.
+ */
+int dnp_output_log(struct dnp_output *output, const char *path, struct dnp_err *err);
+
+/*
  * Fills output->path. With the time in it the name is the first of its second that no file has
  * (20261129-213538.2), so nothing made a moment ago is replaced. 0, or -errno when something other
- * than a plain file has that name.
+ * than a plain file has that name, or it is the log's.
  */
 int dnp_output_name(struct dnp_output *output, pid_t pid, struct dnp_err *err);
 

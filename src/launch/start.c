@@ -61,6 +61,8 @@ int dnp_start_open(
 		ret = dnp_agent_file_find(start->agent, err);
 	if (!ret)
 		ret = dnp_output_open(&start->output, options->output, err);
+	if (!ret && options->log)
+		ret = dnp_output_log(&start->output, options->log, err);
 	if (!ret)
 		ret = make_session(start, err);
 	if (ret)

@@ -25,6 +25,7 @@ struct dnp_start;
 struct dnp_start_options {
 	char *const *command; /* borrowed, ended by NULL */
 	const char *output;   /* pattern of the result's name, see output.h */
+	const char *log;      /* a log that is written, too; NULL: none */
 	bool raw;             /* the result is the recording itself */
 	bool children;        /* those that the program starts are recorded, too */
 	uint64_t duration_ns; /* recording ends then, the program goes on; 0: with it */

@@ -47,4 +47,7 @@ static inline const char *dnp_path_base(const char *path)
 	return path + dnp_path_base_at(path, strlen(path));
 }
 
+/* Whether two whole paths, of files that need not be there, are one: in any case on Windows. */
+bool dnp_path_same(const char *left, const char *right);
+
 #endif

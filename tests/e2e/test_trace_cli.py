@@ -160,6 +160,21 @@ def test_log_that_cannot_be_written(tmp_path, name, why):
     refused(result, 1, "cannot write the log to", why, "LOG_FILENAME")
 
 
+@pytest.mark.parametrize("name,log", [("t.dnp", "t.dnp"), ("t.dnp", "{}/./t.dnp"), ("t.html", "./t.html"), ("a%%b.dnp", "a%b.dnp")])
+def test_log_and_result_of_one_name(tmp_path, name, log):
+    result = trace(tmp_path, "--log", name=name, env={"LOG_FILENAME": log.format(tmp_path)}, cwd=tmp_path)
+    refused(result, 1, "cannot write the log to", "what -o names", "LOG_FILENAME")
+    assert not list(tmp_path.iterdir())
+
+
+def test_log_where_the_recording_of_a_page_would_lie(tmp_path):
+    trace(tmp_path, "--log", name="t.html", argv=program(NEWEST, "exitcode", 0), env={"LOG_FILENAME": "t.html.dnp"},
+          cwd=tmp_path).expect()
+    assert {p.name for p in tmp_path.iterdir()} == {"t.html", "t.html.dnp"}
+    assert "Truth.Program.Main : call count = 1" in (tmp_path / "t.html.dnp").read_text()
+    assert (tmp_path / "t.html").read_text().startswith("<!")
+
+
 def test_log_on_a_full_disk(small_disk):
     """The log is the larger by far: what else was asked for is there, and so is the recording."""
     result = trace(small_disk, "--log", name="out.txt", argv=program(NEWEST, "cpu", "--work", 1),

@@ -72,6 +72,8 @@ int dnp_launch_open(
 		ret = dnp_agent_file_find(launch->agent, err);
 	if (!ret)
 		ret = dnp_output_open(&launch->output, options->output, err);
+	if (!ret && options->log)
+		ret = dnp_output_log(&launch->output, options->log, err);
 	if (!ret)
 		ret = make_files(launch, err);
 	if (ret)

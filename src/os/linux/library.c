@@ -121,3 +121,8 @@ size_t dnp_path_base_at(const char *path, size_t n)
 
 	return slash ? (size_t)(slash + 1 - path) : 0;
 }
+
+bool dnp_path_same(const char *left, const char *right)
+{
+	return !strcmp(left, right);
+}

@@ -135,3 +135,11 @@ size_t dnp_path_base_at(const char *path, size_t n)
 		n--;
 	return n;
 }
+
+bool dnp_path_same(const char *left, const char *right)
+{
+	auto_free wchar_t *a = dnp_wide(left);
+	auto_free wchar_t *b = dnp_wide(right);
+
+	return a && b && CompareStringOrdinal(a, -1, b, -1, TRUE) == CSTR_EQUAL;
+}
