@@ -181,6 +181,7 @@ int dnp_join_traced(struct dnp_join *join)
 		if (dnp_vec_push(&process->traced, traced))
 			return -ENOMEM;
 	}
+	process->lost_frame = join->frame_to[DNP_LOST];
 	if (process->traced.n)
 		qsort(process->traced.p, process->traced.n, sizeof(*process->traced.p), by_number);
 	return 0;

@@ -64,6 +64,7 @@ struct dnp_process {
 	bool ended;    /* the recording was, as it should be: what is in it goes on until then */
 	bool complete; /* … and nothing of it is missing */
 	struct dnp_vec_of(struct dnp_traced) traced; /* by number */
+	uint32_t lost_frame;  /* of a call whose method is not known; DNP_NONE: there is none */
 	uint64_t calls_event; /* the recording's index of the event that counts calls; UINT64_MAX */
 	bool calls_summed;    /* it has some, and they were counted without their order */
 	struct dnp_map thread_of; /* the recording's index of a thread → thread of the profile */

@@ -210,11 +210,20 @@ static struct judgement judge(
 	return judged;
 }
 
+/* Of a method that is not known, the beginning of whose call was lost, say, that of what is lost.
+ */
+static uint32_t frame_of(const struct follower *follower, uint32_t method)
+{
+	uint32_t frame = dnp_map_get(&follower->frames, method);
+
+	return frame == DNP_NONE ? follower->process->lost_frame : frame;
+}
+
 static int begin(struct follower *follower, const struct dnp_call_event *event)
 {
 	const struct open_call *caller = innermost(follower);
 	uint32_t above = caller ? caller->node : ROOT;
-	uint32_t frame = dnp_map_get(&follower->frames, event->method), node = DNP_NONE;
+	uint32_t frame = frame_of(follower, event->method), node = DNP_NONE;
 	struct open_call call = {.begin_ns = since_start(follower, event->time_ns),
 		.judged = judge(follower, caller, frame)};
 

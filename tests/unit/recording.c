@@ -301,8 +301,8 @@ void recording_calls(struct recording *rec)
 	recording_flush(rec);
 }
 
-void recording_call_events(struct recording *rec, uint64_t thread, uint64_t time_ns, uint64_t lost,
-	const uint64_t *words, size_t n)
+void recording_call_events_behind(struct recording *rec, uint64_t thread, uint64_t time_ns,
+	struct recording_gap gap, const uint64_t *words, size_t n)
 {
 	struct dnp_call_encoder *encoder = malloc(sizeof(*encoder));
 	uint8_t block[RECORD_ROOM / 2];
@@ -313,9 +313,17 @@ void recording_call_events(struct recording *rec, uint64_t thread, uint64_t time
 	if (dnp_call_encoder_add(encoder, words, n) != n)
 		abort();
 	RECORD(rec, call_events, .event = 3, .thread = thread, .time_ns = time_ns,
-		.scale = MS << 32, .count = encoder->count, .lost = lost,
+		.scale = MS << 32, .count = encoder->count, .lost = gap.lost, .kept = gap.kept,
+		.depth = gap.depth,
 		.events = {(const char *)block, (size_t)(encoder->out - block)});
 	free(encoder);
+}
+
+void recording_call_events(struct recording *rec, uint64_t thread, uint64_t time_ns, uint64_t lost,
+	const uint64_t *words, size_t n)
+{
+	recording_call_events_behind(
+		rec, thread, time_ns, (struct recording_gap){.lost = lost}, words, n);
 }
 
 /* What happens, and so many milliseconds later than what came before. */

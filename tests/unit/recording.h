@@ -52,6 +52,14 @@ void recording_call_counts(struct recording *rec, uint64_t thread, uint64_t time
 void recording_call_events(struct recording *rec, uint64_t thread, uint64_t time_ns, uint64_t lost,
 	const uint64_t *words, size_t n);
 
+/* What was lost before a block: so many events, after which `depth` calls are open, `kept` of which
+ * were before. */
+struct recording_gap {
+	uint64_t lost, kept, depth;
+};
+void recording_call_events_behind(struct recording *rec, uint64_t thread, uint64_t time_ns,
+	struct recording_gap gap, const uint64_t *words, size_t n);
+
 #define RECORD_ROOM 65536u /* bytes that one record may have */
 
 #define RECORD(rec, name, ...)                                                                     \

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Single calls of a page: slices that are few enough, and what is made of a recording's calls. */
+#include "base/clean.h"
 #include "export/lanes.h"
 #include "export/page_calls.h"
+#include "format/call_codec.h"
 #include "format/varint.h"
 
 #include "profiled.h"
@@ -198,6 +200,68 @@ TEST(lanes_are_the_calls_of_a_recording)
 	CHECK_EQ(sum_of(&lanes.durations), 7);
 	dnp_lanes_done(&lanes);
 	done(&f);
+}
+
+/* What happens, and at which millisecond of its block. */
+#define AT(ms, kind, method) dnp_call_word(method, DNP_CALL_##kind, (ms)*DNP_CALL_TIME_TICKS)
+
+static void end_log(struct recording *rec)
+{
+	recording_call_methods(rec);
+	RECORD(rec, end, .time_ns = 1050 * MS, .reason = DNP_END_EXIT);
+	recording_flush(rec);
+}
+
+/* Checks all slices, and that rows and calls come to what the event has of them. */
+static void check_lanes(struct fixture *f, const struct expected *expected, size_t n)
+{
+	struct dnp_lanes lanes;
+
+	load(f, NULL, DNP_BY_TIME);
+	CHECK_EQ(dnp_lanes_init(&lanes, &f->profile, 0, &f->input, 1000, 1000), 0);
+	check_slices(f, &lanes, expected, n);
+	CHECK_EQ(sum_of(&lanes.time), sum_of(&f->profile.events.p[0].rows));
+	CHECK_EQ(sum_of(&lanes.counts), f->profile.events.p[0].calls->calls);
+	dnp_lanes_done(&lanes);
+	done(f);
+}
+
+TEST(calls_below_one_whose_beginning_was_lost_are_shown)
+{
+	static const struct expected expected[] = {
+		{2, 30, 33, "Fib"},
+		{1, 30, 34, "[lost]"},
+		{1, 35, 37, "Work(string)"},
+		{0, 10, 50, "Main"},
+	};
+	const uint64_t before[] = {AT(0, ENTER, 11)};
+	const uint64_t after[] = {AT(0, ENTER, 14), AT(3, LEAVE, 14), AT(4, LEAVE, 12),
+		AT(5, ENTER, 13), AT(7, LEAVE, 13)};
+	struct fixture f = {.rec = recording_new(1)};
+
+	recording_call_process(&f.rec);
+	recording_call_events(&f.rec, 1, 1010 * MS, 0, before, 1);
+	recording_call_events_behind(
+		&f.rec, 1, 1030 * MS, (struct recording_gap){2, 1, 2}, after, 5);
+	end_log(&f.rec);
+	check_lanes(&f, expected, DNP_ARRAY_SIZE(expected));
+}
+
+TEST(calls_below_one_of_a_method_that_is_not_known_are_shown)
+{
+	static const struct expected expected[] = {
+		{2, 12, 15, "Fib"},
+		{1, 11, 16, "[lost]"},
+		{0, 10, 50, "Main"},
+	};
+	const uint64_t words[] = {AT(0, ENTER, 11), AT(1, ENTER, 77), AT(2, ENTER, 14),
+		AT(5, LEAVE, 14), AT(6, LEAVE, 77)};
+	struct fixture f = {.rec = recording_new(1)};
+
+	recording_call_process(&f.rec);
+	recording_call_events(&f.rec, 1, 1010 * MS, 0, words, 5);
+	end_log(&f.rec);
+	check_lanes(&f, expected, DNP_ARRAY_SIZE(expected));
 }
 
 /* When a method was last at work on a thread, by what was added up for bins. */
