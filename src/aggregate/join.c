@@ -669,6 +669,7 @@ static int add_process(struct dnp_join *join)
 		.signal = load->exit.signal,
 		.exited = load->exited,
 		.calls_event = UINT64_MAX,
+		.calls_in = DNP_NONE,
 		.ended = load->ended,
 		.complete = load->ended && !load->recording->problems.n,
 	};

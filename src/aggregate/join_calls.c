@@ -145,6 +145,7 @@ int dnp_join_calls(struct dnp_join *join, const struct dnp_raw_event *raw, struc
 	event->lost += lost_calls(raw);
 	event->lost_by[DNP_LOSS_RING] += lost_calls(raw);
 	process->calls_event = raw->rec.index;
+	process->calls_in = (uint32_t)(event - join->profile->events.p);
 	process->calls_summed |= raw->calls->summed;
 	join_call_stats(raw, event->calls);
 	if (join->profile->calls_summed ||

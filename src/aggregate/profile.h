@@ -66,6 +66,7 @@ struct dnp_process {
 	struct dnp_vec_of(struct dnp_traced) traced; /* by number */
 	uint32_t lost_frame;  /* of a call whose method is not known; DNP_NONE: there is none */
 	uint64_t calls_event; /* the recording's index of the event that counts calls; UINT64_MAX */
+	uint32_t calls_in;    /* … and the profile's, which has what that counted; DNP_NONE */
 	bool calls_summed;    /* it has some, and they were counted without their order */
 	struct dnp_map thread_of; /* the recording's index of a thread → thread of the profile */
 };

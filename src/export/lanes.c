@@ -4,7 +4,6 @@
 #include "base/pattern.h"
 #include "export/since.h"
 #include "read/calls.h"
-#include "read/visit.h"
 
 #define ROOT 0u
 #define BINS 1024u
@@ -332,7 +331,7 @@ static int follow_thread(struct follower *follower, struct dnp_call_log *log, ui
 	return status ? status : settle(follower, follower->at_ns + 1);
 }
 
-static int follow(struct follower *follower, uint64_t event)
+static int follow(struct follower *follower)
 {
 	struct dnp_call_log *log;
 	const struct dnp_call_thread *threads;
@@ -341,7 +340,8 @@ static int follow(struct follower *follower, uint64_t event)
 	int status = find_frames(follower);
 
 	if (!status)
-		status = dnp_call_log_new(follower->recording, event, &log, &damaged);
+		status = dnp_call_log_new(
+			follower->recording, follower->process->calls_event, &log, &damaged);
 	if (status)
 		return status;
 	threads = dnp_call_log_threads(log, &n);
@@ -351,39 +351,17 @@ static int follow(struct follower *follower, uint64_t event)
 	return status;
 }
 
-/* The index of an event in a recording. */
-struct wanted {
-	struct dnp_str name;
-	uint64_t index;
-};
-
-static int see_event(void *arg, const struct dnp_rec_event *rec, uint64_t time_ns)
+static int follow_all(struct follower *follower, const struct dnp_input *input, uint32_t event)
 {
-	struct wanted *wanted = arg;
-
-	(void)time_ns;
-	if (rec->name.n != wanted->name.n || memcmp(rec->name.p, wanted->name.p, rec->name.n))
-		return 0;
-	wanted->index = rec->index;
-	return 1;
-}
-
-static int follow_all(struct follower *follower, const struct dnp_input *input, struct dnp_str name)
-{
-	static const struct dnp_visitor visitor = {.event = see_event};
 	const struct dnp_profile *profile = follower->profile;
 	size_t n = input->recordings.n;
 	int status = 0;
 
 	for (size_t i = 0; i < n && i < profile->processes.n && !status; i++) {
-		struct wanted wanted = {.name = name};
-		uint64_t damaged = 0;
-
 		follower->recording = &input->recordings.p[i];
 		follower->process = &profile->processes.p[i];
-		status = dnp_recording_visit(follower->recording, &visitor, &wanted, &damaged);
-		if (status > 0)
-			status = follow(follower, wanted.index);
+		if (follower->process->calls_in == event)
+			status = follow(follower);
 	}
 	return status;
 }
@@ -448,8 +426,7 @@ int dnp_lanes_init(struct dnp_lanes *lanes, const struct dnp_profile *profile, u
 	}
 	status = init_follower(&follower, shift);
 	if (!status)
-		status = follow_all(&follower, input,
-			dnp_str(dnp_profile_string(profile, profile->events.p[event].name)));
+		status = follow_all(&follower, input, event);
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
 		dnp_rows_finish(each[i]);
 	dnp_map_done(&follower.children);

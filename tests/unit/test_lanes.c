@@ -363,6 +363,75 @@ TEST(lanes_leave_out_the_methods_that_are_not_wanted)
 		sizeof(expected) / sizeof(*expected), 40 - 12 + 2);
 }
 
+/* Calls that are counted, and (or not) CPU time that is sampled. */
+static struct recording counted_tree(uint64_t number, bool sampled)
+{
+	const uint64_t counts[] = {1, 9, 0, sampled ? 3 * MS : 0, 0, 0};
+	struct recording rec = recording_new(number);
+
+	recording_call_process(&rec);
+	recording_call_methods(&rec);
+	recording_call_nodes(&rec, 1, 1, (const uint64_t[]){1, 11}, 2);
+	recording_call_counts(&rec, 1, 1020 * MS, counts, 6);
+	recording_flush(&rec);
+	return rec;
+}
+
+static struct recording call_log(uint64_t number)
+{
+	struct recording rec = recording_new(number);
+
+	recording_call_log(&rec);
+	return rec;
+}
+
+static uint32_t event_of_single_calls(const struct fixture *f)
+{
+	for (uint32_t i = 0; i < f->profile.events.n; i++)
+		if (f->profile.events.p[i].calls->depth == DNP_CALL_EVENTS)
+			return i;
+	FAIL("there is none");
+}
+
+/* Those of recording_call_log, whatever else is there. */
+static void check_single_calls(struct fixture *f)
+{
+	struct dnp_lanes lanes;
+	uint32_t event;
+
+	load(f, NULL, DNP_BY_TIME);
+	event = event_of_single_calls(f);
+	CHECK_EQ(dnp_lanes_init(&lanes, &f->profile, event, &f->input, 1000, 1000), 0);
+	CHECK_EQ(lanes.slices.list.n, 8);
+	CHECK_EQ(sum_of(&lanes.counts), 8);
+	CHECK_EQ(sum_of(&lanes.time), sum_of(&f->profile.events.p[event].rows));
+	dnp_lanes_done(&lanes);
+	done(f);
+}
+
+TEST(single_calls_are_found_beside_a_recording_of_sampled_times)
+{
+	for (int last = 0; last < 2; last++) {
+		struct recording log = call_log(1), tree = counted_tree(2, true);
+		struct fixture f = {.rec = last ? tree : log};
+
+		recording_append(&f.rec, last ? &log : &tree);
+		check_single_calls(&f);
+	}
+}
+
+TEST(single_calls_are_found_where_the_name_of_their_event_is_lost)
+{
+	struct fixture f = {.rec = recording_new(1)};
+	const uint64_t words[] = {AT(0, ENTER, 11), AT(1, ENTER, 14), AT(4, LEAVE, 14)};
+
+	RECORD(&f.rec, process, .pid = 60, .start_ns = 1000 * MS);
+	RECORD(&f.rec, thread, .index = 1, .tid = 60, .name = dnp_str("main"));
+	recording_call_events(&f.rec, 1, 1010 * MS, 0, words, 3);
+	end_log(&f.rec);
+	check_lanes(&f, (const struct expected[]){{1, 11, 14, "Fib"}, {0, 10, 50, "Main"}}, 2);
+}
+
 TEST(what_a_page_holds_of_slices_can_be_read_back)
 {
 	struct dnp_page_calls calls;
