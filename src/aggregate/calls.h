@@ -34,6 +34,7 @@ struct dnp_calls {
 	uint64_t enters, leaves, tailcalls, unwinds, open, waits;
 	uint64_t methods, left_out;
 	bool sampled; /* times are not of a clock that timed each call */
+	bool summed;  /* they were counted without their order */
 	bool counted; /* there are such counters */
 	struct dnp_rows
 		counts; /* weight: calls that began; in the detail of the event's other rows */

@@ -85,6 +85,7 @@ static void join_call_stats(const struct dnp_raw_event *raw, struct dnp_calls *c
 		calls->depth = raw->calls->depth;
 	calls->counted |= raw->calls->counted;
 	calls->sampled |= raw->calls->sampled;
+	calls->summed |= raw->calls->summed;
 	calls->enters += stats->enters;
 	calls->leaves += stats->leaves;
 	calls->tailcalls += stats->tailcalls;
@@ -95,37 +96,53 @@ static void join_call_stats(const struct dnp_raw_event *raw, struct dnp_calls *c
 	calls->left_out += stats->left_out;
 }
 
-/* By what the times of calls are known. */
-enum times { NO_TIMES, BY_SAMPLES, BY_CLOCK };
+/* What is known of calls, and by what. */
+enum known { NOTHING, COUNTS, SAMPLED_TIMES, CLOCK_TIMES, EACH_CALL };
 
-static enum times times_of(enum dnp_call_depth depth, bool sampled)
+static enum known known_of(enum dnp_call_depth depth, bool sampled, bool summed)
 {
-	if (depth != DNP_CALL_TREE)
-		return BY_CLOCK;
-	return sampled ? BY_SAMPLES : NO_TIMES;
+	if (depth == DNP_CALL_EVENTS)
+		return EACH_CALL;
+	if (depth == DNP_CALL_TIME)
+		return CLOCK_TIMES;
+	if (sampled)
+		return SAMPLED_TIMES;
+	return summed ? COUNTS : NOTHING;
 }
 
 /*
  * CPU time by samples is not what a clock shows from a call's begin to its end: their sum would be
  * of nothing, and so would what a call takes on average. Where calls are only counted, no time is
- * shown.
+ * shown. Single calls stand elsewhere on a page than sums, of which it is not known when each was.
  */
+static bool go_together(enum known one, enum known other)
+{
+	if (one == other || !one || !other)
+		return true;
+	return one != EACH_CALL && other != EACH_CALL && (one == COUNTS || other == COUNTS);
+}
+
 int dnp_join_name_calls(
 	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *made)
 {
+	static const char *const how[] = {
+		[COUNTS] = "without times",
+		[SAMPLED_TIMES] = "by samples",
+		[CLOCK_TIMES] = "by a clock",
+		[EACH_CALL] = "call by call",
+	};
 	const struct dnp_profile *profile = join->profile;
 	const struct dnp_event *first = dnp_join_find_event(join->profile, made->name);
-	enum times times, before;
+	enum known known, before;
 	auto_free char *name = NULL;
 
 	if (!first || !first->calls || !raw->calls || profile->calls_later || profile->calls_summed)
 		return 0;
-	before = times_of(first->calls->depth, first->calls->sampled);
-	times = times_of(raw->calls->depth, raw->calls->sampled);
-	if (!before || !times || before == times)
+	before = known_of(first->calls->depth, first->calls->sampled, first->calls->summed);
+	known = known_of(raw->calls->depth, raw->calls->sampled, raw->calls->summed);
+	if (go_together(before, known))
 		return 0;
-	if (asprintf(&name, "%s by %s", dnp_profile_string(profile, made->name),
-		    times == BY_CLOCK ? "a clock" : "samples") < 0) {
+	if (asprintf(&name, "%s %s", dnp_profile_string(profile, made->name), how[known]) < 0) {
 		name = NULL;
 		return -ENOMEM;
 	}

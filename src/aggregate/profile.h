@@ -130,8 +130,9 @@ struct dnp_wake {
 struct dnp_event {
 	/*
 	 * Strings. The name is "cpu at 997 Hz" where a recording before has it of another rate,
-	 * "trace by a clock" where times of calls were sampled there, and "alloc of every object"
-	 * where it has some of them. Sources and notes of several recordings are all told.
+	 * "trace by a clock" where times of calls were sampled there, "trace call by call" where
+	 * calls were added up, and "alloc of every object" where it has some of them. Sources and
+	 * notes of several recordings are all told.
 	 */
 	uint32_t name, unit, source, note;
 	uint64_t interval_ns;

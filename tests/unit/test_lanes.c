@@ -432,6 +432,47 @@ TEST(single_calls_are_found_where_the_name_of_their_event_is_lost)
 	check_lanes(&f, (const struct expected[]){{1, 11, 14, "Fib"}, {0, 10, 50, "Main"}}, 2);
 }
 
+/* What a page shows of all events. */
+static uint64_t calls_of_page(const struct fixture *f)
+{
+	struct dnp_page_calls calls;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < f->profile.events.n; i++) {
+		CHECK_EQ(dnp_page_calls_init(&calls, &f->profile, i, &f->input), 0);
+		sum += sum_of(&calls.lanes.counts);
+		dnp_page_calls_done(&calls);
+	}
+	return sum;
+}
+
+static struct recording timed_sums(uint64_t number)
+{
+	struct recording rec = recording_new(number);
+
+	recording_calls(&rec);
+	return rec;
+}
+
+static void check_page_of(struct recording first, struct recording second, uint64_t n)
+{
+	struct fixture f = {.rec = first};
+
+	recording_append(&f.rec, &second);
+	load(&f, NULL, DNP_BY_TIME);
+	CHECK_EQ(f.profile.events.n, 2);
+	CHECK_EQ(calls_of_page(&f), n);
+	done(&f);
+}
+
+TEST(calls_that_were_added_up_are_shown_beside_single_ones)
+{
+	check_page_of(call_log(1), timed_sums(2), 8 + 31);
+	check_page_of(timed_sums(2), call_log(1), 31 + 8);
+	check_page_of(call_log(1), counted_tree(2, false), 8 + 9);
+	check_page_of(counted_tree(2, false), call_log(1), 9 + 8);
+}
+
 TEST(what_a_page_holds_of_slices_can_be_read_back)
 {
 	struct dnp_page_calls calls;
