@@ -4,15 +4,15 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
-#define CPU_SHARE 100              /* one part in so many of a processor's time */
 #define CREDIT_NS INT64_C(5000000) /* that can be saved up */
 
-void dnp_budget_begin(struct dnp_budget *budget)
+void dnp_budget_begin(struct dnp_budget *budget, unsigned share)
 {
 	*budget = (struct dnp_budget){
 		.time_ns = dnp_now_ns(),
 		.cpu_ns = dnp_thread_cpu_ns(0),
 		.credit_ns = CREDIT_NS,
+		.share = share,
 	};
 }
 
@@ -20,7 +20,7 @@ void dnp_budget_reckon(struct dnp_budget *budget)
 {
 	uint64_t now_ns = dnp_now_ns(), cpu_ns = dnp_thread_cpu_ns(0);
 
-	budget->credit_ns += (int64_t)((now_ns - budget->time_ns) / CPU_SHARE);
+	budget->credit_ns += (int64_t)((now_ns - budget->time_ns) / budget->share);
 	budget->credit_ns -= (int64_t)(cpu_ns - budget->cpu_ns);
 	if (budget->credit_ns > CREDIT_NS)
 		budget->credit_ns = CREDIT_NS;
@@ -30,5 +30,5 @@ void dnp_budget_reckon(struct dnp_budget *budget)
 
 uint64_t dnp_budget_debt_ns(const struct dnp_budget *budget)
 {
-	return budget->credit_ns < 0 ? (uint64_t)-budget->credit_ns * CPU_SHARE : 0;
+	return budget->credit_ns < 0 ? (uint64_t)-budget->credit_ns * budget->share : 0;
 }

@@ -31,7 +31,8 @@
 #include "store/ring.h"
 
 #define SECOND_NS  UINT64_C(1000000000)
-#define TRIES      4 /* to read a stack that moves meanwhile */
+#define CPU_SHARE  200 /* what its looks may take: one part in so many of a processor */
+#define TRIES      4   /* to read a stack that moves meanwhile */
 #define RING_WORDS ((size_t)32768)
 #define HEAD_WORDS 6
 
@@ -189,7 +190,7 @@ static uint64_t next_look_ns(uint64_t paid_ns)
 	uint64_t since_ns = dnp_lock_waits_first();
 
 	if (since_ns == UINT64_MAX)
-		return UINT64_MAX;
+		return dnp_now_ns() < paid_ns ? paid_ns : UINT64_MAX;
 	return since_ns + owner.least_ns > paid_ns ? since_ns + owner.least_ns : paid_ns;
 }
 
@@ -199,8 +200,7 @@ static void rest(uint64_t paid_ns)
 	uint64_t until_ns = next_look_ns(paid_ns), now_ns = dnp_now_ns();
 	uint64_t ns = until_ns > now_ns ? until_ns - now_ns : 0;
 
-	/* Who woke it before it has rested would bring no look forward, but one more to rest for.
-	 */
+	/* Who wakes it before it has rested brings no look forward, but more to rest for. */
 	atomic_store(&owner.asleep_ns, until_ns > paid_ns ? until_ns : 0);
 	if (ns && !atomic_load(&owner.stopping))
 		dnp_word_wait(&owner.rung, rung, ns);
@@ -214,7 +214,7 @@ static void *look_on(void *context)
 
 	(void)context;
 	dnp_thread_set_name("dnprof-lock");
-	dnp_budget_begin(&budget);
+	dnp_budget_begin(&budget, CPU_SHARE);
 	while (!atomic_load(&owner.stopping)) {
 		uint64_t paid_ns = budget.time_ns + dnp_budget_debt_ns(&budget);
 
@@ -432,7 +432,7 @@ static const char *owner_source(void)
 
 static const char *owner_note(void)
 {
-	return "looking at them uses 1 % of a processor at most";
+	return "looking at them uses half a percent of a processor at most";
 }
 
 static uint64_t owner_walking_since(void)

@@ -38,8 +38,9 @@
 #include "unwind/native.h"
 
 #define SECOND_NS  UINT64_C(1000000000)
-#define MOST       64 /* stacks that are read after one look */
-#define TRIES      4  /* to read a stack that moves meanwhile */
+#define CPU_SHARE  100 /* what its looks may take: one part in so many of a processor */
+#define MOST       64  /* stacks that are read after one look */
+#define TRIES      4   /* to read a stack that moves meanwhile */
 #define RING_WORDS ((size_t)65536)
 #define HEAD_WORDS 5
 #define PART_NS    SECOND_NS /* a wait that goes on is told of in samples of that length */
@@ -259,7 +260,7 @@ static void *look_on(void *context)
 
 	(void)context;
 	dnp_thread_set_name("dnprof-wait");
-	dnp_budget_begin(&budget);
+	dnp_budget_begin(&budget, CPU_SHARE);
 	while (!atomic_load(&wait.stopping)) {
 		rest(pause_of(&budget));
 		look();

@@ -973,7 +973,7 @@ TEST(thread_that_has_gone_is_announced_by_its_own_name)
 	CHECK_EQ(dnp_drain_open(&drain, fd, 1, 1), 0);
 	announcing_drain = &drain;
 	drain.gone = announce_it;
-	dnp_drain_thread_gone(&drain, thread);
+	dnp_drain_thread_gone(&drain, thread, dnp_now_ns());
 	CHECK_STR(thread->announced_name, "old");
 	CHECK_EQ(dnp_drain_close(&drain, DNP_END_STOP), 0);
 }
