@@ -32,9 +32,12 @@ static _Atomic uint64_t of_no_type;
  * Since .NET 9 the runtime looks for who catches an exception in managed code, if it is not asked
  * to do as before: these frames are not the program's. It is the one or the other for all of them.
  */
-static _Atomic enum { NOT_ASKED, IN_NATIVE, IN_MANAGED } dispatch;
+enum dispatch { NOT_KNOWN, IN_NATIVE, IN_MANAGED };
 
-static bool is_dispatcher(dnp_frame_word frame)
+static _Atomic enum dispatch dispatch;
+
+/* Of one method the runtime may not tell what it is, and of the next it does. */
+static enum dispatch ask(dnp_frame_word frame)
 {
 	uintptr_t pc = dnp_code_of_frame(frame);
 	char buffer[DNP_LABEL_BYTES_MAX];
@@ -46,21 +49,27 @@ static bool is_dispatcher(dnp_frame_word frame)
 	mdToken token;
 
 	dnp_text_init(&name, buffer, sizeof(buffer));
-	return SUCCEEDED(dnp_com(
-		       setting->info->com, GetFunctionFromIP, (const uint8_t *)pc, &function)) &&
-		SUCCEEDED(dnp_com(setting->info->com, GetFunctionInfo2, function, 0, &class_id,
-			&module, &token, 0, &n_type_args, NULL)) &&
-		SUCCEEDED(dnp_class_name(setting->info, class_id, &name)) &&
-		dnp_str_eq(dnp_text_since(&name, 0), dnp_str("System.Runtime.EH"));
+	if (FAILED(dnp_com(
+		    setting->info->com, GetFunctionFromIP, (const uint8_t *)pc, &function)) ||
+		FAILED(dnp_com(setting->info->com, GetFunctionInfo2, function, 0, &class_id,
+			&module, &token, 0, &n_type_args, NULL)) ||
+		FAILED(dnp_class_name(setting->info, class_id, &name)))
+		return NOT_KNOWN;
+	return dnp_str_eq(dnp_text_since(&name, 0), dnp_str("System.Runtime.EH")) ? IN_MANAGED
+										  : IN_NATIVE;
 }
 
 /* Whether that is what looks: the topmost managed frame of a thread that throws. */
 static bool looks(dnp_frame_word frame)
 {
-	if (atomic_load_explicit(&dispatch, memory_order_relaxed) == NOT_ASKED &&
-		dnp_code_frame_may_be_asked_for(frame))
-		atomic_store(&dispatch, is_dispatcher(frame) ? IN_MANAGED : IN_NATIVE);
-	return atomic_load_explicit(&dispatch, memory_order_relaxed) == IN_MANAGED;
+	enum dispatch known = atomic_load_explicit(&dispatch, memory_order_relaxed);
+
+	if (known == NOT_KNOWN && dnp_code_frame_may_be_asked_for(frame)) {
+		known = ask(frame);
+		if (known != NOT_KNOWN)
+			atomic_store(&dispatch, known);
+	}
+	return known == IN_MANAGED;
 }
 
 /* The object stays where it is until the runtime has its answer. 0: it does not tell. */
@@ -158,7 +167,7 @@ static int exception_start(
 		return dnp_err(err, -ENOMEM, "no memory for exceptions that are on their way");
 	setting = given;
 	event = index;
-	atomic_store(&dispatch, NOT_ASKED);
+	atomic_store(&dispatch, NOT_KNOWN);
 	atomic_store(&of_no_type, 0);
 	dnp_gate_open(&gate, 1);
 	return 0;
