@@ -455,6 +455,9 @@ static void tell_problems(struct dnp_writer *writer)
 	tell_problem(writer, dnp_call_seen_no_room(),
 		"times a type or an instantiation had no number of its own: there are more of them "
 		"than there is room for; record fewer methods with --include");
+	tell_problem(writer, dnp_call_seen_no_number(),
+		"calls stand with those of their method's other instantiations: more of these came "
+		"at once than there were numbers for; record fewer methods with --include");
 }
 
 void dnp_call_info_write(struct dnp_writer *writer, int last)

@@ -28,7 +28,7 @@
 #define PROBES      32u
 #define TRIES       4u         /* to put an entry where others put theirs */
 #define GONE        UINT32_MAX /* of a slot */
-#define AHEAD       256u       /* numbers */
+#define AHEAD       4096u      /* numbers; a power of 2 */
 #define PATIENCE    10000 /* looks at somebody who names, with the processor given away between */
 #define CLASS_BYTES 64    /* of a class that must be readable: its method table's head */
 
@@ -51,7 +51,9 @@ static struct {
 	_Atomic uint32_t *slots;       /* owned, mapped: index of an entry plus 1 */
 	_Atomic uint32_t n_entries;    /* taken; may be more than there are */
 	_Atomic uint64_t no_room;      /* how often somebody found none for an entry */
+	_Atomic uint64_t no_number;    /* … and how often there was no number at hand */
 	_Atomic uint32_t ahead[AHEAD]; /* numbers for methods; 0: it is taken */
+	_Atomic uint32_t next;         /* of them, to be taken */
 	uint32_t n_told;               /* the recorder's */
 	_Atomic bool ended;            /* see dnp_call_seen_end */
 } seen;
@@ -76,15 +78,15 @@ int dnp_call_seen_open(const struct dnp_engine_setting *setting)
 
 /* --- hooks --- */
 
+/* They are taken in turn: where one is not there, none was put back since the last round. */
 static uint32_t take_number(void)
 {
-	for (uint32_t i = 0; i < AHEAD; i++) {
-		uint32_t number = atomic_load_explicit(&seen.ahead[i], memory_order_relaxed);
+	uint32_t next = atomic_fetch_add_explicit(&seen.next, 1, memory_order_relaxed);
+	uint32_t number = atomic_exchange(&seen.ahead[next % AHEAD], 0);
 
-		if (number && atomic_compare_exchange_strong(&seen.ahead[i], &number, 0))
-			return number;
-	}
-	return 0;
+	if (!number)
+		atomic_fetch_add_explicit(&seen.no_number, 1, memory_order_relaxed);
+	return number;
 }
 
 static bool same(const struct entry *a, const struct entry *b)
@@ -330,4 +332,9 @@ void dnp_call_seen_unloading(void)
 uint64_t dnp_call_seen_no_room(void)
 {
 	return atomic_load_explicit(&seen.no_room, memory_order_relaxed);
+}
+
+uint64_t dnp_call_seen_no_number(void)
+{
+	return atomic_load_explicit(&seen.no_number, memory_order_relaxed);
 }

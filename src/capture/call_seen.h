@@ -43,7 +43,8 @@ void dnp_call_seen_end(void);
 /* Code is about to be unloaded: names all, and forgets whose ids may be used again. Any thread. */
 void dnp_call_seen_unloading(void);
 
-/* How often one was asked for that there was no room for. */
+/* How often one was asked for that there was no room for, or no number at hand. */
 uint64_t dnp_call_seen_no_room(void);
+uint64_t dnp_call_seen_no_number(void);
 
 #endif

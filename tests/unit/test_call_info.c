@@ -5,6 +5,7 @@
  */
 #include "capture/call_info.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -32,7 +33,8 @@
 static bool shared;
 static FunctionEnter3WithInfo *hook_enter;
 static FunctionLeave3WithInfo *hook_leave;
-static uint32_t n_results; /* that it was asked for */
+static uint32_t n_results;                       /* that it was asked for */
+static ClassID type_arg = 0x1000, next_type_arg; /* how much further that of the next call is */
 static int32_t result = 5;
 
 static HRESULT DNP_COM set_hooks(ICorProfilerInfo *self, FunctionEnter3WithInfo *enter,
@@ -105,7 +107,8 @@ static HRESULT DNP_COM instantiation(ICorProfilerInfo *self, FunctionID function
 	*module = 1;
 	*token = 1;
 	*n = 1;
-	args[0] = 0x1000;
+	args[0] = type_arg;
+	type_arg += next_type_arg;
 	return S_OK;
 }
 
@@ -313,6 +316,37 @@ TEST(shared_code_ends_as_it_began_behind_an_exception)
 	CHECK_EQ(seen.n[DNP_CALL_UNWOUND], 3);
 	CHECK_EQ(seen.inexact, 0);
 	CHECK_EQ(seen.depth, 0);
+}
+
+static void check_problem(const char *want)
+{
+	static char bytes[1 << 16];
+	FILE *file = fopen(path, "r");
+	size_t n;
+
+	CHECK(file);
+	n = fread(bytes, 1, sizeof(bytes), file);
+	CHECK(n < sizeof(bytes));
+	fclose(file);
+	CHECK(memmem(bytes, n, want, strlen(want)));
+}
+
+/* All new, before the recorder comes to it. */
+TEST(instantiations_that_come_faster_than_numbers_are_told_of)
+{
+	const size_t more = 7, n = 4096 + more;
+
+	shared = true;
+	next_type_arg = 0x100;
+	start();
+	for (size_t i = 0; i < n; i++) {
+		call_hook(hook_enter, METHOD, 0);
+		call_hook(hook_leave, METHOD, 0);
+	}
+	stop();
+	finish();
+	check_problem("7 calls stand with those of their method's other instantiations");
+	CHECK_EQ(read_back().inexact, 2 * more);
 }
 
 /* Compiled code goes on calling hooks. */

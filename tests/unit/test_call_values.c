@@ -245,12 +245,16 @@ TEST(instantiations_without_a_number_stay_shared)
 	open_seen();
 	for (uintptr_t i = 1; number; i++, n++)
 		number = dnp_call_seen_method(8, i, (const uintptr_t[]){1, i - 1}, 2);
-	CHECK(n > 100);
+	CHECK_EQ(n, 4096 + 1);
+	CHECK_EQ(dnp_call_seen_no_number(), 1);
+	CHECK_EQ(dnp_call_seen_no_room(), 0);
 	CHECK(!dnp_call_seen_method(
 		8, 1, (const uintptr_t[DNP_SEEN_ARGS + 1]){0}, DNP_SEEN_ARGS + 1));
 	open_recording();
 	dnp_call_seen_write(&writer, 0);
-	CHECK(dnp_call_seen_method(16, 1, (const uintptr_t[]){1, 0}, 2));
+	for (uintptr_t i = 1; i <= 4096; i++)
+		CHECK(dnp_call_seen_method(16, i, (const uintptr_t[]){1, i - 1}, 2));
+	CHECK_EQ(dnp_call_seen_no_number(), 1);
 	dnp_writer_close(&writer);
 	close(recording_fd);
 }
