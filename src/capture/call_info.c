@@ -462,7 +462,7 @@ static void tell_problems(struct dnp_writer *writer)
 
 void dnp_call_info_write(struct dnp_writer *writer, int last)
 {
-	dnp_call_seen_write(writer, state.event);
+	dnp_call_seen_write(writer, state.event, last);
 	if (!last)
 		return;
 	dnp_call_seen_end();

@@ -261,30 +261,8 @@ static uint32_t n_entries(void)
 	return n < ENTRIES ? n : ENTRIES;
 }
 
-void dnp_call_seen_write(struct dnp_writer *writer, unsigned event)
-{
-	uint32_t n = n_entries();
-
-	look_ahead();
-	for (; seen.n_told < n; seen.n_told++) {
-		struct entry *entry = &seen.entries[seen.n_told];
-
-		name(entry);
-		/* Somebody else is at it, or a hook has not filled it yet: next time. */
-		if (atomic_load_explicit(&entry->state, memory_order_acquire) != NAMED)
-			return;
-		if (entry->name)
-			dnp_write_call_type(writer,
-				&(struct dnp_rec_call_type){.event = event,
-					.type = entry->number,
-					.name = dnp_str(entry->name)});
-		free(entry->name);
-		entry->name = NULL;
-	}
-}
-
 /*
- * The recorder may be asking for one of them right now; it is waited for within a bound, since it
+ * Somebody else may be asking for one of them right now, who is waited for within a bound, since he
  * may in turn wait for the runtime.
  */
 static void wait_for(const struct entry *entry)
@@ -293,11 +271,46 @@ static void wait_for(const struct entry *entry)
 		sched_yield();
 }
 
+static bool is_named(const struct entry *entry)
+{
+	/* Pairs with the release in name. */
+	return atomic_load_explicit(&entry->state, memory_order_acquire) == NAMED;
+}
+
+static void tell_entry(struct entry *entry, struct dnp_writer *writer, unsigned event)
+{
+	if (entry->name)
+		dnp_write_call_type(writer,
+			&(struct dnp_rec_call_type){.event = event,
+				.type = entry->number,
+				.name = dnp_str(entry->name)});
+	free(entry->name);
+	entry->name = NULL;
+}
+
+void dnp_call_seen_write(struct dnp_writer *writer, unsigned event, bool last)
+{
+	uint32_t n = n_entries();
+
+	look_ahead();
+	for (; seen.n_told < n; seen.n_told++) {
+		struct entry *entry = &seen.entries[seen.n_told];
+
+		name(entry);
+		if (last)
+			wait_for(entry);
+		/* Somebody else is at it, or a hook has not filled it yet: next time. */
+		if (!is_named(entry) && !last)
+			return;
+		if (is_named(entry))
+			tell_entry(entry, writer, event);
+	}
+}
+
 /* One that is not named yet, after all patience, is nobody's that is known. */
 static bool may_go(const struct entry *entry)
 {
-	/* Pairs with the release in name. */
-	return atomic_load_explicit(&entry->state, memory_order_acquire) != NAMED || entry->ends;
+	return !is_named(entry) || entry->ends;
 }
 
 static void name_all(void)

@@ -11,6 +11,7 @@
 #ifndef DNP_CAPTURE_CALL_SEEN_H
 #define DNP_CAPTURE_CALL_SEEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,8 +32,11 @@ uint32_t dnp_call_seen_method(
 /* The number of a class, as in `call_type`; 0: it has none. In hooks. */
 uint32_t dnp_call_seen_type(uintptr_t class_id);
 
-/* Names all that is new and tells the recording. The recorder, often. */
-void dnp_call_seen_write(struct dnp_writer *writer, unsigned event);
+/*
+ * Names all that is new and tells the recording. The recorder, often. `last`: nothing is left for
+ * the next time, but what another thread is still naming after a while.
+ */
+void dnp_call_seen_write(struct dnp_writer *writer, unsigned event, bool last);
 
 /*
  * No more is told of what is new, and nothing asked: from then on nobody may have said that its ids

@@ -2,6 +2,8 @@
 #include "capture/call_values.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -139,8 +141,11 @@ TEST(call_values_without_room_are_counted)
 
 /* --- what hooks see first --- */
 
+#define SLOW 800 /* function, which the runtime does not tell of for long */
+
 static _Atomic uint32_t last_number;
-static uint32_t n_exact;
+static _Atomic uint32_t n_exact, n_slow; /* that are known, and that are asked for */
+static _Atomic bool is_told;
 
 static uint32_t reserve(void)
 {
@@ -153,6 +158,9 @@ static void exact(
 	CHECK(number && dnp_call_methods[number].function == function);
 	CHECK_EQ(n, 2);
 	CHECK_EQ(args[0] + args[1], class_id);
+	n_slow += function == SLOW;
+	while (function == SLOW && !is_told)
+		sched_yield();
 	n_exact++;
 }
 
@@ -232,7 +240,7 @@ TEST(instantiations_have_one_number_each)
 		for (int k = 0; k < i; k++)
 			CHECK(numbers[0][i] != numbers[0][k]);
 	open_recording();
-	dnp_call_seen_write(&writer, 0);
+	dnp_call_seen_write(&writer, 0, false);
 	CHECK(n_exact >= KINDS);
 	dnp_writer_close(&writer);
 	close(recording_fd);
@@ -251,10 +259,42 @@ TEST(instantiations_without_a_number_stay_shared)
 	CHECK(!dnp_call_seen_method(
 		8, 1, (const uintptr_t[DNP_SEEN_ARGS + 1]){0}, DNP_SEEN_ARGS + 1));
 	open_recording();
-	dnp_call_seen_write(&writer, 0);
+	dnp_call_seen_write(&writer, 0, false);
 	for (uintptr_t i = 1; i <= 4096; i++)
 		CHECK(dnp_call_seen_method(16, i, (const uintptr_t[]){1, i - 1}, 2));
 	CHECK_EQ(dnp_call_seen_no_number(), 1);
+	dnp_writer_close(&writer);
+	close(recording_fd);
+}
+
+static void *unload(void *context)
+{
+	(void)context;
+	dnp_call_seen_unloading();
+	return NULL;
+}
+
+/* There is no next time. */
+TEST(what_is_seen_last_is_told_though_another_thread_is_at_it)
+{
+	pthread_t thread;
+
+	open_seen();
+	CHECK(dnp_call_seen_method(SLOW, 3, (const uintptr_t[]){1, 2}, 2));
+	CHECK(dnp_call_seen_method(8, 3, (const uintptr_t[]){1, 2}, 2));
+	CHECK(dnp_call_seen_method(16, 3, (const uintptr_t[]){1, 2}, 2));
+	CHECK_EQ(pthread_create(&thread, NULL, unload, NULL), 0);
+	while (!n_slow)
+		sched_yield();
+	open_recording();
+	dnp_call_seen_write(&writer, 0, false);
+	CHECK_EQ(n_exact, 0);
+	dnp_call_seen_write(&writer, 0, true);
+	CHECK_EQ(n_exact, 2);
+	is_told = true;
+	pthread_join(thread, NULL);
+	CHECK_EQ(n_exact, 3);
+	CHECK_EQ(n_slow, 1);
 	dnp_writer_close(&writer);
 	close(recording_fd);
 }
@@ -283,7 +323,7 @@ TEST(words_that_are_no_class)
 	dnp_call_seen_unloading();
 	CHECK(dnp_call_seen_type(none) != number);
 	open_recording();
-	dnp_call_seen_write(&writer, 0);
+	dnp_call_seen_write(&writer, 0, false);
 	each_record(DNP_REC_call_type, no_types);
 	munmap(nothing, 4096);
 }
