@@ -5,6 +5,8 @@
 #include "base/hash.h"
 #include "format/varint.h"
 
+#define NOT_KNOWN 0u /* in place of a method */
+
 int dnp_raw_calls_need(struct dnp_load *load, struct dnp_raw_event *event)
 {
 	if (event->calls)
@@ -117,6 +119,10 @@ static int add_node(struct dnp_load *load, struct dnp_raw_calls *calls, struct d
 
 	if (dnp_ids_get(tree, number) != DNP_NONE)
 		return 0;
+	/* Somebody called it, but the record that tells who is missing. */
+	if (number != below && parent == DNP_NONE &&
+		dnp_raw_calls_node(load, calls, DNP_NONE, NOT_KNOWN, &parent))
+		return -ENOMEM;
 	if (dnp_raw_calls_node(load, calls, parent, method, &node))
 		return -ENOMEM;
 	return dnp_ids_set(tree, number, node);

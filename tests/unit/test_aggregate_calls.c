@@ -266,6 +266,34 @@ TEST(calls_are_summed)
 	check_summed(&events, 8, 5);
 }
 
+/* Who is called by what was told in a record that is missing has a caller. */
+TEST(callers_that_are_missing_are_lost)
+{
+	struct fixture f = {.rec = recording_new(1)};
+	struct dnp_neighbours all;
+
+	recording_call_process(&f.rec);
+	recording_call_nodes(&f.rec, 1, 1, (const uint64_t[]){1, 11}, 2);
+	/* Node 2 is not told of: 3 is called by it, 4 by 3, and 5 by nobody. */
+	recording_call_nodes(&f.rec, 1, 3, (const uint64_t[]){1, 12, 1, 14, 5, 13}, 6);
+	recording_call_counts(&f.rec, 1, 1020 * MS,
+		(const uint64_t[]){1, 1, 9 * MS, 9 * MS, 0, 0, 2, 4, 9 * MS, 2 * MS, 0, 0, 1, 6,
+			3 * MS, 3 * MS, 0, 0, 1, 1, MS, MS, 0, 0},
+		24);
+	recording_call_methods(&f.rec);
+	RECORD(&f.rec, end, .time_ns = 1030 * MS);
+	recording_flush(&f.rec);
+	load(&f, NULL, DNP_SUMS);
+	check_method(&f, "[lost]", 0, 0, 5 * MS, 5 * MS);
+	CHECK_EQ(dnp_neighbours_init(&all, &f.tree), 0);
+	CHECK_EQ(edge(&f, &all.callers, WORK, 1, "[lost]")->calls, 4);
+	CHECK_EQ(edge(&f, &all.callers, FIB, 1, WORK)->calls, 6);
+	CHECK_EQ(edge(&f, &all.callers, "App.Calls.Work(string)", 1, "all")->calls, 1);
+	CHECK_EQ(edge(&f, &all.callers, "[lost]", 1, "all")->calls, 0);
+	dnp_neighbours_done(&all);
+	done(&f);
+}
+
 /* What no record defines is lost, but its calls count; nothing is taken on trust. */
 TEST(calls_of_what_is_not_defined)
 {
