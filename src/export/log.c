@@ -39,7 +39,8 @@ struct log {
 	struct dnp_ids by_number; /* of a traced method → in methods */
 	struct dnp_vec_of(char) line;
 	struct dnp_call_values *values; /* NULL: of a recording without any */
-	uint64_t calls;                 /* of all processes */
+	uint64_t calls;                 /* of all processes, as what follows */
+	uint64_t damaged;               /* bytes of calls that could not be understood */
 };
 
 /* A name without what would act on a terminal, and without arguments if they are not wanted. */
@@ -299,6 +300,7 @@ static int put_events(struct log *log, struct dnp_call_log *calls, uint32_t whic
 		if (status)
 			break;
 	}
+	log->damaged += dnp_call_cursor_damaged(cursor);
 	dnp_call_cursor_free(cursor);
 	return status < 0 ? status : 0;
 }
@@ -367,8 +369,8 @@ static int open_values(struct log *log)
 static int put_calls(struct log *log)
 {
 	struct dnp_call_log *calls;
-	uint64_t damaged = 0;
-	int status = dnp_call_log_new(log->recording, log->process->calls_event, &calls, &damaged);
+	int status =
+		dnp_call_log_new(log->recording, log->process->calls_event, &calls, &log->damaged);
 
 	if (status)
 		return status;
@@ -531,19 +533,36 @@ static bool is_mixed(const struct dnp_profile *profile, uint32_t event)
 	return mixed && profile->events.p[event].calls->depth == DNP_CALL_EVENTS;
 }
 
+static void add_missing(struct dnp_text *missing, const char *what)
+{
+	dnp_text_puts(missing, missing->n ? "; " : "");
+	dnp_text_puts(missing, what);
+}
+
 static void judge(const struct dnp_profile *profile, const struct log *log, uint32_t event,
 	struct dnp_log_outcome *outcome)
 {
+	struct dnp_text missing;
+	char text[128];
+
 	*outcome = (struct dnp_log_outcome){
 		.calls = log->calls, .lost = profile->events.p[event].lost};
-	outcome->incomplete = profile->incomplete || outcome->lost;
+	outcome->incomplete = profile->incomplete || log->damaged || outcome->lost;
+	dnp_text_init(&missing, outcome->missing, sizeof(outcome->missing));
 	if (profile->incomplete)
-		snprintf(outcome->missing, sizeof(outcome->missing), "%s",
-			dnp_profile_string(profile, profile->missing));
-	else if (outcome->lost)
-		snprintf(outcome->missing, sizeof(outcome->missing),
+		add_missing(&missing, dnp_profile_string(profile, profile->missing));
+	if (log->damaged) {
+		snprintf(text, sizeof(text),
+			"%" PRIu64 " bytes of calls could not be understood and were skipped",
+			log->damaged);
+		add_missing(&missing, text);
+	}
+	if (outcome->lost) {
+		snprintf(text, sizeof(text),
 			"%s events of calls were lost; record fewer methods, with --include",
 			dnp_format_count(outcome->lost).text);
+		add_missing(&missing, text);
+	}
 }
 
 /* Whether each thread and each method that is to be shown is there. */

@@ -37,7 +37,7 @@ struct dnp_log_options {
 struct dnp_log_outcome {
 	uint64_t calls, lost;
 	bool incomplete;       /* something is missing: */
-	char missing[256];     /* what */
+	char missing[512];     /* what */
 	struct dnp_err absent; /* code is not 0: what the options name is not there */
 };
 

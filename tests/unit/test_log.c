@@ -140,6 +140,41 @@ TEST(each_process_has_its_log)
 	CHECK_EQ(outcome.calls, 2);
 }
 
+static void check_missing(struct recording *rec, const char *missing)
+{
+	recording_flush(rec);
+	CHECK_EQ(put(rec, &(struct dnp_log_options){0}), 0);
+	CHECK(outcome.incomplete);
+	CHECK_STR(outcome.missing, missing);
+	dnp_vec_done(&written.bytes);
+	recording_done(rec);
+}
+
+/* The first cannot hold so many calls, the second ends amid one. */
+TEST(calls_that_cannot_be_decoded_are_missing)
+{
+	struct recording rec = recording_new(1);
+
+	recording_call_process(&rec);
+	RECORD(&rec, call_events, .event = 3, .thread = 1, .count = 3, .events = {"a", 1});
+	RECORD(&rec, call_events, .event = 3, .thread = 1, .count = 1, .events = {"\xff\xff", 2});
+	RECORD(&rec, end, .time_ns = 1200000000);
+	check_missing(&rec, "3 bytes of calls could not be understood and were skipped");
+}
+
+TEST(calls_that_are_lost_are_told_beside_what_else_is_missing)
+{
+	struct recording rec = recording_new(1);
+	const uint64_t words[] = {dnp_call_word(14, DNP_CALL_ENTER, 0)};
+
+	recording_call_process(&rec);
+	recording_call_events(&rec, 1, 1000000000, 5, words, 1);
+	check_missing(&rec,
+		"the recording ends early: the program was killed, or is still being recorded; "
+		"what was written until then is here; 5 events of calls were lost; record fewer "
+		"methods, with --include");
+}
+
 #define DEEP 1100u
 
 static void deep(struct recording *rec)
