@@ -15,6 +15,42 @@ static int fewer_rows(struct dnp_rows *fewer, const struct dnp_rows *rows)
 	return status;
 }
 
+/* A page's columns have 32 bits: a row that counts more becomes several, added up there. */
+static size_t pieces_of(const struct dnp_row *row)
+{
+	return (size_t)((row->weight - 1) / UINT32_MAX) + 1;
+}
+
+#define PIECES_MAX 65536u /* more than these come of a damaged file alone, and are left out */
+
+static int split_rows(struct dnp_rows *rows)
+{
+	struct dnp_row *slots;
+	size_t more = 0, n = 0;
+
+	for (size_t i = 0; i < rows->n && more < PIECES_MAX; i++)
+		more += pieces_of(&rows->slots[i]) - 1;
+	if (!more)
+		return 0;
+	more = more < PIECES_MAX ? more : PIECES_MAX;
+	slots = reallocarray(NULL, rows->n + more, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->n; i++) {
+		struct dnp_row row = rows->slots[i], piece = row;
+
+		for (piece.weight = UINT32_MAX; row.weight > UINT32_MAX && more; more--) {
+			slots[n++] = piece;
+			row.weight -= UINT32_MAX;
+		}
+		slots[n++] = row;
+	}
+	free(rows->slots);
+	rows->slots = slots;
+	rows->n = n;
+	return 0;
+}
+
 unsigned dnp_page_weight_shift(const struct dnp_rows *rows)
 {
 	uint64_t greatest = 0;
@@ -87,6 +123,10 @@ int dnp_page_calls_init(struct dnp_page_calls *calls, const struct dnp_profile *
 			status = fewer_rows(&calls->lanes.counts, &of->calls->counts);
 	}
 	calls->weight_shift = dnp_page_weight_shift(&calls->lanes.time);
+	if (!status)
+		status = split_rows(&calls->lanes.counts);
+	if (!status)
+		status = split_rows(&calls->lanes.durations);
 	return status ? status : pack_slices(calls);
 }
 

@@ -473,6 +473,34 @@ TEST(calls_that_were_added_up_are_shown_beside_single_ones)
 	check_page_of(counted_tree(2, false), call_log(1), 9 + 8);
 }
 
+/* In a page's columns of 32 bits. */
+TEST(more_calls_than_a_row_of_a_page_can_hold_are_several_rows)
+{
+	const uint64_t many = UINT64_C(9000000000);
+	const uint64_t counts[] = {1, many, 0, 3 * MS, 0, 0};
+	struct fixture f = {.rec = recording_new(1)};
+	struct dnp_page_calls calls;
+
+	recording_call_process(&f.rec);
+	recording_call_nodes(&f.rec, 1, 1, (const uint64_t[]){1, 11}, 2);
+	recording_call_counts(&f.rec, 1, 1020 * MS, counts, 6);
+	end_log(&f.rec);
+	load(&f, NULL, DNP_BY_TIME);
+	CHECK_EQ(dnp_page_calls_init(&calls, &f.profile, 0, &f.input), 0);
+	CHECK_EQ(calls.lanes.counts.n, 3);
+	CHECK_EQ(sum_of(&calls.lanes.counts), many);
+	for (size_t i = 0; i < calls.lanes.counts.n; i++) {
+		const struct dnp_row *row = &calls.lanes.counts.slots[i];
+
+		CHECK(row->weight <= UINT32_MAX);
+		CHECK_EQ(row->node, calls.lanes.counts.slots[0].node);
+		CHECK_EQ(row->thread, calls.lanes.counts.slots[0].thread);
+		CHECK_EQ(row->bin, calls.lanes.counts.slots[0].bin);
+	}
+	dnp_page_calls_done(&calls);
+	done(&f);
+}
+
 TEST(what_a_page_holds_of_slices_can_be_read_back)
 {
 	struct dnp_page_calls calls;
