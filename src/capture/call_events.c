@@ -368,25 +368,9 @@ static bool is_gap(const struct dnp_call_ring *ring, uint64_t at)
 	return !dnp_call_word_method(ring->events[at & ring->mask]);
 }
 
-/* What happened in a pause is not known: the calls that were open then are given up. */
-static void note_pause(struct dnp_call_ring *ring)
-{
-	ring->depth = ring->told_kept = 0;
-	ring->carry->n = 0;
-}
-
 /* All up to `end`. */
 static void take(struct dnp_call_ring *ring, uint64_t at, uint64_t end)
 {
-	/* Pairs with the release in dnp_call_events_pause. */
-	uint64_t resumed = atomic_load_explicit(&ring->resumed, memory_order_acquire);
-
-	if (resumed > at && resumed < end) {
-		take(ring, at, resumed);
-		at = resumed;
-	}
-	if (resumed == at && at)
-		note_pause(ring);
 	while (at < end) {
 		if (is_gap(ring, at)) {
 			uint64_t depth = ring->events[(at + 2) & ring->mask];
@@ -505,15 +489,6 @@ void dnp_call_events_also(void (*write)(struct dnp_writer *writer, unsigned even
 void dnp_call_events_stop(void)
 {
 	atomic_store(&dnp_call_events_off, 1);
-}
-
-void dnp_call_events_pause(int paused)
-{
-	struct dnp_call_ring *ring = paused ? NULL : atomic_load(&events.rings);
-
-	for (; ring; ring = ring->next)
-		atomic_store_explicit(&ring->resumed, value(&ring->head), memory_order_release);
-	atomic_store(&dnp_call_events_off, paused != 0);
 }
 
 static int begin_writing(const struct dnp_writer *writer)

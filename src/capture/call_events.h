@@ -40,12 +40,6 @@ void dnp_call_events_also(void (*write)(struct dnp_writer *writer, unsigned even
 void dnp_call_events_stop(void);
 
 /*
- * The same for a while. What happens meanwhile is missing; calls that are open when it goes on are
- * told as if they had ended.
- */
-void dnp_call_events_pause(int paused);
-
-/*
  * The first call starts the writer thread, with a writer of its own for the same file. `last`: all
  * that is in rings is in the file when it returns. The recorder. 0 or -errno.
  */

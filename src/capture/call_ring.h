@@ -45,7 +45,6 @@ struct dnp_call_ring {
 	uint64_t since_ns;            /* since when events are there that are not taken, 0: none */
 	uint64_t told_lost;           /* before the next event */
 	uint64_t told_kept;           /* of the calls open, how many were before those */
-	_Atomic uint64_t resumed;     /* head when recording went on after a pause, 0: never */
 	struct dnp_call_carry *carry; /* what is known of the open calls */
 	struct dnp_call_ring *next;   /* of all rings */
 	_Atomic int state;            /* see call_events.c */

@@ -131,7 +131,7 @@ struct dnp_calls {
 	/* The thread's own: the innermost open call, and where there is no room for one more. */
 	struct dnp_call_frame *_Atomic top;
 	struct dnp_call_frame *_Atomic
-		limit; /* NULL: no further call is recorded (pause); the base: see dnp_calls_hold */
+		limit; /* NULL: no further call is recorded; the base: see dnp_calls_hold */
 	_Atomic uint64_t leaves, tailcalls;
 	char *nodes; /* struct dnp_call_node, or the timed ones */
 	struct dnp_call_block *blocks;
@@ -185,7 +185,7 @@ struct dnp_calls {
 /* The calling thread's, NULL before its first hook. The agent's one word for each thread. */
 #define dnp_calls_own (*(struct dnp_calls **)(void *)dnp_thread_word_place())
 
-/* 1: calls are recorded; 0: not yet, paused, or not any more. Hooks of new threads ask. */
+/* 1: calls are recorded; 0: not yet, or not any more. Hooks of new threads ask. */
 extern _Atomic uint32_t dnp_calls_on;
 
 #define DNP_CALLS_NO_THREAD UINT32_MAX

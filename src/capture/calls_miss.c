@@ -415,7 +415,7 @@ static struct dnp_calls *recording(void)
 	return calls;
 }
 
-static bool is_paused(const struct dnp_calls *calls)
+static bool is_over(const struct dnp_calls *calls)
 {
 	return !atomic_load_explicit(&calls->limit, memory_order_relaxed);
 }
@@ -428,7 +428,7 @@ void dnp_calls_enter_miss(const struct dnp_call_method *method, uintptr_t sp)
 		return;
 	dnp_calls_tell_held(calls);
 	drop(calls, sp + 1, now_of(calls));
-	if (!is_paused(calls))
+	if (!is_over(calls))
 		push(calls, method, sp);
 }
 
@@ -513,7 +513,7 @@ void dnp_calls_forget_held(struct dnp_calls *calls)
 	struct dnp_call_frame *base = calls->base;
 
 	calls->held.function = 0;
-	/* Else recording is paused, or was resumed meanwhile. */
+	/* Else recording is over. */
 	atomic_compare_exchange_strong(&calls->limit, &base, calls->end);
 }
 
@@ -543,7 +543,7 @@ void dnp_calls_native_enter(const struct dnp_call_method *method)
 	struct dnp_calls *calls = recording();
 	const struct dnp_call_frame *top;
 
-	if (!calls || is_paused(calls))
+	if (!calls || is_over(calls))
 		return;
 	top = top_of(calls);
 	push(calls, method, is_native(top) ? top->sp : top->sp - 1);
