@@ -17,9 +17,13 @@
 #include "format/rec.h"
 #include "read/input.h"
 
-/* Depths that records tell are believed until they come to so many calls that no record tells of.
+/*
+ * Depths that records tell are believed until so many calls that no record tells of are open. One
+ * that has ended leaves its place to another, as often as what there is of real calls bears out:
+ * deep recursion that loses events again and again has many of these beside.
  */
-#define MADE_UP_MAX (UINT64_C(1) << 20)
+#define MADE_UP_MAX      (UINT64_C(1) << 20)
+#define MADE_UP_FOR_BYTE 16u
 
 struct block {
 	struct dnp_str events; /* borrowed from the chunk */
@@ -36,6 +40,7 @@ struct dnp_call_log {
 	struct dnp_vec_of(struct dnp_call_thread) threads;
 	struct dnp_vec_of(size_t) first; /* block of each thread; one more: the end of all */
 	uint64_t made_up;                /* calls that may still be told because a record says so */
+	uint64_t made_again;             /* so many of those that end are given back to them */
 };
 
 /* ---- The log */
@@ -47,6 +52,7 @@ static int add_block(struct dnp_call_log *log, const struct dnp_chunk *chunk, co
 		*damaged += rec->events.n;
 		return 0;
 	}
+	log->made_again += MADE_UP_FOR_BYTE * rec->events.n;
 	return dnp_vec_push(&log->blocks,
 		(struct block){
 			.events = rec->events,
@@ -131,7 +137,7 @@ int dnp_call_log_new(const struct dnp_recording *recording, uint64_t event,
 	if (!made)
 		return -ENOMEM;
 	made->recording = recording;
-	made->made_up = MADE_UP_MAX;
+	made->made_up = made->made_again = MADE_UP_MAX;
 	status = dnp_recording_each_chunk(recording, add_chunk, &indexing);
 	if (!status && made->blocks.n)
 		qsort(made->blocks.p, made->blocks.n, sizeof(*made->blocks.p), by_thread);
@@ -176,7 +182,7 @@ struct stream {
 	uint64_t last_ns;
 	const struct dnp_recording *recording;
 	size_t *closed; /* the cursor's: bytes of blocks closed since all memory was given back */
-	uint64_t *made_up; /* the log's */
+	uint64_t *made_up, *made_again; /* the log's */
 
 	/* What is to be told before the next event of the block. */
 	bool tell_lost;
@@ -231,7 +237,13 @@ static int tell_enter(struct stream *stream, struct dnp_call_event *event, struc
 
 static int tell_end(struct stream *stream, struct dnp_call_event *event, uint8_t kind)
 {
-	return tell(stream, event, kind, &stream->calls.p[--stream->calls.n]);
+	const struct open_call *call = &stream->calls.p[--stream->calls.n];
+
+	if (!call->begin_ns && *stream->made_again) {
+		--*stream->made_again;
+		++*stream->made_up;
+	}
+	return tell(stream, event, kind, call);
 }
 
 /* What a record says of the calls open at its start, against what is known of them. */
@@ -432,6 +444,7 @@ static struct stream stream_of(struct dnp_call_log *log, size_t i, struct dnp_ca
 		.recording = log->recording,
 		.closed = &cursor->closed,
 		.made_up = &log->made_up,
+		.made_again = &log->made_again,
 		.cut_to = UINT64_MAX,
 		.next.time_ns = log->threads.p[i].first_ns,
 	};

@@ -260,6 +260,41 @@ TEST(depths_of_all_threads_together_have_a_bound)
 	recording_done(&rec);
 }
 
+/* Of one thread, whose depth goes up and down among lost events: calls that no record tells of. */
+static uint64_t count_made_up(uint64_t times, uint64_t depth)
+{
+	struct recording rec = recording_new(7);
+	struct dnp_call_cursor *cursor;
+	struct dnp_call_event event;
+	struct dnp_call_log *log;
+	struct dnp_input input;
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < times; i++) {
+		BLOCK(&rec, "+1 -1", .time_ns = 1000, .thread = 4, .lost = depth, .depth = depth);
+		BLOCK(&rec, "+1 -1", .time_ns = 1000, .thread = 4, .lost = depth);
+	}
+	read_log(&rec, &input, &log);
+	CHECK_EQ(dnp_call_cursor_new(log, 4, &cursor), 0);
+	while (dnp_call_cursor_next(cursor, &event) > 0)
+		n += event.kind == DNP_CALL_ENTER && !event.method;
+	dnp_call_cursor_free(cursor);
+	dnp_call_log_free(log);
+	dnp_input_done(&input);
+	recording_done(&rec);
+	return n;
+}
+
+TEST(deep_recursion_may_lose_events_again_and_again)
+{
+	CHECK_EQ(count_made_up(20, 60000), 20 * 60000);
+}
+
+TEST(depths_of_a_small_file_have_a_bound_however_often_they_change)
+{
+	CHECK(count_made_up(100, 1 << 20) < 3 << 20);
+}
+
 /* A number that an event at that time was given, or gave back; in a record of its own. */
 static void add_value(
 	struct recording *rec, uint64_t units, uint32_t method, enum dnp_call_kind kind, uint64_t n)
