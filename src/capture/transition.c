@@ -53,6 +53,8 @@ struct of_thread {
 	struct of_thread *next; /* of all, that has none later */
 	uint32_t number;        /* among them */
 	struct dnp_thread *thread;
+	int tid;
+	uint64_t since_ns; /* when the thread took it */
 	_Atomic bool used;
 	uint32_t n_open;
 	uint64_t turn; /* of the lot */
@@ -104,6 +106,8 @@ static struct of_thread *make(struct dnp_thread *thread)
 	}
 	if (one) {
 		one->thread = thread;
+		one->tid = thread->tid;
+		one->since_ns = dnp_now_ns();
 		one->turn = dnp_now_ns() * DNP_LOT_STEP;
 		/* Pairs with take_unused and the recorder's looks. */
 		atomic_store_explicit(&one->used, true, memory_order_release);
@@ -398,13 +402,18 @@ static void transition_hurry(void)
 	next_ns = 0;
 }
 
+/*
+ * One with the same number may have come before the end was noticed, and have taken the record
+ * over: it goes on.
+ */
 static void transition_thread_end(struct dnp_thread *thread)
 {
 	if (!own_writer)
 		return;
 	for (struct of_thread *one = atomic_load(&first); one; one = one->next)
 		if (atomic_load_explicit(&one->used, memory_order_acquire) &&
-			one->thread == thread) {
+			one->tid == thread->tid && one->since_ns < thread->gone_ns) {
+			one->thread = thread;
 			write_thread(own_writer, one);
 			clear(one);
 		}
