@@ -110,6 +110,13 @@ def test_attached(tmp_path, tfm, collector):
     assert abs(truth["handles"] - without["handles"]) < 50, (truth["handles"], without["handles"])
 
 
+def test_what_waits_for_its_finalizer(tmp_path, tfm):
+    """Nobody has it any more, but it is there: more than 80 of these objects are watched, and collections have come."""
+    truth, it = record(tmp_path, program(tfm, "leaks", "--work", 1, "--late"))
+    assert truth["live"]["Truth.Leaks.Drop"][1] > 80 * SIZE and truth["full"] >= 2
+    assert "Truth.Leaks.Drop" in sites(it, "Truth.Leaks+Late")
+
+
 @pytest.mark.slow
 def test_with_other_events(tmp_path, tfm):
     """Code that is unloaded with its types, threads that end, and samples of time in between: nothing goes wrong."""

@@ -8,7 +8,8 @@ namespace Truth;
 /// <summary>
 /// Objects of one type from six places: three forget them at once, one keeps one object in so many for ever (a leak), one
 /// is a cache of fixed size that is replaced all the time, and one is a table that is filled in the beginning. What is
-/// alive in the end is known.
+/// alive in the end is known. With <c>--late</c> there are objects besides that nobody has any more, but whose finalizer has
+/// yet to come.
 /// </summary>
 static class Leaks
 {
@@ -16,6 +17,15 @@ static class Leaks
   {
     public readonly long Number = number;
     public readonly Filling Rest = default;
+  }
+
+  /// <summary>The first finalizer waits until all is over, and the others for it.</summary>
+  sealed class Late(long number)
+  {
+    public readonly long Number = number;
+    public readonly Filling Rest = default;
+
+    ~Late() => over.Wait();
   }
 
   [InlineArray(24)]
@@ -30,7 +40,8 @@ static class Leaks
   static readonly Item[] cache = new Item[Cached], table = new Item[Listed];
   static Item? last;
   static byte[]? lastLarge;
-  static long made;
+  static long made, dropped;
+  static readonly ManualResetEventSlim over = new();
 
   /// <summary>How many handles the runtime has, as it says after a collection.</summary>
   sealed class Handles : EventListener
@@ -68,6 +79,8 @@ static class Leaks
     bool large = o.Has("--large");
     o.WaitToBegin();
     Fill();
+    if (o.Has("--late"))
+      Drop();
     for (long next = 0; budget.More();) {
       next = Work(next, oneIn);
       if (large)
@@ -82,6 +95,7 @@ static class Leaks
     for (int i = 0; i < forgotten.Count; i++)
       Check.Same("an object that was kept", i * (long)oneIn, forgotten[i].Number);
     o.SayDone();
+    over.Set();
     return new JsonObject {
       ["work"] = budget.Done,
       ["made"] = made,
@@ -89,6 +103,7 @@ static class Leaks
         ["Truth.Leaks.Forget"] = Live(forgotten.Count),
         ["Truth.Leaks.Cache"] = Live(cache.Count(item => item != null)),
         ["Truth.Leaks.Fill"] = Live(table.Length),
+        ["Truth.Leaks.Drop"] = Live(dropped),
         ["Truth.Leaks.Hoard"] = new JsonArray(hoarded.Count, hoarded.Sum(bytes => (long)bytes.Length + 24)),
       },
       ["handles"] = o.Has("--handles") ? Handles.Now() : null,
@@ -105,6 +120,13 @@ static class Leaks
     for (int i = 0; i < table.Length; i++)
       table[i] = new Item(i);
     made += table.Length;
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)]
+  static void Drop()
+  {
+    for (; dropped < Listed; dropped++)
+      GC.KeepAlive(new Late(dropped));
   }
 
   [MethodImpl(MethodImplOptions.NoInlining)]
