@@ -707,7 +707,7 @@ static void start_told(void)
 		.writer = &timed_teller.writer, .event = 3, .ticks = &timed_teller.clock};
 }
 
-static void tell(struct dnp_calls *calls)
+static void tell_all(struct dnp_calls *calls)
 {
 	dnp_calls_tell(&timed_teller.teller, calls, true);
 }
@@ -715,7 +715,7 @@ static void tell(struct dnp_calls *calls)
 /* All has ended and was told: no more and no less than it took. */
 static void check_all_told(struct dnp_calls *calls)
 {
-	tell(calls);
+	tell_all(calls);
 	CHECK(!before_nodes && !before_counts);
 	for (uint32_t i = 1; i < calls->n_nodes; i++) {
 		const struct dnp_call_timed_node *node = (const void *)dnp_call_node_at(calls, i);
@@ -749,7 +749,7 @@ TEST(a_call_that_ends_while_it_is_told_is_told_once)
 	}
 	enter(4, TOP - 64);
 	before_counts = end_4;
-	tell(dnp_calls_own);
+	tell_all(dnp_calls_own);
 	CHECK_EQ(dnp_calls_open_now(dnp_calls_own), 1);
 	leave(1, TOP);
 	check_all_told(dnp_calls_own);
@@ -765,7 +765,7 @@ TEST(a_call_of_a_node_that_is_not_told_yet_is_told_once)
 	start_told();
 	enter(1, TOP);
 	before_nodes = begin_2;
-	tell(dnp_calls_own);
+	tell_all(dnp_calls_own);
 	CHECK_EQ(dnp_calls_own->n_nodes, 3);
 	leave(2, TOP - 64);
 	leave(1, TOP);
