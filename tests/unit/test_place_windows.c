@@ -46,3 +46,18 @@ TEST(name_that_no_file_can_have_is_refused)
 		dnp_output_done(&output);
 	}
 }
+
+/* One file, however its name is written: the log would replace the result. */
+TEST(log_of_the_result_s_name_in_another_case_is_refused)
+{
+	struct dnp_err err = {0};
+	struct dnp_output output;
+
+	CHECK_EQ(dnp_output_open(&output, "C:\\out-%p.html", &err), 0);
+	CHECK_EQ(dnp_output_log(&output, "c:/Out-42.HTML", &err), 0);
+	CHECK_EQ(dnp_output_name(&output, 42, &err), -EEXIST);
+	CHECK(strstr(err.text, "cannot write the log to "));
+	CHECK_EQ(dnp_output_log(&output, "c:/Out-43.HTML", &err), 0);
+	CHECK_EQ(dnp_output_name(&output, 42, &err), 0);
+	dnp_output_done(&output);
+}
