@@ -97,36 +97,32 @@ static void join_call_stats(const struct dnp_raw_event *raw, struct dnp_calls *c
 }
 
 /* What is known of calls, and by what. */
-enum known { NOTHING, COUNTS, SAMPLED_TIMES, CLOCK_TIMES, EACH_CALL };
+enum known { NOTHING, SAMPLED_TIMES, CLOCK_TIMES, EACH_CALL };
 
+/* Calls that were counted without a clock have no time where no sample fell into one of them. */
 static enum known known_of(enum dnp_call_depth depth, bool sampled, bool summed)
 {
 	if (depth == DNP_CALL_EVENTS)
 		return EACH_CALL;
 	if (depth == DNP_CALL_TIME)
 		return CLOCK_TIMES;
-	if (sampled)
-		return SAMPLED_TIMES;
-	return summed ? COUNTS : NOTHING;
+	return sampled || summed ? SAMPLED_TIMES : NOTHING;
 }
 
 /*
  * CPU time by samples is not what a clock shows from a call's begin to its end: their sum would be
- * of nothing, and so would what a call takes on average. Where calls are only counted, no time is
- * shown. Single calls stand elsewhere on a page than sums, of which it is not known when each was.
+ * of nothing, and so would what a call takes on average. Single calls stand elsewhere on a page
+ * than sums, of which it is not known when each was.
  */
 static bool go_together(enum known one, enum known other)
 {
-	if (one == other || !one || !other)
-		return true;
-	return one != EACH_CALL && other != EACH_CALL && (one == COUNTS || other == COUNTS);
+	return one == other || !one || !other;
 }
 
 int dnp_join_name_calls(
 	struct dnp_join *join, const struct dnp_raw_event *raw, struct dnp_event *made)
 {
 	static const char *const how[] = {
-		[COUNTS] = "without times",
 		[SAMPLED_TIMES] = "by samples",
 		[CLOCK_TIMES] = "by a clock",
 		[EACH_CALL] = "call by call",

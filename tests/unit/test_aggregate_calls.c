@@ -124,16 +124,21 @@ TEST(two_recordings_are_one_profile)
 	done(&f);
 }
 
-/* Calls that are counted, and CPU time that is sampled. */
+/* Calls that are counted, and so much CPU time that is sampled. */
+static void tree_of_calls(struct recording *rec, uint64_t self_ns)
+{
+	recording_call_process(rec);
+	recording_call_methods(rec);
+	recording_call_nodes(rec, 1, 1, (const uint64_t[]){1, 11}, 2);
+	recording_call_counts(rec, 1, 1020 * MS, (const uint64_t[]){1, 8, 0, self_ns, 0, 0}, 6);
+	recording_flush(rec);
+}
+
 static void append_tree(struct fixture *f, uint64_t number)
 {
 	struct recording rec = recording_new(number);
 
-	recording_call_process(&rec);
-	recording_call_methods(&rec);
-	recording_call_nodes(&rec, 1, 1, (const uint64_t[]){1, 11}, 2);
-	recording_call_counts(&rec, 1, 1020 * MS, (const uint64_t[]){1, 8, 0, 3 * MS, 0, 0}, 6);
-	recording_flush(&rec);
+	tree_of_calls(&rec, 3 * MS);
 	recording_append(&f->rec, &rec);
 }
 
@@ -164,6 +169,73 @@ TEST(sampled_times_and_timed_calls_are_events_of_their_own)
 	CHECK_EQ(f.profile.events.n, 1);
 	CHECK_EQ(f.profile.events.p[0].calls->calls, 16);
 	done(&f);
+}
+
+/* Depths of calls; of the last one no call was recorded. */
+enum depth { SAMPLED, COUNTED, TIMED, SINGLE, NO_CALLS, DEPTHS };
+
+static void append_depth(struct fixture *f, uint64_t number, enum depth depth)
+{
+	struct recording rec = recording_new(number);
+
+	switch (depth) {
+	case SAMPLED: tree_of_calls(&rec, 3 * MS); break;
+	case COUNTED: tree_of_calls(&rec, 0); break;
+	case TIMED: recording_calls(&rec); break;
+	case SINGLE: recording_call_log(&rec); break;
+	default: recording_call_process(&rec); recording_flush(&rec);
+	}
+	recording_append(&f->rec, &rec);
+}
+
+/* The event of a depth is the plain one if it comes first of those that have calls. */
+static void check_depth(const struct fixture *f, const char *name, bool first, uint64_t calls)
+{
+	for (size_t i = 0; i < f->profile.events.n; i++) {
+		const struct dnp_event *event = &f->profile.events.p[i];
+
+		if (strcmp(dnp_profile_string(&f->profile, event->name), first ? "trace" : name))
+			continue;
+		CHECK_EQ(event->calls->calls, calls);
+		return;
+	}
+	FAIL("there is no event %s", first ? "trace" : name);
+}
+
+static void check_order(const enum depth *order)
+{
+	enum depth first = order[order[0] == NO_CALLS];
+	struct fixture f = {.rec = recording_new(100)};
+
+	for (size_t i = 0; i < DEPTHS; i++)
+		append_depth(&f, i + 1, order[i]);
+	load(&f, NULL, DNP_SUMS);
+	CHECK_EQ(f.profile.events.n, 3);
+	check_depth(&f, "trace by samples", first == SAMPLED || first == COUNTED, 16);
+	check_depth(&f, "trace by a clock", first == TIMED, 31);
+	check_depth(&f, "trace call by call", first == SINGLE, 8);
+	done(&f);
+}
+
+/* Whose calls were too short for a sample has no time, but is no sum with those of a clock. */
+TEST(each_depth_is_one_event_in_any_order)
+{
+	size_t tried = 0;
+
+	for (unsigned n = 0; n < DEPTHS * DEPTHS * DEPTHS * DEPTHS * DEPTHS; n++) {
+		enum depth order[DEPTHS];
+		unsigned left = n, seen = 0;
+
+		for (size_t i = 0; i < DEPTHS; i++, left /= DEPTHS) {
+			order[i] = left % DEPTHS;
+			seen |= 1u << order[i];
+		}
+		if (seen != (1u << DEPTHS) - 1)
+			continue;
+		check_order(order);
+		tried++;
+	}
+	CHECK_EQ(tried, 120);
 }
 
 /* The edge between two methods, as many as the first one has. */
