@@ -195,8 +195,19 @@ struct stream {
 	bool opened;
 };
 
+/* A call that no record tells of leaves its place to another one. */
+static void give_back(struct stream *stream, const struct open_call *call)
+{
+	if (!call->begin_ns && *stream->made_again) {
+		--*stream->made_again;
+		++*stream->made_up;
+	}
+}
+
 static void stream_done(struct stream *stream)
 {
+	for (size_t i = 0; i < stream->calls.n; i++)
+		give_back(stream, &stream->calls.p[i]);
 	if (stream->decoder)
 		dnp_call_decoder_done(stream->decoder);
 	free(stream->decoder);
@@ -239,10 +250,7 @@ static int tell_end(struct stream *stream, struct dnp_call_event *event, uint8_t
 {
 	const struct open_call *call = &stream->calls.p[--stream->calls.n];
 
-	if (!call->begin_ns && *stream->made_again) {
-		--*stream->made_again;
-		++*stream->made_up;
-	}
+	give_back(stream, call);
 	return tell(stream, event, kind, call);
 }
 

@@ -244,20 +244,62 @@ static uint64_t count_by_thread(struct dnp_call_log *log)
 	return events;
 }
 
-TEST(depths_of_all_threads_together_have_a_bound)
+/* What all cursors give of threads that lost events and are so deep at the end. */
+static uint64_t count_open(uint64_t threads, uint64_t depth)
 {
 	struct recording rec = recording_new(7);
 	struct dnp_call_log *log;
 	struct dnp_input input;
+	uint64_t n;
 
-	for (uint64_t i = 0; i < 8; i++)
-		BLOCK(&rec, "+1", .time_ns = 1000, .thread = i, .lost = 1, .depth = 1 << 19);
+	for (uint64_t i = 0; i < threads; i++)
+		BLOCK(&rec, "+1", .time_ns = 1000, .thread = i, .lost = 1, .depth = depth);
 	read_log(&rec, &input, &log);
-	/* Each has a gap and the call that began. */
-	CHECK_EQ(count_by_thread(log), (1 << 20) + 8 * 2);
+	n = count_by_thread(log);
 	dnp_call_log_free(log);
 	dnp_input_done(&input);
 	recording_done(&rec);
+	/* Each has a gap and the call that began. */
+	return n - threads * 2;
+}
+
+TEST(depths_of_all_threads_together_have_a_bound)
+{
+	CHECK(count_open(8, 1 << 19) < 3 << 20);
+}
+
+TEST(calls_made_up_at_once_have_a_bound)
+{
+	struct recording rec = recording_new(7);
+	struct dnp_call_cursor *cursor;
+	struct dnp_call_event event;
+	struct dnp_call_log *log;
+	struct dnp_input input;
+	uint64_t open[8] = {0}, all = 0, most = 0;
+
+	for (uint64_t i = 0; i < 8; i++) {
+		BLOCK(&rec, "+1", .time_ns = 1000, .thread = i, .lost = 1, .depth = 1 << 19);
+		BLOCK(&rec, "-1", .time_ns = 2000, .thread = i, .kept = (1 << 19) + 1,
+			.depth = (1 << 19) + 1);
+	}
+	read_log(&rec, &input, &log);
+	CHECK_EQ(dnp_call_cursor_new(log, DNP_CALL_ALL_THREADS, &cursor), 0);
+	while (dnp_call_cursor_next(cursor, &event) > 0) {
+		all -= open[event.thread];
+		open[event.thread] = event.depth + (event.kind == DNP_CALL_ENTER);
+		all += open[event.thread];
+		most = most < all ? all : most;
+	}
+	CHECK_EQ(most, (1 << 20) + 8);
+	dnp_call_cursor_free(cursor);
+	dnp_call_log_free(log);
+	dnp_input_done(&input);
+	recording_done(&rec);
+}
+
+TEST(threads_that_were_read_leave_their_place_to_others)
+{
+	CHECK_EQ(count_open(18, 60000), 18 * 60000);
 }
 
 /* Of one thread, whose depth goes up and down among lost events: calls that no record tells of. */
