@@ -19,11 +19,13 @@
 
 /*
  * Depths that records tell are believed until so many calls that no record tells of are open. One
- * that has ended leaves its place to another, as often as what there is of real calls bears out:
- * deep recursion that loses events again and again has many of these beside.
+ * that has ended, or whose thread was read, leaves its place to another, as often as what there is
+ * of real calls bears out: deep recursion that loses events again and again has many of these
+ * beside. However large a recording is, there is an end to that.
  */
-#define MADE_UP_MAX      (UINT64_C(1) << 20)
-#define MADE_UP_FOR_BYTE 16u
+#define MADE_UP_MAX       (UINT64_C(1) << 20)
+#define MADE_UP_FOR_EVENT 2u
+#define MADE_AGAIN_MAX    (UINT64_C(64) << 20)
 
 struct block {
 	struct dnp_str events; /* borrowed from the chunk */
@@ -52,7 +54,9 @@ static int add_block(struct dnp_call_log *log, const struct dnp_chunk *chunk, co
 		*damaged += rec->events.n;
 		return 0;
 	}
-	log->made_again += MADE_UP_FOR_BYTE * rec->events.n;
+	log->made_again += MADE_UP_FOR_EVENT * rec->count;
+	if (log->made_again > MADE_AGAIN_MAX)
+		log->made_again = MADE_AGAIN_MAX;
 	return dnp_vec_push(&log->blocks,
 		(struct block){
 			.events = rec->events,

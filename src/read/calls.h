@@ -78,7 +78,7 @@ struct dnp_call_cursor;
 /*
  * A cursor at the first event of a thread, or of all, merged by time. How many calls are told
  * because records say that they are open has a bound, for all cursors of a log together, which
- * grows with the bytes of its events. 0 or -ENOMEM.
+ * grows with the number of its events. 0 or -ENOMEM.
  */
 int dnp_call_cursor_new(struct dnp_call_log *log, uint32_t thread, struct dnp_call_cursor **cursor);
 void dnp_call_cursor_free(struct dnp_call_cursor *cursor);

@@ -302,39 +302,65 @@ TEST(threads_that_were_read_leave_their_place_to_others)
 	CHECK_EQ(count_open(18, 60000), 18 * 60000);
 }
 
-/* Of one thread, whose depth goes up and down among lost events: calls that no record tells of. */
-static uint64_t count_made_up(uint64_t times, uint64_t depth)
+/* Calls that no record tells of. */
+static uint64_t count_unknown(struct recording *rec)
 {
-	struct recording rec = recording_new(7);
 	struct dnp_call_cursor *cursor;
 	struct dnp_call_event event;
 	struct dnp_call_log *log;
 	struct dnp_input input;
 	uint64_t n = 0;
 
-	for (uint64_t i = 0; i < times; i++) {
-		BLOCK(&rec, "+1 -1", .time_ns = 1000, .thread = 4, .lost = depth, .depth = depth);
-		BLOCK(&rec, "+1 -1", .time_ns = 1000, .thread = 4, .lost = depth);
-	}
-	read_log(&rec, &input, &log);
+	read_log(rec, &input, &log);
 	CHECK_EQ(dnp_call_cursor_new(log, 4, &cursor), 0);
 	while (dnp_call_cursor_next(cursor, &event) > 0)
 		n += event.kind == DNP_CALL_ENTER && !event.method;
 	dnp_call_cursor_free(cursor);
 	dnp_call_log_free(log);
 	dnp_input_done(&input);
-	recording_done(&rec);
+	recording_done(rec);
 	return n;
+}
+
+/* Of a thread whose depth goes up and down among lost events. */
+static void add_depths(struct recording *rec, uint64_t times, uint64_t depth)
+{
+	for (uint64_t i = 0; i < times; i++) {
+		BLOCK(rec, "+1 -1", .time_ns = 1000, .thread = 4, .lost = depth, .depth = depth);
+		BLOCK(rec, "+1 -1", .time_ns = 1000, .thread = 4, .lost = depth);
+	}
 }
 
 TEST(deep_recursion_may_lose_events_again_and_again)
 {
-	CHECK_EQ(count_made_up(20, 60000), 20 * 60000);
+	struct recording rec = recording_new(7);
+
+	add_depths(&rec, 20, 60000);
+	CHECK_EQ(count_unknown(&rec), 20 * 60000);
 }
 
 TEST(depths_of_a_small_file_have_a_bound_however_often_they_change)
 {
-	CHECK(count_made_up(100, 1 << 20) < 3 << 20);
+	struct recording rec = recording_new(7);
+
+	add_depths(&rec, 100, 1 << 20);
+	CHECK(count_unknown(&rec) < 3 << 20);
+}
+
+/* Bytes of which no event comes bear out none either. */
+TEST(depths_have_a_bound_that_grows_with_events)
+{
+	static const char nothing[30000];
+	struct recording rec = recording_new(7);
+	uint64_t events = 20 * 4 + 30000;
+
+	for (int i = 0; i < 10; i++)
+		RECORD(&rec, call_events, .event = EVENT, .thread = 4, .time_ns = 1000,
+			.events = {nothing, sizeof(nothing)});
+	RECORD(&rec, call_events, .event = EVENT, .thread = 4, .time_ns = 1000, .count = 30000,
+		.events = {nothing, sizeof(nothing)});
+	add_depths(&rec, 20, 1 << 20);
+	CHECK_EQ(count_unknown(&rec), (2 << 20) + 2 * events);
 }
 
 /* A number that an event at that time was given, or gave back; in a record of its own. */
