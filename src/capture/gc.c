@@ -432,6 +432,10 @@ static bool take_pause(struct dnp_gc_pause *pause)
 	return is_one;
 }
 
+/*
+ * A copy of the recording does not hurry this: what one in the background has not told yet would be
+ * missing in the recording itself, too.
+ */
 static void flush(int last)
 {
 	pthread_mutex_lock(&gc.lock);

@@ -59,6 +59,7 @@ static struct {
 	/* The recorder's. */
 	struct dnp_writer *writer; /* borrowed; NULL: not known yet */
 	uint64_t next_ns;          /* when trees are told again */
+	bool hurried;              /* … with the time of all calls that are open */
 } trace;
 
 static const struct hooks {
@@ -299,7 +300,7 @@ static void write_stats(struct dnp_writer *writer, int last)
 	dnp_write_call_stats(writer, &rec);
 }
 
-static void tell_trees(struct dnp_writer *writer, int last)
+static void tell_trees(struct dnp_writer *writer, bool all)
 {
 	struct dnp_calls_teller teller = teller_of(writer);
 
@@ -308,7 +309,7 @@ static void tell_trees(struct dnp_writer *writer, int last)
 	dnp_call_times_lock();
 	for (struct dnp_calls *calls = dnp_calls_first(); calls; calls = calls->listed)
 		if (atomic_load(&calls->tid))
-			dnp_calls_tell(&teller, calls, last);
+			dnp_calls_tell(&teller, calls, all);
 	dnp_call_times_unlock();
 }
 
@@ -343,7 +344,8 @@ static void trace_write(struct dnp_writer *writer, int last)
 		return;
 	bytes = bytes_of(writer);
 	if (depth() != DNP_CALLS_EVENTS)
-		tell_trees(writer, last);
+		tell_trees(writer, last || trace.hurried);
+	trace.hurried = false;
 	dnp_left_out_write(writer, trace.event);
 	write_stats(writer, last);
 	took_ns = dnp_now_ns() - now_ns;
@@ -353,6 +355,7 @@ static void trace_write(struct dnp_writer *writer, int last)
 static void trace_hurry(void)
 {
 	trace.next_ns = 0;
+	trace.hurried = true;
 }
 
 /*

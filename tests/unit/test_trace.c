@@ -13,6 +13,7 @@
 #include "format/agent_options.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "os/ticks.h"
 #include "test.h"
 
 #define EVENT 3
@@ -115,7 +116,7 @@ static uint32_t number_of(uintptr_t function)
 
 static struct dnp_writer writer;
 
-static void start(void)
+static void start_with(enum dnp_calls_choice depth)
 {
 	static const struct ICorProfilerInfoVtbl vtbl = {
 		.SetFunctionIDMapper2 = set_mapper,
@@ -126,8 +127,7 @@ static void start(void)
 	};
 	static ICorProfilerInfo com = {&vtbl};
 	static struct dnp_info info = {.com = &com, .version = 15};
-	static const struct dnp_agent_options options = {
-		.calls = DNP_CALLS_TREE, .framework = true, .transitions = true};
+	static struct dnp_agent_options options = {.framework = true, .transitions = true};
 	static const struct dnp_engine_setting setting = {
 		.info = &info,
 		.options = &options,
@@ -136,12 +136,18 @@ static void start(void)
 		.traced = number_of,
 	};
 
+	options.calls = depth;
 	dnp_threads_init(16, DNP_EVENTS_MAX);
 	CHECK_EQ(dnp_writer_open(&writer, fileno(tmpfile()), 1), 0);
 	CHECK_EQ(trace->start(&setting, EVENT, NULL), 0);
 	for (uint32_t i = 1; i < 10; i++)
 		dnp_call_methods[i] = (struct dnp_call_method){.number = i, .function = 0x1000 + i};
 	trace->write(&writer, 0);
+}
+
+static void start(void)
+{
+	start_with(DNP_CALLS_TREE);
 }
 
 static void stop(void)
@@ -218,6 +224,35 @@ TEST(state_is_not_continued_with_another_record)
 	CHECK_EQ(dnp_calls_own->n_nodes, 2);
 	tell_end(dnp_now_ns() + 1);
 	CHECK(!calls->tid && !dnp_calls_own->tid);
+	stop();
+}
+
+/* ---- Copies of the recording */
+
+static uint64_t told_total(void)
+{
+	return dnp_call_told_of(dnp_calls_own, 1)->total;
+}
+
+/* The thread makes no other call, and ends none. */
+TEST(copy_has_the_time_of_a_call_that_goes_on)
+{
+	uint64_t before;
+
+	if (!dnp_ticks_steady())
+		SKIP("the time stamp counter of this processor is not steady");
+	start_with(DNP_CALLS_TIME);
+	enter(1, TOP);
+	trace->hurry();
+	trace->write(&writer, 0);
+	before = told_total();
+	CHECK(before);
+	trace->hurry();
+	trace->write(&writer, 0);
+	CHECK(told_total() > before);
+	before = told_total();
+	trace->write(&writer, 0); /* which nobody waits for */
+	CHECK_EQ(told_total(), before);
 	stop();
 }
 
