@@ -434,23 +434,28 @@ static int put_node(struct log *log, const struct dnp_tree *tree, const struct d
 {
 	struct log_method *method = &log->methods.p[tree->profile->nodes.p[walk->node].frame];
 	struct dnp_call_event event = {.depth = walk->depth - 1};
+	uint64_t calls = tree->calls[walk->node];
 
 	if (!method->shown)
 		return 0;
-	method->count += tree->calls[walk->node];
-	log->calls += tree->calls[walk->node];
+	method->count += calls;
+	log->calls += calls;
 	if (log->options->no_calls)
 		return 0;
 	if (begin_line(log, &event, 0, method->length))
 		return -ENOMEM;
-	append(log, method->label, method->length);
-	append_number(log, tree->calls[walk->node]);
+	append(log, method->label, calls ? method->length : method->name);
+	if (calls) /* nobody counted a caller that is missing */
+		append_number(log, calls);
 	append(log, "\n", 1);
 	dnp_sink_write(log->sink, log->line.p, log->line.n);
 	return 0;
 }
 
-/* A method for each frame; the first function of that name, where several have it, is its id. */
+/*
+ * A method for each frame; the first function of that name, where several have it, is its id. What
+ * is lost has none: it is of many.
+ */
 static int add_frames(struct log *log)
 {
 	size_t n = log->profile->frames.n;
@@ -462,7 +467,8 @@ static int add_frames(struct log *log)
 		const struct dnp_process *process = &log->profile->processes.p[i];
 
 		for (size_t k = process->traced.n; k-- > 0;)
-			ids[process->traced.p[k].frame] = process->traced.p[k].function_id;
+			if (process->traced.p[k].frame != process->lost_frame)
+				ids[process->traced.p[k].frame] = process->traced.p[k].function_id;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (add_method(log, frame_name(log->profile, i), ids[i]))

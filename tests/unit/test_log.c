@@ -115,6 +115,32 @@ TEST(trees_of_calls)
 	CHECK_EQ(outcome.calls, 31);
 }
 
+/* Node 2 is not told of, a method has no name, and Main calls one that nothing tells of. */
+static void callers_missing(struct recording *rec)
+{
+	static const uint64_t first[] = {1, 11}, rest[] = {1, 12, 3, 99};
+	static const uint64_t counts[] = {1, 1, 0, 0, 0, 0, 2, 4, 0, 0, 0, 0, 1, 6, 0, 0, 0, 0};
+
+	recording_call_process(rec);
+	recording_call_nodes(rec, 1, 1, first, 2);
+	recording_call_nodes(rec, 1, 3, rest, 4);
+	recording_call_counts(rec, 1, 1020000000, counts, 18);
+	recording_call_methods(rec);
+	RECORD(rec, traced, .method = 98, .frame = 998, .function_id = 0x7f0062);
+	RECORD(rec, end, .time_ns = 1030000000);
+	recording_flush(rec);
+}
+
+/* Nobody has counted them, but what they called. */
+TEST(callers_that_are_missing_have_no_count)
+{
+	check_log(callers_missing, &(struct dnp_log_options){.no_summary = true},
+		"App.Calls.Main, id=0x7f000b, call count = 1\n"
+		"  [lost], id=0x0, call count = 6\n"
+		"[lost]\n"
+		"  App.Calls.Work, id=0x7f000c, call count = 4\n");
+}
+
 static void two_processes(struct recording *rec)
 {
 	struct recording second = recording_new(2);
