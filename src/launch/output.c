@@ -211,13 +211,17 @@ static char *beside(const struct dnp_output *output, unsigned n)
 	return written < 0 ? NULL : path;
 }
 
-/* Somebody's result has the name, or will have it: its recording lies beside it. */
+/*
+ * Somebody's result has the name, or will have it: its recording lies beside it. Where the log goes
+ * no recording lies.
+ */
 static bool is_taken(const struct dnp_output *output)
 {
 	auto_free char *recording = beside(output, 1);
 
 	return dnp_file_kind(output->path) == DNP_FILE_REGULAR ||
-		(recording && dnp_file_kind(recording) != DNP_FILE_NONE);
+		(recording &&
+			(is_log(output, recording) || dnp_file_kind(recording) != DNP_FILE_NONE));
 }
 
 /* *again: another one will do, and this one is taken. */

@@ -62,3 +62,26 @@ TEST(recording_does_not_lie_where_the_log_goes)
 	CHECK_EQ(unlink(path), 0);
 	CHECK_EQ(rmdir(folder), 0);
 }
+
+/* The log has the name that the recording of this second would get. */
+TEST(recording_of_a_result_with_the_time_in_its_name_does_not_lie_where_the_log_goes)
+{
+	auto_free char *path = NULL, *log = NULL;
+	struct dnp_output output;
+	int fd;
+
+	go_to_folder();
+	CHECK_EQ(dnp_output_open(&output, "%t.html", NULL), 0);
+	CHECK_EQ(dnp_output_name(&output, 42, NULL), 0);
+	CHECK(asprintf(&log, "%s.dnp", output.path) > 0);
+	CHECK_EQ(dnp_output_log(&output, log, NULL), 0);
+	CHECK_EQ(dnp_output_name(&output, 42, NULL), 0);
+	fd = dnp_output_make_recording(&output, &path, NULL);
+	CHECK(fd > 2);
+	CHECK_EQ(dnp_output_place_recording(&output, false, &path, NULL), 0);
+	CHECK(strcmp(path, log));
+	dnp_output_done(&output);
+	close(fd);
+	CHECK_EQ(unlink(path), 0);
+	CHECK_EQ(rmdir(folder), 0);
+}
