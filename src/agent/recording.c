@@ -216,21 +216,36 @@ static const char *unit_of(const struct dnp_engine *engine)
 	return engine->unit ? engine->unit : "samples";
 }
 
+static void write_event(struct dnp_writer *writer, unsigned index, const struct dnp_engine *engine)
+{
+	dnp_write_event(writer,
+		&(struct dnp_rec_event){
+			.index = index,
+			.name = dnp_str(engine->event),
+			.unit = dnp_str(unit_of(engine)),
+			.interval_ns = interval_ns(engine),
+			.source = dnp_str(engine->source()),
+			.note = dnp_str(engine->note ? engine->note() : ""),
+			.lot = engine->lot ? engine->lot() : 0,
+		});
+}
+
 static void write_events(struct dnp_writer *writer)
 {
 	const struct dnp_engine *engine;
 
 	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
-		dnp_write_event(writer,
-			&(struct dnp_rec_event){
-				.index = i,
-				.name = dnp_str(engine->event),
-				.unit = dnp_str(unit_of(engine)),
-				.interval_ns = interval_ns(engine),
-				.source = dnp_str(engine->source()),
-				.note = dnp_str(engine->note ? engine->note() : ""),
-				.lot = engine->lot ? engine->lot() : 0,
-			});
+		write_event(writer, i, engine);
+}
+
+/* Those that come from elsewhere by now. */
+static void write_changed(struct dnp_writer *writer)
+{
+	const struct dnp_engine *engine;
+
+	for (unsigned i = 0; (engine = dnp_engines_get(i)); i++)
+		if (engine->changed && engine->changed())
+			write_event(writer, i, engine);
 }
 
 static uint32_t frame_of(struct dnp_drain *drain, dnp_frame_word word, uint64_t time_ns,
@@ -386,6 +401,7 @@ void dnp_recording_tick(unsigned tick)
 	if (!recording.head_written)
 		write_head();
 	look_after_engines();
+	write_changed(&recording.drain.writer);
 	build_tables(drain);
 	if (look)
 		look_for_threads();

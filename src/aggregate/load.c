@@ -147,6 +147,7 @@ static int on_event(void *arg, const struct dnp_rec_event *rec, uint64_t time_ns
 		load->events.p[place].numbered = is_exceptions(rec->unit);
 		load->events.p[place].promised = false;
 	} else {
+		load->events.p[place].rec.source = rec->source;
 		load->events.p[place].rec.note = rec->note;
 		load->events.p[place].rec.lot = rec->lot;
 	}

@@ -4,11 +4,15 @@
 #include "capture/running.h"
 
 static unsigned event;
+static const char *told; /* of where samples come from */
 
 static int cpu_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
 {
+	int failed = dnp_running_start(setting, index, err);
+
 	event = index;
-	return dnp_running_start(setting, index, err);
+	told = dnp_running_source();
+	return failed;
 }
 
 static void cpu_thread_begin(struct dnp_thread *thread)
@@ -26,6 +30,14 @@ static void cpu_look(void)
 	dnp_running_look(event);
 }
 
+static bool cpu_changed(void)
+{
+	bool changed = dnp_running_source() != told;
+
+	told = dnp_running_source();
+	return changed;
+}
+
 static void cpu_stop(void)
 {
 	dnp_running_stop(event);
@@ -38,6 +50,7 @@ const struct dnp_engine dnp_engine_cpu = {
 	.start = cpu_start,
 	.source = dnp_running_source,
 	.note = dnp_running_note,
+	.changed = cpu_changed,
 	.at_once = dnp_running_at_once,
 	.tells_threads = dnp_running_tells_threads,
 	.thread_begin = cpu_thread_begin,

@@ -176,6 +176,9 @@ struct dnp_engine {
 	 * start. */
 	const char *(*source)(void);
 	const char *(*note)(void);
+	/* Whether they are others than at the start, or than when it was asked last; NULL: no. On
+	 * the recorder's thread. */
+	bool (*changed)(void);
 	/* The time between its events, where it is not that of the options. */
 	uint64_t (*interval)(void);
 	/* Where happenings are chosen by lot: for how much weight one of the smallest is kept. */

@@ -36,10 +36,11 @@ static struct {
 	enum dnp_sampler_source source;
 	int kernel;
 	_Atomic bool without_trap; /* a thread is: those that it makes are, too, and nobody tells */
-	bool events_instead;       /* where no timer is left, an event will do, if it is allowed */
-	uint64_t random;           /* the recorder's … */
-	uint64_t look_ns;          /* … and when it looks at the source again */
-	uint64_t missed_ns;        /* when the kernel last told of threads what nobody could read */
+	enum dnp_threads_lack lack; /* of each thread since traps were left; LACKS: of none */
+	bool events_instead;        /* where no timer is left, an event will do, if it is allowed */
+	uint64_t random;            /* the recorder's … */
+	uint64_t look_ns;           /* … and when it looks at the source again */
+	uint64_t missed_ns; /* when the kernel last told of threads what nobody could read */
 	dnp_watch_begun begun;
 	_Atomic uint64_t phases;
 	uint64_t interval_ns, since_ns;
@@ -242,6 +243,14 @@ static void choose(const struct dnp_engine_setting *setting)
 	}
 }
 
+static void tell_timers(void)
+{
+	snprintf(running.note, sizeof(running.note),
+		"by timers: no kernel frames, and %" PRIu64
+		" samples a second of a thread at most; see --source",
+		SECOND_NS / dnp_sampler_tick_ns());
+}
+
 /* What the reader has to know of the source; `why` no event is allowed, if none is. */
 static void tell_why(const struct dnp_agent_options *options, const struct dnp_err *why)
 {
@@ -251,10 +260,7 @@ static void tell_why(const struct dnp_agent_options *options, const struct dnp_e
 	if (why->text[0] || !chosen)
 		snprintf(running.note, sizeof(running.note), "%s", why->text);
 	else
-		snprintf(running.note, sizeof(running.note),
-			"by timers: no kernel frames, and %" PRIu64
-			" samples a second of a thread at most; see --source",
-			SECOND_NS / dnp_sampler_tick_ns());
+		tell_timers();
 }
 
 static int start(const struct dnp_engine_setting *setting, unsigned event, struct dnp_err *err)
@@ -270,6 +276,7 @@ static int start(const struct dnp_engine_setting *setting, unsigned event, struc
 	running.random = dnp_now_ns() | 1;
 	running.missed_ns = 0;
 	atomic_store(&running.without_trap, false);
+	running.lack = DNP_THREADS_LACKS;
 	running.begun = setting->begun;
 	atomic_store(&running.phases, dnp_random_number());
 	running.source = dnp_sampler_probe(source, &running.kernel, &why);
@@ -349,7 +356,10 @@ static int start_by(
 		first_ns, running.interval_ns, owner_at(thread->place));
 }
 
-/* By the other source where that is not to be had, and counts it where none is. */
+/*
+ * By the other source where that is not to be had, and counts it where none is. Once traps were
+ * left it counts what each thread lacks for that.
+ */
 static void start_single(
 	struct dnp_thread *thread, enum dnp_sampler_source source, uint64_t first_ns)
 {
@@ -365,6 +375,8 @@ static void start_single(
 	if (!failed && source == DNP_SAMPLER_PERF && running.kernel &&
 		!dnp_sampler_tells_kernel(&thread->sampler))
 		dnp_threads_lack(DNP_THREADS_NO_KERNEL);
+	if (!failed && running.lack != DNP_THREADS_LACKS)
+		dnp_threads_lack(running.lack);
 	if (failed && dnp_thread_exists(thread->tid))
 		dnp_threads_lack(DNP_THREADS_REFUSED);
 }
@@ -430,24 +442,26 @@ void dnp_running_thread_begin(struct dnp_thread *thread, unsigned event)
 static void start_instead(struct dnp_thread *thread, void *context)
 {
 	uint64_t used_ns = dnp_thread_cpu_ns(thread->tid), due_ns = thread->sampler.expected_ns;
-	const enum dnp_threads_lack *lack = context;
 
+	(void)context;
 	if (thread->sampler.source != DNP_SAMPLER_TRAPS)
 		return;
 	dnp_self_wait(thread);
 	start_single(thread, DNP_SAMPLER_TIMER, due_ns > used_ns ? due_ns - used_ns : 1);
-	dnp_threads_lack(*lack);
 }
 
-/* Each thread gets a timer; what it lacks is told. */
+/* Each thread gets a timer, also those that begin later; what it lacks is told. */
 static void leave_traps(enum dnp_threads_lack lack)
 {
 	dnp_traps_off();
 	pthread_mutex_lock(&begin_lock);
-	if (atomic_load(&wanted))
+	if (atomic_load(&wanted)) {
 		running.source = DNP_SAMPLER_TIMER;
+		running.lack = lack;
+		tell_timers();
+	}
 	pthread_mutex_unlock(&begin_lock);
-	dnp_threads_each(start_instead, &lack);
+	dnp_threads_each(start_instead, NULL);
 }
 
 /* On the recorder's thread. */

@@ -58,6 +58,7 @@ static struct {
 	uint8_t event;
 	uint64_t interval_ns;
 	int pid;
+	const char *running; /* where samples of those who run come from */
 	char source[128];
 } wall;
 
@@ -405,6 +406,12 @@ static void close_down(void)
 	pthread_mutex_unlock(&begin_lock);
 }
 
+static void set_source(void)
+{
+	wall.running = dnp_running_source();
+	snprintf(wall.source, sizeof(wall.source), "turns of all threads, and %s", wall.running);
+}
+
 static int wall_start(const struct dnp_engine_setting *setting, unsigned index, struct dnp_err *err)
 {
 	struct dnp_thread_state state;
@@ -424,8 +431,7 @@ static int wall_start(const struct dnp_engine_setting *setting, unsigned index, 
 	result = dnp_running_start(setting, index, err);
 	if (result)
 		return result;
-	snprintf(wall.source, sizeof(wall.source), "turns of all threads, and %s",
-		dnp_running_source());
+	set_source();
 	atomic_store(&active, 1);
 	atomic_store(&stopping, 0);
 	result = dnp_own_thread_start(&sampler, look_at_all, NULL);
@@ -441,6 +447,14 @@ static int wall_start(const struct dnp_engine_setting *setting, unsigned index, 
 static const char *wall_source(void)
 {
 	return wall.source;
+}
+
+static bool wall_changed(void)
+{
+	bool changed = dnp_running_source() != wall.running;
+
+	set_source();
+	return changed;
 }
 
 /* One that sleeps from its beginning on calls nobody. */
@@ -545,6 +559,7 @@ const struct dnp_engine dnp_engine_wall = {
 	.walks = true,
 	.start = wall_start,
 	.source = wall_source,
+	.changed = wall_changed,
 	.at_once = wall_at_once,
 	.tells_threads = dnp_running_tells_threads,
 	.thread_begin = wall_thread_begin,

@@ -1286,7 +1286,7 @@ static void make_requests(struct fixture *f)
 		RECORD(rec, span_end, .id = i, .time_ns = 2000 + i + (i + 1) * 100,
 			.result = dnp_str(results[i]), .group = dnp_str(groups[i]));
 	}
-	RECORD(rec, event, .index = 0, .note = dnp_str("told later"));
+	RECORD(rec, event, .index = 0, .source = dnp_str("another"), .note = dnp_str("told later"));
 	RECORD(rec, end, .time_ns = 9000);
 	recording_flush(rec);
 }
@@ -1299,6 +1299,7 @@ TEST(requests_are_added_up_by_their_routes)
 	make_requests(&f);
 	load(&f, NULL, DNP_SUMS);
 	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].note), "told later");
+	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].source), "another");
 	CHECK_STR(dnp_profile_string(&f.profile, f.profile.events.p[0].unit), "requests");
 	CHECK_EQ(dnp_span_sums_init(&sums, &f.profile, 0), 0);
 	CHECK_EQ(sums.spans.n, 2);

@@ -198,9 +198,9 @@ static void begin_by_traps(void)
 /* What a thread without traps makes has none either, and is taken to have: so nobody keeps them. */
 TEST(where_a_thread_cannot_be_given_traps_all_get_timers)
 {
-	struct dnp_thread *there, *made;
+	struct dnp_thread *there, *made, *later;
 	struct rlimit before, none;
-	pthread_t threads[2];
+	pthread_t threads[3];
 
 	CHECK(!pipe(ends));
 	begin_by_traps();
@@ -214,14 +214,24 @@ TEST(where_a_thread_cannot_be_given_traps_all_get_timers)
 	dnp_engine_cpu.thread_begin(made);
 	CHECK_EQ(there->sampler.source, DNP_SAMPLER_TIMER);
 	CHECK_EQ(made->sampler.source, DNP_SAMPLER_TRAPS);
+	CHECK(!dnp_engine_cpu.changed());
+	CHECK_STR(dnp_engine_cpu.note(), "");
 	dnp_engine_cpu.look();
 	CHECK_EQ(made->sampler.source, DNP_SAMPLER_TIMER);
-	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_NO_TRAP), 0);
 	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_NO_KERNEL), 2);
+	later = make_thread(&threads[2], 0);
+	dnp_engine_cpu.thread_begin(later);
+	CHECK_EQ(later->sampler.source, DNP_SAMPLER_TIMER);
+	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_NO_TRAP), 0);
+	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_NO_KERNEL), 3);
 	CHECK_EQ(dnp_threads_lacking(DNP_THREADS_REFUSED), 0);
+	CHECK(dnp_engine_cpu.changed());
+	CHECK_STR(dnp_engine_cpu.source(), "timer");
+	CHECK(strstr(dnp_engine_cpu.note(), "by timers: no kernel frames"));
+	CHECK(!dnp_engine_cpu.changed());
 	dnp_engine_cpu.stop();
 	CHECK(!close(ends[1]));
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 3; i++)
 		CHECK(!pthread_join(threads[i], NULL));
 	CHECK(!close(ends[0]));
 }
