@@ -64,7 +64,7 @@ static unsigned look_at_all(void)
 
 	dnp_call_times_lock();
 	for (struct dnp_calls *calls = dnp_calls_first(); calls; calls = calls->listed)
-		if (atomic_load(&calls->tid))
+		if (atomic_load(&calls->tid) && !atomic_load(&calls->gone))
 			running += (unsigned)look(calls);
 	dnp_call_times_unlock();
 	return running;

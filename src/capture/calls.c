@@ -290,6 +290,17 @@ static void end(struct dnp_calls *calls)
 	calls->ring = NULL;
 }
 
+/*
+ * With the lock: a thread takes that state. Others with its number are of those that had it before,
+ * and whose end nobody has noticed.
+ */
+static void mark_gone(const struct dnp_calls *own, int tid)
+{
+	for (struct dnp_calls *calls = dnp_calls_first(); calls; calls = calls->listed)
+		if (calls != own && atomic_load(&calls->tid) == tid)
+			atomic_store(&calls->gone, true);
+}
+
 /* With the lock. */
 static struct dnp_calls *take(int tid, uint32_t thread)
 {
@@ -303,6 +314,8 @@ static struct dnp_calls *take(int tid, uint32_t thread)
 		return NULL;
 	if (atomic_load(&calls->tid))
 		end(calls);
+	mark_gone(calls, tid);
+	atomic_store(&calls->gone, false);
 	if (events)
 		calls->ring = dnp_call_events_thread_begin(thread);
 	atomic_store(&calls->limit, atomic_load(&dnp_calls_on) ? calls->end : NULL);

@@ -163,6 +163,7 @@ struct dnp_calls {
 
 	/* Who it is; under the list's lock. */
 	_Atomic int tid;            /* 0: nobody's, to be used again */
+	_Atomic bool gone;          /* another thread has that number now; this was not told yet */
 	uint32_t thread;            /* thread index */
 	uint64_t since_ns;          /* when the thread took it */
 	struct dnp_calls *listed;   /* the next of all that there are */

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "capture/call_times.h"
 #include "capture/calls.h"
 #include "capture/engine.h"
 #include "clr/hresult.h"
@@ -224,6 +225,49 @@ TEST(state_is_not_continued_with_another_record)
 	CHECK_EQ(dnp_calls_own->n_nodes, 2);
 	tell_end(dnp_now_ns() + 1);
 	CHECK(!calls->tid && !dnp_calls_own->tid);
+	stop();
+}
+
+/* CPU time that the sampler has found of the thread of a state. */
+static uint64_t seen_ns(const struct dnp_calls *calls)
+{
+	uint64_t ns;
+
+	dnp_call_times_lock();
+	ns = calls->seen_cpu_ns;
+	dnp_call_times_unlock();
+	return ns;
+}
+
+/* Runs until it is found that this thread has. */
+static void run_until_seen(void)
+{
+	uint64_t before = seen_ns(dnp_calls_own);
+
+	while (seen_ns(dnp_calls_own) == before)
+		continue;
+}
+
+/* Nobody has noticed yet that the one before has gone. */
+TEST(thread_that_has_gone_takes_no_time_of_another_with_its_number)
+{
+	struct dnp_calls *gone;
+	uint64_t before;
+
+	start();
+	enter(1, TOP);
+	gone = dnp_calls_own;
+	dnp_thread_release(dnp_thread_find(dnp_thread_id()));
+	be_another();
+	enter(2, TOP);
+	CHECK(dnp_calls_own != gone && gone->tid == dnp_calls_own->tid);
+	before = seen_ns(gone);
+	for (int i = 0; i < 3; i++)
+		run_until_seen();
+	CHECK_EQ(seen_ns(gone), before);
+	/* What it has called is told when the other one ends at the latest. */
+	tell_end(dnp_now_ns() + 1);
+	CHECK(!gone->tid && gone->told_calls == 1);
 	stop();
 }
 
