@@ -26,20 +26,18 @@
 /* From this one on there are locks of managed code. */
 #define FIRST_WITH_LOCK 9u
 
-/* What a thread waits for. Written by the thread; or by the recorder, when that has gone. */
-struct begun {
-	uint64_t lock;
-	uint32_t label;
-	enum { NOT_TOLD, KEPT, NO_ROOM } how; /* among those whose owners are looked at */
-};
-
 /* Written in start, before the first event can come. */
 static const struct dnp_engine_setting *setting;
 static unsigned event;
 static uint64_t least_ns;
-static struct begun *begun; /* owned; by the threads' places */
 
-#define BEGUN_BYTES (DNP_THREADS_MAX * sizeof(*begun))
+/*
+ * Waits for which there is no room in lock_waits.c, by the threads' places; since_ns 0: none.
+ * Written by the thread; or by the recorder, when that has gone. Owned.
+ */
+static struct dnp_lock_wait *crowded_out;
+
+#define CROWDED_OUT_BYTES (DNP_THREADS_MAX * sizeof(*crowded_out))
 
 static _Atomic uint64_t waits, waited_ns, kept;
 static _Atomic uint64_t not_understood; /* events */
@@ -82,7 +80,16 @@ static uint32_t label_of(const struct dnp_contention *contention)
 	return setting->class_label(class_id);
 }
 
-static void begin(const struct dnp_delivered *delivered, struct begun *own)
+/* Only there a thread that has not waited for long needs a record. */
+static void begin_crowded_out(const struct dnp_lock_wait *wait)
+{
+	const struct dnp_thread *thread = dnp_happened_on(setting);
+
+	if (thread)
+		crowded_out[thread->place] = *wait;
+}
+
+static void begin(const struct dnp_delivered *delivered)
 {
 	struct dnp_lock_wait wait = {.since_ns = dnp_now_ns(), .tid = dnp_thread_id()};
 	struct dnp_contention contention;
@@ -95,14 +102,26 @@ static void begin(const struct dnp_delivered *delivered, struct begun *own)
 	wait.lock = contention.lock;
 	wait.owner = contention.owner;
 	wait.label = label_of(&contention);
-	own->lock = wait.lock;
-	own->label = wait.label;
-	own->how = dnp_lock_waits_begin(&wait) ? KEPT : NO_ROOM;
-	if (own->how == KEPT)
+	if (dnp_lock_waits_begin(&wait))
 		dnp_lock_owner_await(wait.since_ns);
+	else
+		begin_crowded_out(&wait);
 }
 
-static void store(const struct begun *wait, uint64_t now_ns, uint64_t ns)
+/* False: it is not known. */
+static bool end_crowded_out(struct dnp_lock_wait *wait)
+{
+	const struct dnp_thread *thread = dnp_thread_find(dnp_thread_id());
+	struct dnp_lock_wait *own = thread ? &crowded_out[thread->place] : NULL;
+
+	if (!own || !own->since_ns)
+		return false;
+	*wait = *own;
+	own->since_ns = 0;
+	return true;
+}
+
+static void store(const struct dnp_lock_wait *wait, uint64_t now_ns, uint64_t ns)
 {
 	count(&kept, 1);
 	dnp_happened(setting,
@@ -115,68 +134,39 @@ static void store(const struct begun *wait, uint64_t now_ns, uint64_t ns)
 		});
 }
 
-static void tell_missed(const struct begun *wait, bool looked_at)
+static void end(const struct dnp_delivered *delivered)
 {
-	if (wait->how == NOT_TOLD)
-		dnp_lock_owner_missed(DNP_LOCK_BEFORE);
-	else if (wait->how == NO_ROOM)
-		dnp_lock_owner_missed(DNP_LOCK_MANY);
-	else if (!looked_at)
-		dnp_lock_owner_missed(DNP_LOCK_SHORT);
-}
-
-static void end(const struct dnp_delivered *delivered, struct begun *own)
-{
+	enum { LISTED, CROWDED_OUT, BEFORE } what = LISTED;
 	struct dnp_lock_wait wait = {0};
-	struct begun was = *own;
 	uint64_t now_ns = dnp_now_ns(), ns;
 
 	if (dnp_contention_stop(delivered->data, delivered->bytes, delivered->version, &ns)) {
 		count(&not_understood, 1);
 		return;
 	}
-	own->how = NOT_TOLD;
-	dnp_lock_waits_end(dnp_thread_id(), now_ns, ns, &wait);
+	if (!dnp_lock_waits_end(dnp_thread_id(), now_ns, ns, &wait))
+		what = end_crowded_out(&wait) ? CROWDED_OUT : BEFORE;
 	count(&waits, 1);
 	count(&waited_ns, ns);
 	if (ns < least_ns)
 		return;
-	if (was.how == NOT_TOLD)
-		was = (struct begun){
-			.label = dnp_label(dnp_str("[waited for since before the recording]"))};
-	tell_missed(&was, wait.looked_at);
-	store(&was, now_ns, ns);
-}
-
-/* The calling thread's record, which most have already: without a lock then. */
-static const struct dnp_thread *own_thread(void)
-{
-	const struct dnp_thread *thread = dnp_thread_own();
-
-	return thread ? thread : dnp_happened_on(setting);
-}
-
-static bool is_of_lock(const struct dnp_delivered *delivered)
-{
-	return delivered->provider == DNP_PROVIDER_RUNTIME &&
-		(delivered->id == DNP_EVENT_CONTENTION_START ||
-			delivered->id == DNP_EVENT_CONTENTION_STOP);
+	if (what == BEFORE)
+		wait.label = dnp_label(dnp_str("[waited for since before the recording]"));
+	if (what != LISTED)
+		dnp_lock_owner_missed(what == BEFORE ? DNP_LOCK_BEFORE : DNP_LOCK_MANY);
+	else if (!wait.looked_at)
+		dnp_lock_owner_missed(DNP_LOCK_SHORT);
+	store(&wait, now_ns, ns);
 }
 
 static void lock_delivered(const struct dnp_delivered *delivered)
 {
-	struct begun nowhere = {.how = NOT_TOLD}; /* there is no room for the thread */
-	const struct dnp_thread *thread;
-	struct begun *own;
-
-	if (!is_of_lock(delivered))
+	if (delivered->provider != DNP_PROVIDER_RUNTIME)
 		return;
-	thread = own_thread();
-	own = thread ? &begun[thread->place] : &nowhere;
 	if (delivered->id == DNP_EVENT_CONTENTION_START)
-		begin(delivered, own);
-	else
-		end(delivered, own);
+		begin(delivered);
+	else if (delivered->id == DNP_EVENT_CONTENTION_STOP)
+		end(delivered);
 }
 
 static void tell_none(struct dnp_writer *writer)
@@ -223,16 +213,16 @@ static void lock_wishes(struct dnp_provider_wish *wishes)
 
 static void forget(void)
 {
-	if (begun)
-		dnp_mem_unmap(begun, BEGUN_BYTES);
-	begun = NULL;
+	if (crowded_out)
+		dnp_mem_unmap(crowded_out, CROWDED_OUT_BYTES);
+	crowded_out = NULL;
 }
 
 static int lock_start(const struct dnp_engine_setting *given, unsigned index, struct dnp_err *err)
 {
 	forget(); /* of a recording that was never begun */
-	begun = dnp_mem_map(BEGUN_BYTES);
-	if (!begun)
+	crowded_out = dnp_mem_map(CROWDED_OUT_BYTES);
+	if (!crowded_out)
 		return dnp_err(err, -ENOMEM, "no memory for threads that wait; free some");
 	setting = given;
 	event = index;
@@ -250,8 +240,8 @@ static int lock_start(const struct dnp_engine_setting *given, unsigned index, st
 static void lock_thread_end(struct dnp_thread *thread)
 {
 	dnp_lock_waits_leave(thread->tid, dnp_now_ns());
-	if (begun)
-		begun[thread->place].how = NOT_TOLD;
+	if (crowded_out)
+		crowded_out[thread->place].since_ns = 0;
 }
 
 /* No event is delivered by now. */

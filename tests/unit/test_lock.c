@@ -107,12 +107,15 @@ static void begin(int who)
 	deliver(DNP_EVENT_CONTENTION_START, 2, fields, sizeof(fields));
 }
 
-static void end(int who)
+static void end_after(int who, double ns)
 {
-	const double ns = LEAST;
-
 	tid = who;
 	deliver(DNP_EVENT_CONTENTION_STOP, 1, &ns, sizeof(ns));
+}
+
+static void end(int who)
+{
+	end_after(who, LEAST);
 }
 
 static void check_told_of_gate(void)
@@ -182,19 +185,51 @@ TEST(lock_knows_which_waits_it_was_not_told_the_begin_of)
 	dnp_engine_lock.stop();
 }
 
+static struct dnp_rec_wait_stats stats;
+
+void __wrap_dnp_write_wait_stats(struct dnp_writer *writer, const struct dnp_rec_wait_stats *rec);
+
+void __wrap_dnp_write_wait_stats(struct dnp_writer *writer, const struct dnp_rec_wait_stats *rec)
+{
+	(void)writer;
+	stats = *rec;
+}
+
+/* All are counted; a record, and what samples the thread, is for those that are told of. */
+TEST(lock_makes_no_record_of_a_thread_that_waits_shortly)
+{
+	start();
+	begin(FIRST);
+	end_after(FIRST, LEAST - 1);
+	end_after(FIRST + 1, LEAST - 1);
+	CHECK(!dnp_thread_find(FIRST) && !dnp_thread_find(FIRST + 1));
+	CHECK_EQ(told.happenings, 0);
+	begin(FIRST);
+	end(FIRST);
+	check_told_of_gate();
+	CHECK_EQ(told.missed[DNP_LOCK_BEFORE], 0);
+	CHECK_EQ(told.missed[DNP_LOCK_SHORT], 1);
+	dnp_engine_lock.write(NULL, false);
+	CHECK_EQ(stats.waits, 3);
+	CHECK_EQ(stats.seen, 1);
+	CHECK_EQ(stats.waited_ns, 3 * LEAST - 2);
+	dnp_engine_lock.stop();
+}
+
 /* A thread that has gone leaves its place to another one. */
 TEST(lock_does_not_take_a_wait_for_that_of_a_thread_that_has_gone)
 {
 	struct dnp_thread *gone;
 
 	start();
+	all_wait_and_are_seen();
 	begin(FIRST);
 	gone = dnp_thread_find(FIRST);
 	dnp_engine_lock.thread_end(gone);
 	dnp_thread_leave(gone);
 	dnp_thread_release(gone);
+	CHECK(thread_of(FIRST + 1, 0) == gone);
 	end(FIRST + 1);
-	CHECK(dnp_thread_find(FIRST + 1) == gone);
 	check_told_of_unknown();
 	dnp_engine_lock.stop();
 }
