@@ -239,7 +239,7 @@ static int lock_start(const struct dnp_engine_setting *given, unsigned index, st
 
 static void lock_thread_end(struct dnp_thread *thread)
 {
-	dnp_lock_waits_leave(thread->tid, dnp_now_ns());
+	dnp_lock_waits_leave(thread->tid, thread->gone_ns);
 	if (crowded_out)
 		crowded_out[thread->place].since_ns = 0;
 }

@@ -112,10 +112,14 @@ bool dnp_lock_waits_end(int tid, uint64_t now_ns, uint64_t ns, struct dnp_lock_w
 	return found;
 }
 
-void dnp_lock_waits_leave(int tid, uint64_t now_ns)
+void dnp_lock_waits_leave(int tid, uint64_t gone_ns)
 {
+	const struct dnp_lock_wait *wait;
+
 	pthread_mutex_lock(&lock);
-	end_untold(tid, now_ns);
+	wait = wait_of(tid);
+	if (wait && wait->since_ns < gone_ns)
+		end_untold(tid, gone_ns);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -38,8 +38,11 @@ void dnp_lock_waits_clear(void);
 /* A wait begins, on its thread; false: there are too many, and this one is not among them. */
 bool dnp_lock_waits_begin(const struct dnp_lock_wait *wait);
 
-/* The thread has gone. */
-void dnp_lock_waits_leave(int tid, uint64_t now_ns);
+/*
+ * Whoever had that number before `gone_ns` (struct dnp_thread) has gone; one that began to wait at
+ * that time or later is another thread.
+ */
+void dnp_lock_waits_leave(int tid, uint64_t gone_ns);
 
 /*
  * The thread's wait is over, after `ns`. *wait: what there was; false: it is not known. One whose

@@ -216,6 +216,34 @@ TEST(lock_makes_no_record_of_a_thread_that_waits_shortly)
 	dnp_engine_lock.stop();
 }
 
+/* The recorder finds that who had the record's number before that time has gone. */
+static void tell_end(struct dnp_thread *thread, uint64_t gone_ns)
+{
+	thread->gone_ns = gone_ns;
+	dnp_thread_leave(thread);
+	dnp_engine_lock.thread_end(thread);
+	dnp_thread_release(thread);
+}
+
+/* Another one had its number, and it waits before that one's end is noticed. */
+TEST(lock_knows_the_wait_of_a_thread_that_lives_when_another_with_its_number_ends)
+{
+	struct dnp_thread *thread;
+	uint64_t gone_ns;
+
+	start();
+	thread = thread_of(FIRST, 0);
+	gone_ns = dnp_now_ns();
+	begin(FIRST);
+	tell_end(thread, gone_ns);
+	end(FIRST);
+	check_told_of_gate();
+	CHECK_EQ(told.missed[DNP_LOCK_BEFORE], 0);
+	dnp_engine_lock.write(NULL, false);
+	CHECK_EQ(stats.endless, 0);
+	dnp_engine_lock.stop();
+}
+
 /* A thread that has gone leaves its place to another one. */
 TEST(lock_does_not_take_a_wait_for_that_of_a_thread_that_has_gone)
 {
@@ -225,9 +253,7 @@ TEST(lock_does_not_take_a_wait_for_that_of_a_thread_that_has_gone)
 	all_wait_and_are_seen();
 	begin(FIRST);
 	gone = dnp_thread_find(FIRST);
-	dnp_engine_lock.thread_end(gone);
-	dnp_thread_leave(gone);
-	dnp_thread_release(gone);
+	tell_end(gone, dnp_now_ns() + 1);
 	CHECK(thread_of(FIRST + 1, 0) == gone);
 	end(FIRST + 1);
 	check_told_of_unknown();

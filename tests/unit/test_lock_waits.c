@@ -122,6 +122,7 @@ TEST(who_has_gone_does_not_wait)
 	begin(FIRST, GATE, OWNER, 100);
 	begin(SECOND, GATE, OWNER, 200);
 	dnp_lock_waits_leave(FIRST, 300);
+	dnp_lock_waits_leave(SECOND, 200); /* who waits has its number, and began then */
 	dnp_lock_waits_leave(THIRD, 300);
 	CHECK_EQ(dnp_lock_waits_first(), 200);
 	CHECK(!dnp_lock_waits_end(FIRST, 400, 300, &wait));
