@@ -20,19 +20,6 @@ static void settle(struct dnp_due_split *split)
 	split->slept = 0;
 }
 
-/* What it has waited since that was known last; nothing where it is not told, or was not yet. */
-static int64_t waited_since(struct dnp_due_split *split, const struct dnp_task_clock *clock)
-{
-	uint64_t before_ns = split->waited_ns;
-	bool known = split->waits_known;
-
-	if (!clock->waits_known || clock->wait_ns < before_ns)
-		return 0;
-	split->waited_ns = clock->wait_ns;
-	split->waits_known = true;
-	return known ? (int64_t)(clock->wait_ns - before_ns) : 0;
-}
-
 static void book(struct dnp_due_split *split, const struct dnp_managed *managed, uint64_t cpu_ns)
 {
 	uint64_t now_ns = dnp_now_ns();
@@ -45,7 +32,7 @@ static void book(struct dnp_due_split *split, const struct dnp_managed *managed,
 		return;
 	}
 	ran = (int64_t)(clock.cpu_ns - split->cpu_ns);
-	waited = waited_since(split, &clock);
+	waited = dnp_task_waited_since(&clock, &split->waited_ns, &split->waits_known);
 	split->ran += ran;
 	split->waited += waited;
 	split->slept += (int64_t)(clock.time_ns - split->booked_ns) - ran - waited;

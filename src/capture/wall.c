@@ -83,19 +83,6 @@ static _Atomic uint64_t failed[FAILURES];
 
 /* ---- Weights */
 
-/* What it has waited since that was told last; nothing where it is not told, or was not yet. */
-static int64_t waited_since(struct dnp_turn *turn, const struct dnp_task_clock *clock)
-{
-	uint64_t before_ns = turn->waited_ns;
-	bool known = turn->waits_known;
-
-	if (!clock->waits_known)
-		return 0;
-	turn->waited_ns = clock->wait_ns;
-	turn->waits_known = true;
-	return known ? (int64_t)(clock->wait_ns - before_ns) : 0;
-}
-
 /* What has passed since it was last booked, by the thread's clocks. False: it has gone. */
 static bool book(struct dnp_thread *thread)
 {
@@ -106,7 +93,7 @@ static bool book(struct dnp_thread *thread)
 	if (dnp_task_clock(wall.pid, thread->tid, &clock))
 		return false;
 	ran = (int64_t)(clock.cpu_ns - turn->ran_ns);
-	waited = waited_since(turn, &clock);
+	waited = dnp_task_waited_since(&clock, &turn->waited_ns, &turn->waits_known);
 	turn->slept += (int64_t)(clock.time_ns - turn->booked_ns) - ran - waited;
 	turn->waited += waited;
 	turn->booked_ns = clock.time_ns;

@@ -44,6 +44,22 @@ struct dnp_task_clock {
 	bool waits_known; /* the last two were told; else they are 0 */
 };
 
+/*
+ * What a thread has waited since *before_ns, which is then as of now; *known: it was told before.
+ * Nothing where it is not told, or was not yet, or where less is told than before.
+ */
+static inline int64_t dnp_task_waited_since(
+	const struct dnp_task_clock *clock, uint64_t *before_ns, bool *known)
+{
+	int64_t waited = *known ? (int64_t)(clock->wait_ns - *before_ns) : 0;
+
+	if (!clock->waits_known || clock->wait_ns < *before_ns)
+		return 0;
+	*before_ns = clock->wait_ns;
+	*known = true;
+	return waited;
+}
+
 /* Whether `runs` are told of where this user may know of them. */
 extern const bool dnp_task_runs_counted;
 

@@ -375,6 +375,19 @@ TEST(wall_takes_no_wait_back_where_nothing_is_told_of_it)
 	check_told((struct told){.ready = 10, .asleep = 70});
 }
 
+TEST(wall_takes_no_wait_back_where_less_is_told_of_it)
+{
+	begin();
+	wait_for_processor(30);
+	sleep_on(20);
+	look();
+	booked.waited_ns -= 20 * MS;
+	run(1);
+	sleep_on(50);
+	look();
+	check_told((struct told){.ready = 30, .asleep = 70});
+}
+
 /* What it ran is in samples of its own, and nobody knows of more. */
 TEST(wall_tells_of_a_thread_that_says_no_word_what_was_seen_of_it)
 {
