@@ -113,6 +113,7 @@ void dnp_knowledge_unloading(ModuleID module)
 	atomic_fetch_add(&unloadings, 1);
 	end_alive(module);
 	wait_while_asking();
+	dnp_labels_unloading(module);
 }
 
 void dnp_knowledge_unloaded(void)
@@ -220,6 +221,7 @@ uint32_t dnp_knowledge_class_label(ClassID class_id)
 static bool ask_type(uint32_t number, const struct dnp_label *label, struct dnp_text *text)
 {
 	size_t from = text->n;
+	ModuleID with;
 	bool passes;
 	HRESULT hr;
 
@@ -228,10 +230,10 @@ static bool ask_type(uint32_t number, const struct dnp_label *label, struct dnp_
 	dnp_forks_hold();
 	hr = dnp_class_name(&dnp_agent.info, label->type, text);
 	passes = hr == S_OK && !dnp_str_eq(dnp_text_since(text, from), label->text) &&
-		dnp_class_ends(&dnp_agent.info, label->type);
+		dnp_class_ends_with(&dnp_agent.info, label->type, &with);
 	dnp_forks_release();
 	if (passes)
-		dnp_label_passes(number);
+		dnp_label_passes(number, with);
 	end_asking();
 	return hr == S_OK;
 }

@@ -99,6 +99,46 @@ bool dnp_class_ends(const struct dnp_info *info, ClassID class)
 		type_ends(info, class, NESTED_MAX, &with);
 }
 
+/* What takes a type along. */
+struct takers {
+	ModuleID one; /* 0: none was found */
+	bool others;  /* there are more, or may be */
+};
+
+static void find_takers(
+	const struct dnp_info *info, ClassID class, int nested, struct takers *takers)
+{
+	ClassID args[TYPE_ARGS_MAX], parent;
+	uint32_t n_args = 0;
+	ModuleID module = 0;
+	mdTypeDef token;
+
+	if (!class)
+		return;
+	if (FAILED(dnp_com(info->com, GetClassIDInfo2, element_of(info, class), &module, &token,
+		    &parent, TYPE_ARGS_MAX, &n_args, args)) ||
+		n_args > TYPE_ARGS_MAX || (n_args && !nested)) {
+		takers->others = true;
+		return;
+	}
+	if (dnp_module_ends(info, module)) {
+		takers->others |= takers->one && takers->one != module;
+		takers->one = module;
+	}
+	for (uint32_t i = 0; i < n_args; i++)
+		find_takers(info, args[i], nested - 1, takers);
+}
+
+bool dnp_class_ends_with(const struct dnp_info *info, ClassID class, ModuleID *with)
+{
+	struct takers takers = {0};
+
+	if (atomic_load_explicit(&collectible_seen, memory_order_relaxed))
+		find_takers(info, class, NESTED_MAX, &takers);
+	*with = takers.others ? 0 : takers.one;
+	return takers.one || takers.others;
+}
+
 void dnp_lifetime_forget(void)
 {
 	atomic_store_explicit(&collectible_seen, false, memory_order_relaxed);

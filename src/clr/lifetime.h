@@ -27,6 +27,9 @@ bool dnp_method_ends(const struct dnp_info *info, FunctionID function, ModuleID 
 /* The same of a type; where the runtime tells nothing of it, it can. The type must be there. */
 bool dnp_class_ends(const struct dnp_info *info, ClassID class);
 
+/* *with: the one module that takes the type along; 0: one of several, or not known, or it lasts. */
+bool dnp_class_ends_with(const struct dnp_info *info, ClassID class, ModuleID *with);
+
 /* All modules have gone, or this library is about to. */
 void dnp_lifetime_forget(void);
 

@@ -72,14 +72,6 @@ static uint32_t add(const struct dnp_label *label, uint64_t hash, uint32_t newes
 	return number;
 }
 
-/* With the newest of that text and type: those before it are void as well then. */
-static bool is_void(uint32_t number, unsigned unloadings)
-{
-	const struct dnp_label *label = &entries[number].label;
-
-	return label->passes && label->unloadings != unloadings;
-}
-
 uint32_t dnp_label_of_type(struct dnp_str text, uintptr_t type, unsigned unloadings)
 {
 	struct dnp_label label = {.text = text, .type = type, .unloadings = unloadings};
@@ -91,7 +83,8 @@ uint32_t dnp_label_of_type(struct dnp_str text, uintptr_t type, unsigned unloadi
 	pthread_mutex_lock(&lock);
 	newest = dnp_u64map_get(&by_hash, hash);
 	number = newest ? find(&label, *newest) : 0;
-	if (!number || is_void(number, unloadings))
+	/* It is the newest of them: those before it have passed as well then. */
+	if (!number || entries[number].label.passed)
 		number = add(&label, hash, newest ? *newest : 0);
 	pthread_mutex_unlock(&lock);
 	return number;
@@ -113,11 +106,25 @@ struct dnp_label dnp_label_get(uint32_t number)
 	return label;
 }
 
-void dnp_label_passes(uint32_t number)
+void dnp_label_passes(uint32_t number, uintptr_t with)
 {
 	pthread_mutex_lock(&lock);
-	if (number && number <= n_labels)
+	if (number && number <= n_labels) {
 		entries[number].label.passes = true;
+		entries[number].label.with = with;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void dnp_labels_unloading(uintptr_t module)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 1; i <= n_labels; i++) {
+		struct dnp_label *label = &entries[i].label;
+
+		if (label->passes && (!label->with || label->with == module))
+			label->passed = true;
+	}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -29,8 +29,8 @@
 uint32_t dnp_label(struct dnp_str text);
 /*
  * The same of a type: another one for another type. `unloadings` is of now; that of the first time
- * is kept. After an unloading there may be another type of the same text and ClassID: it has the
- * same number only where that has no name that is of one of them alone (dnp_label_passes).
+ * is kept. Once its module was unloaded there may be another type of the same text and ClassID: it
+ * has the same number only where that has no name that is of one of them alone (dnp_label_passes).
  */
 uint32_t dnp_label_of_type(struct dnp_str text, uintptr_t type, unsigned unloadings);
 
@@ -38,7 +38,8 @@ struct dnp_label {
 	struct dnp_str text; /* borrowed, good until dnp_labels_forget */
 	uintptr_t type;      /* ClassID, 0: it is not of a type */
 	unsigned unloadings; /* of modules that had begun when the type was there for sure */
-	bool passes;         /* see dnp_label_passes */
+	bool passes, passed; /* see dnp_label_passes */
+	uintptr_t with;      /* ModuleID that takes it along, 0: any may */
 };
 
 /* Of a number that was given. Any thread, as above. */
@@ -46,9 +47,13 @@ struct dnp_label dnp_label_get(uint32_t number);
 
 /*
  * A type's label goes by a name that says more than its text does, and its type may be unloaded: so
- * after an unloading the number is of nothing new. Any thread, as above; while that type is there.
+ * once that module is, or any where it is 0, the number is of nothing new. Any thread, as above;
+ * while that type is there.
  */
-void dnp_label_passes(uint32_t number);
+void dnp_label_passes(uint32_t number, uintptr_t with);
+
+/* The module is about to be unloaded. Any thread, as above. */
+void dnp_labels_unloading(uintptr_t module);
 
 /* How often there was no room for a new one, so far. Any thread, as above. */
 uint64_t dnp_labels_refused(void);

@@ -166,8 +166,8 @@ TEST(agent_tells_where_its_socket_is)
 
 /* ---- A runtime with List<Item[]>.Add, where Item is a type of a module that can go away */
 
-enum { CORE = 0x3000, PLUGIN = 0x3100 };
-enum { LIST = 0x4000, ITEMS = 0x4100, ITEM = 0x4200 };
+enum { CORE = 0x3000, PLUGIN = 0x3100, SECOND = 0x3200 };
+enum { LIST = 0x4000, ITEMS = 0x4100, ITEM = 0x4200, PAIR = 0x4500, OF_SECOND = 0x4600 };
 enum { ADD = 0x5000, CODE = 0x600000 };
 
 static bool classes_are_told = true;
@@ -220,13 +220,15 @@ static HRESULT DNP_COM class_info(ICorProfilerInfo *self, ClassID class, ModuleI
 	CHECK(max > 0);
 	if (!classes_are_told)
 		return CORPROF_E_DATAINCOMPLETE;
-	*module = class == ITEM ? PLUGIN : CORE;
+	*module = class == ITEM ? PLUGIN : class == OF_SECOND ? SECOND : CORE;
 	*token = 0x02000001;
 	if (parent)
 		*parent = 0;
-	*n = class == LIST;
-	if (class == LIST)
+	*n = class == PAIR ? 2 : class == LIST;
+	if (*n)
 		args[0] = ITEMS;
+	if (class == PAIR)
+		args[1] = OF_SECOND;
 	return S_OK;
 }
 
@@ -239,7 +241,7 @@ static HRESULT DNP_COM module_info(ICorProfilerInfo *self, ModuleID module, cons
 	if (max)
 		name[0] = 0;
 	*assembly = 0;
-	*flags = module == PLUGIN ? COR_PRF_MODULE_COLLECTIBLE : 0;
+	*flags = module == PLUGIN || module == SECOND ? COR_PRF_MODULE_COLLECTIBLE : 0;
 	return S_OK;
 }
 
@@ -397,6 +399,7 @@ TEST(type_that_comes_in_the_place_of_another_has_its_own_name)
 	};
 	static ICorProfilerInfo runtime = {.vtbl = &table};
 	uint32_t item, late, lasting;
+	ModuleID with;
 
 	dnp_agent.info = (struct dnp_info){.com = &runtime, .version = 14};
 	dnp_methods_module_loaded(PLUGIN);
@@ -406,6 +409,15 @@ TEST(type_that_comes_in_the_place_of_another_has_its_own_name)
 	lasting = label_of(LASTING);
 	check_label(item, "A.Outer+Item");
 	check_label(lasting, "A.Outer+Item");
+	CHECK_EQ(label_of(ITEM), item);
+	CHECK(dnp_class_ends_with(&dnp_agent.info, LIST, &with));
+	CHECK_EQ(with, PLUGIN);
+	CHECK(dnp_class_ends_with(&dnp_agent.info, PAIR, &with));
+	CHECK_EQ(with, 0);
+	CHECK(!dnp_class_ends_with(&dnp_agent.info, LASTING, &with));
+	/* That another module is unloaded is nothing to it. */
+	dnp_knowledge_unloading(CORE + 1);
+	dnp_knowledge_unloaded();
 	CHECK_EQ(label_of(ITEM), item);
 	dnp_knowledge_unloading(PLUGIN);
 	dnp_knowledge_unloaded();

@@ -621,23 +621,30 @@ TEST(label_has_one_number_until_it_is_forgotten)
 }
 
 /* By its text alone nobody knows that another one has come in its place. */
-TEST(label_that_has_a_type_s_own_name_passes_with_the_next_unloading)
+TEST(label_that_has_a_type_s_own_name_passes_with_the_type_s_module)
 {
 	struct dnp_str item = dnp_str("Item");
 	uint32_t first = dnp_label_of_type(item, 0x1000, 2), second;
 	uint32_t other = dnp_label_of_type(item, 0x2000, 2);
 
-	dnp_label_passes(first);
+	dnp_label_passes(first, 0x10);
 	CHECK_EQ(dnp_label_of_type(item, 0x1000, 2), first);
+	/* Another module is nothing to it. */
+	dnp_labels_unloading(0x20);
+	CHECK_EQ(dnp_label_of_type(item, 0x1000, 3), first);
+	dnp_labels_unloading(0x10);
 	second = dnp_label_of_type(item, 0x1000, 3);
 	CHECK(second && second != first);
 	CHECK_EQ(dnp_label_get(first).unloadings, 2);
 	CHECK_EQ(dnp_label_get(second).unloadings, 3);
 	CHECK_EQ(dnp_label_of_type(item, 0x1000, 3), second);
 	/* What goes by its text, or does not go away, takes none. */
+	dnp_labels_unloading(0x10);
 	CHECK_EQ(dnp_label_of_type(item, 0x1000, 4), second);
 	CHECK_EQ(dnp_label_of_type(item, 0x2000, 4), other);
-	dnp_label_passes(second);
+	/* Whose module is not known may go with any. */
+	dnp_label_passes(second, 0);
+	dnp_labels_unloading(0x20);
 	CHECK(dnp_label_of_type(item, 0x1000, 4) > second);
 	CHECK_EQ(dnp_labels_refused(), 0);
 	dnp_labels_forget();
