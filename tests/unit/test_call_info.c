@@ -320,7 +320,7 @@ TEST(shared_code_ends_as_it_began_behind_an_exception)
 
 static void check_problem(const char *want)
 {
-	static char bytes[1 << 16];
+	static char bytes[1 << 22];
 	FILE *file = fopen(path, "r");
 	size_t n;
 
